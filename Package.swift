@@ -1,0 +1,49 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "media-engine",
+    products: [
+        .library(name: "MediaEngine", targets: ["MediaEngine"]),
+        .executable(name: "media-tool", targets: ["media-tool"]),
+    ],
+    traits: [
+        .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
+        .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
+        .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
+        .target(
+            name: "MediaEngine",
+            dependencies: [
+                "CALSA", "COpus", "CSpeexDSP",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "media-tool",
+            dependencies: [
+                "MediaEngine",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(name: "MediaEngineTests", dependencies: ["MediaEngine"], swiftSettings: settings),
+    ]
+)

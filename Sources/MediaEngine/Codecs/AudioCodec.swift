@@ -1,0 +1,162 @@
+/// What a codec is called and what it needs, before any encoder or decoder exists.
+public struct CodecDescription: Hashable, Sendable {
+    /// The encoding name of the RTP payload format, as in `a=rtpmap`: "opus", "PCMU", "G722".
+    public let name: String
+    /// RTP timestamp units per second (RFC 3550, section 5.1).
+    public let clockRate: Int
+    /// The audio that encoders take and decoders give. The rate is not always `clockRate`: see G.722.
+    public let format: AudioFormat
+    /// The payload type that RFC 3551 assigns for good, or nil where it is negotiated.
+    public let staticPayloadType: UInt8?
+    /// Audio per packet unless told otherwise.
+    public let defaultPtime: Duration
+    /// The ptimes that encoders take.
+    public let ptimes: ClosedRange<Duration>
+    /// Channels as `a=rtpmap` writes them, when other than those of `format`: Opus always says 2 (RFC 7587, 4.1).
+    public let rtpmapChannelCount: Int
+
+    /// A description with the given parts; `rtpmapChannelCount` is the format's unless given.
+    public init(
+        name: String,
+        clockRate: Int,
+        format: AudioFormat,
+        staticPayloadType: UInt8? = nil,
+        defaultPtime: Duration = .milliseconds(20),
+        ptimes: ClosedRange<Duration> = .milliseconds(10)...(.milliseconds(120)),
+        rtpmapChannelCount: Int? = nil
+    ) {
+        self.name = name
+        self.clockRate = clockRate
+        self.format = format
+        self.staticPayloadType = staticPayloadType
+        self.defaultPtime = defaultPtime
+        self.ptimes = ptimes
+        self.rtpmapChannelCount = rtpmapChannelCount ?? format.channelCount
+    }
+}
+
+/// What an application asks of an encoder. A codec that has no such knob ignores the value, and says so in its own
+/// documentation.
+public struct EncoderConfiguration: Hashable, Sendable {
+    /// Audio per packet; nil takes the codec's default.
+    public var ptime: Duration?
+    /// Channels to encode; the samples handed to `encode` have as many.
+    public var channelCount = 1
+    /// Target rate of the payload in bit/s; nil takes the codec's default.
+    public var bitrate: Int?
+    /// Work per frame, 0 to 10: Opus costs twice the CPU at 9 that it costs at 5.
+    public var complexity = 5
+    /// Whether packets carry a coarse copy of the one before (in-band FEC).
+    public var usesFEC = false
+    /// The loss, 0 to 100 %, that FEC is to be strong against.
+    public var expectedLossPercent = 10
+    /// Whether silence is left out (DTX).
+    public var usesDTX = false
+    /// The receiver's format parameters, as in `a=fmtp` after the payload type: "useinbandfec=1;stereo=1".
+    public var remoteParameters = ""
+
+    /// The defaults: mono, complexity 5, no FEC, no DTX.
+    public init() {}
+}
+
+/// A codec: it describes itself and makes encoders and decoders.
+///
+/// Thread: control; the encoders and decoders that it makes are then used by the media thread.
+public protocol AudioCodec: Sendable {
+    /// Name, rates and ptimes.
+    var description: CodecDescription { get }
+
+    /// The format parameters that tell a sender what this receiver takes (`a=fmtp`), or "" for none.
+    ///
+    /// - Parameter configuration: What the application wishes; a receiver that wants FEC says so here.
+    func receiveParameters(for configuration: EncoderConfiguration) -> String
+
+    /// Makes an encoder.
+    ///
+    /// - Throws: `CodecError` when the configuration asks for what the codec cannot do.
+    func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder
+
+    /// Makes a decoder whose samples have `channelCount` channels.
+    ///
+    /// - Throws: `CodecError` when the library refuses.
+    func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder
+}
+
+extension AudioCodec {
+    /// No parameters.
+    public func receiveParameters(for configuration: EncoderConfiguration) -> String { "" }
+}
+
+/// Turns samples into payloads. Thread: media; it must not allocate, lock or wait.
+public protocol AudioEncoder: AnyObject {
+    /// The samples that `encode` takes.
+    var format: AudioFormat { get }
+    /// Frames in each packet.
+    var frameCount: Int { get }
+
+    /// Encodes `frameCount` frames and answers the payload's byte count; 0 means that nothing need be sent (DTX).
+    func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) -> Int
+
+    /// Follows a change of rate, FEC or expected loss while running. What a codec cannot change it ignores.
+    func adapt(bitrate: Int?, usesFEC: Bool, expectedLossPercent: Int)
+}
+
+extension AudioEncoder {
+    /// Ignores the change: the codec has one way to work.
+    public func adapt(bitrate: Int?, usesFEC: Bool, expectedLossPercent: Int) {}
+}
+
+/// Turns payloads into samples. Thread: media; it must not allocate, lock or wait. No payload makes it trap.
+public protocol AudioDecoder: AnyObject {
+    /// The samples that come out.
+    var format: AudioFormat { get }
+
+    /// Frames that `payload` holds, without decoding it; 0 when it is not of this codec.
+    func frameCount(of payload: Span<UInt8>) -> Int
+
+    /// Decodes `payload` and answers the frames written; 0 when it is not of this codec or does not fit.
+    func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int
+
+    /// Decodes the copy of the packet before `next` that `next` carries; answers 0 when it carries none.
+    ///
+    /// - Parameter frameCount: Frames that the lost packet held.
+    func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int
+
+    /// Writes `frameCount` frames in place of audio that did not arrive, continuing what was decoded last.
+    func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>)
+
+    /// Forgets the past: the next packet belongs to another source.
+    func reset()
+}
+
+extension AudioDecoder {
+    /// Answers that there is no copy.
+    public func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int { 0 }
+}
+
+/// Why an encoder or decoder could not be made.
+public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of failure.
+    public enum Code: Hashable, Sendable {
+        /// No codec of that name is registered.
+        case unknownCodec
+        /// The codec cannot do what the configuration asks.
+        case unsupportedConfiguration
+        /// The codec's library failed.
+        case libraryFailure
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What failed, with values, and the remedy.
+    public let message: String
+
+    /// An error with a code and a message.
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message.
+    public var description: String { message }
+}

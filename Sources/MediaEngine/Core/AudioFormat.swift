@@ -1,0 +1,50 @@
+/// The shape of a stream of samples: how many per second, and in how many channels.
+///
+/// Shape: interleaved `Int16`; one frame is one sample of each channel at one instant.
+/// Units: `sampleRate` in Hz. It is not the RTP clock rate: for G.722 (RFC 3551, section 4.5.2) and Opus
+/// (RFC 7587, section 4.1) the two differ.
+public struct AudioFormat: Hashable, Sendable, CustomStringConvertible {
+    /// Frames per second, in Hz.
+    public let sampleRate: Int
+
+    /// Samples per frame: 1 for mono, 2 for stereo.
+    public let channelCount: Int
+
+    /// A format of `sampleRate` Hz with `channelCount` interleaved channels.
+    public init(sampleRate: Int, channelCount: Int = 1) {
+        self.sampleRate = sampleRate
+        self.channelCount = channelCount
+    }
+
+    /// Frames that last `duration`, rounded down.
+    public func frameCount(in duration: Duration) -> Int {
+        Int(duration.nanoseconds * Int64(sampleRate) / 1_000_000_000)
+    }
+
+    /// The time that `frameCount` frames last.
+    public func duration(ofFrames frameCount: Int) -> Duration {
+        .nanoseconds(Int64(frameCount) * 1_000_000_000 / Int64(sampleRate))
+    }
+
+    /// "48000 Hz mono", "44100 Hz stereo", or "16000 Hz, 4 channels".
+    public var description: String {
+        switch channelCount {
+        case 1: "\(sampleRate) Hz mono"
+        case 2: "\(sampleRate) Hz stereo"
+        default: "\(sampleRate) Hz, \(channelCount) channels"
+        }
+    }
+}
+
+extension Duration {
+    /// The whole nanoseconds of the duration, saturating at about 292 years.
+    public var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        return product &+ attoseconds / 1_000_000_000
+    }
+
+    /// The duration in milliseconds, with its fraction.
+    public var milliseconds: Double { Double(nanoseconds) / 1_000_000 }
+}

@@ -1,0 +1,121 @@
+import Synchronization
+
+/// One job in the graph: a subclass takes blocks or packets from its inputs and gives some to its outputs.
+///
+/// Thread: made and described on the control side; from the moment it is in an installed plan, `process`, `handle`
+/// and every stored property they touch belong to the media thread. That is why a subclass says
+/// `@unchecked Sendable`: the rule is kept by the plan, not by the compiler. What the control side wants to read, a
+/// filter publishes through `LatestValue`; what it wants to change goes through a `GraphCommand`.
+/// On the media thread a filter must not allocate, lock, wait, log, or grow an array: one late tick is a click in
+/// someone's ear.
+open class Filter: @unchecked Sendable {
+    /// Identity in commands and events.
+    public let id: FilterID
+
+    /// What the filter says of itself. It must not change while the filter is in a graph.
+    public let description: FilterDescription
+
+    private static let nextNumber = Atomic<UInt64>(1)
+
+    /// A filter that is described by `description`.
+    public init(_ description: FilterDescription) {
+        self.description = description
+        id = FilterID(number: Self.nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue)
+    }
+
+    /// Does one tick of work. Every output must be written, each tick; packet outputs are found empty.
+    open func process(_ io: borrowing FilterIO) {}
+
+    /// Obeys a command, between two ticks. A name that is not the filter's own is ignored.
+    open func handle(_ command: GraphCommand) {}
+}
+
+/// The blocks of one filter in one tick, and the tick's time.
+///
+/// Ports are numbered as in the filter's description. Asking for a port that does not exist, or for samples where
+/// there are packets, is a mistake of the filter's author and traps.
+public struct FilterIO: ~Copyable {
+    @usableFromInline let slots: UnsafePointer<PortSlot>
+    @usableFromInline let inputCount: Int
+    @usableFromInline let outputCount: Int
+    private let filter: FilterID
+    private unowned(unsafe) let events: RingBuffer<GraphEvent>
+
+    /// The tick's start.
+    public let time: MediaTime
+    /// The tick's length.
+    public let tickDuration: Duration
+
+    /// The blocks at `slots`, inputs before outputs.
+    init(
+        slots: UnsafePointer<PortSlot>,
+        inputCount: Int,
+        outputCount: Int,
+        filter: FilterID,
+        events: RingBuffer<GraphEvent>,
+        time: MediaTime,
+        tickDuration: Duration
+    ) {
+        self.slots = slots
+        self.inputCount = inputCount
+        self.outputCount = outputCount
+        self.filter = filter
+        self.events = events
+        self.time = time
+        self.tickDuration = tickDuration
+    }
+
+    /// The samples of input port `index`.
+    @inlinable public func input(_ index: Int = 0) -> AudioBlock {
+        precondition(index >= 0 && index < inputCount)
+        return slots[index].audioBlock
+    }
+
+    /// The samples of output port `index`.
+    @inlinable public func output(_ index: Int = 0) -> AudioBlock {
+        precondition(index >= 0 && index < outputCount)
+        return slots[inputCount &+ index].audioBlock
+    }
+
+    /// The packets of input port `index`.
+    public func inputPackets(_ index: Int = 0) -> PacketBatch {
+        precondition(index >= 0 && index < inputCount)
+        return slots[index].packetBatch
+    }
+
+    /// The packets of output port `index`.
+    public func outputPackets(_ index: Int = 0) -> PacketBatch {
+        precondition(index >= 0 && index < outputCount)
+        return slots[inputCount &+ index].packetBatch
+    }
+
+    /// Tells the control side that `name` happened. A full ring counts the loss.
+    public func emit(_ name: MessageName, value: Int64 = 0, detail: Int64 = 0) {
+        events.push(GraphEvent(filter: filter, time: time, name: name, value: value, detail: detail))
+    }
+}
+
+/// Where one port's memory is: samples, or a batch of packets when `channelCount` is 0.
+@usableFromInline
+struct PortSlot: BitwiseCopyable {
+    @usableFromInline let base: UnsafeMutableRawPointer
+    @usableFromInline let frameCount: Int32
+    @usableFromInline let channelCount: Int32
+
+    @inlinable var audioBlock: AudioBlock {
+        precondition(channelCount > 0)
+        let samples = base.assumingMemoryBound(to: Int16.self)
+        return AudioBlock(base: samples, frameCount: frameCount, channelCount: channelCount)
+    }
+
+    var packetBatch: PacketBatch {
+        precondition(channelCount == 0)
+        return PacketBatch(base: base)
+    }
+
+    init(base: UnsafeMutableRawPointer, frameCount: Int32, channelCount: Int32) {
+        self.base = base
+        self.frameCount = frameCount
+        self.channelCount = channelCount
+    }
+}

@@ -1,0 +1,28 @@
+/// What a filter says of itself: for people, for drawings of the graph, and for the checks when it is planned.
+public struct FilterDescription: Sendable {
+    /// The kind of filter in one word or two: "gain", "Opus encoder".
+    public let name: String
+    /// One sentence: what it does.
+    public let purpose: String
+    /// Where it takes samples or packets, in the order of their indices in `FilterIO`.
+    public let inputs: [Port]
+    /// Where it gives samples or packets, in the order of their indices in `FilterIO`.
+    public let outputs: [Port]
+    /// Time by which what goes in comes out later, in addition to nothing: 0 for a gain, 20 ms for a delay line.
+    public let latency: Duration
+
+    /// A description with the given parts.
+    public init(
+        name: String,
+        purpose: String,
+        inputs: [Port] = [],
+        outputs: [Port] = [],
+        latency: Duration = .zero
+    ) {
+        self.name = name
+        self.purpose = purpose
+        self.inputs = inputs
+        self.outputs = outputs
+        self.latency = latency
+    }
+}

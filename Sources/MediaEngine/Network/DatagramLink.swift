@@ -1,0 +1,30 @@
+/// Where datagrams go out and come in: a UDP socket, or a simulated network.
+///
+/// Thread: media. Neither call waits, allocates or throws: what cannot be sent now is counted as refused.
+public protocol DatagramLink: AnyObject, Sendable {
+    /// Sends `bytes` to `destination`; answers false when the network refused them.
+    @discardableResult
+    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool
+
+    /// Takes the next datagram that has arrived by `now`, or answers nil.
+    ///
+    /// Bytes beyond `buffer`'s count are cut off; the result's `byteCount` is then larger than the buffer.
+    func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram?
+}
+
+/// A datagram that was copied into the caller's buffer.
+public struct ReceivedDatagram: Sendable, BitwiseCopyable {
+    /// Bytes of the datagram, also when the buffer was smaller.
+    public let byteCount: Int
+    /// Who sent it.
+    public let source: SocketAddress
+    /// When it reached the host: the kernel's time stamp for sockets.
+    public let arrival: MediaTime
+
+    /// A datagram of `byteCount` bytes from `source`.
+    public init(byteCount: Int, source: SocketAddress, arrival: MediaTime) {
+        self.byteCount = byteCount
+        self.source = source
+        self.arrival = arrival
+    }
+}

@@ -1,26 +1,42 @@
 /// Ticks by hand, on the caller's thread, in virtual time.
 ///
+/// Several targets with ticks of different lengths share the clock; their ticks run in the order of their times.
 /// Thread: one at a time; the caller is the media thread while `advance` runs.
 public final class ManualDriver: TickDriver, @unchecked Sendable {
+    private struct Entry {
+        let target: any TickTarget
+        let tickDuration: Duration
+        var next: MediaTime
+        var statistics = TickStatistics()
+    }
+
     /// The clock that `advance` moves.
     public let clock: ManualClock
-    /// The length of one tick.
-    public let tickDuration: Duration
-    private let target: any TickTarget
+    private var entries: [Entry] = []
     private var services: [any BackgroundService] = []
 
-    /// How many ticks ran; by hand none is late.
-    public private(set) var statistics = TickStatistics()
-
-    /// A driver of `target` on `clock`.
-    public init(
-        _ target: any TickTarget,
-        clock: ManualClock = ManualClock(),
-        tickDuration: Duration = .milliseconds(10)
-    ) {
-        self.target = target
+    /// A driver of `clock` without targets.
+    public init(clock: ManualClock = ManualClock()) {
         self.clock = clock
-        self.tickDuration = tickDuration
+    }
+
+    /// A driver of one target.
+    public convenience init(_ target: any TickTarget, tickDuration: Duration = .milliseconds(10)) {
+        self.init()
+        add(target, tickDuration: tickDuration)
+    }
+
+    /// The ticks of the target that was added first; by hand none is late.
+    public var statistics: TickStatistics { entries.first?.statistics ?? TickStatistics() }
+
+    /// Ticks `target` every `tickDuration`, from the present instant on.
+    public func add(_ target: any TickTarget, tickDuration: Duration = .milliseconds(10)) {
+        entries.append(Entry(target: target, tickDuration: tickDuration, next: clock.now))
+    }
+
+    /// Ticks `target` no longer.
+    public func remove(_ target: any TickTarget) {
+        entries.removeAll { $0.target === target }
     }
 
     /// Serves `service` before each tick.
@@ -33,24 +49,29 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
         services.removeAll { $0 === service }
     }
 
-    /// Runs `count` ticks.
-    public func run(ticks count: Int) {
-        for _ in 0..<max(count, 0) {
-            for service in services { service.serve() }
-            target.tick(at: clock.now)
-            statistics.record(lateness: .zero, tickDuration: tickDuration)
-            clock.advance(by: tickDuration)
-        }
+    /// Serves every service once, outside a tick: after the last one, it brings what waits to its file.
+    public func serve() {
+        for service in services { service.serve() }
     }
 
-    /// Runs the ticks that fit in `duration`.
+    /// Runs the ticks of the next `duration`.
     public func advance(by duration: Duration) {
-        run(ticks: Int(duration.nanoseconds / tickDuration.nanoseconds))
+        let end = clock.now + duration
+        while let time = entries.map(\.next).min(), time < end {
+            clock.advance(by: time - clock.now)
+            serve()
+            for index in entries.indices where entries[index].next == time {
+                entries[index].target.tick(at: time)
+                entries[index].statistics.record(lateness: .zero, tickDuration: entries[index].tickDuration)
+                entries[index].next += entries[index].tickDuration
+            }
+        }
+        clock.advance(by: end - clock.now)
     }
 
-    /// Does nothing: `run` and `advance` tick.
+    /// Does nothing: `advance` ticks.
     public func start() {}
 
-    /// Does nothing: no tick runs outside `run` and `advance`.
+    /// Does nothing: no tick runs outside `advance`.
     public func stop() {}
 }

@@ -8,6 +8,8 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     public var payloadType: UInt8 = 0
     /// RTP marker: the first packet after a silence (RFC 3551, section 4.1).
     public var isMarked = false
+    /// Whether the packet is the first of another source than the one before it.
+    public var beginsSource = false
     /// When the packet reached this host; for packets to send, the start of the tick.
     public var arrival = MediaTime.zero
 

@@ -65,13 +65,10 @@ public final class GraphRunner: @unchecked Sendable {
 
     /// Runs one tick that starts at `now`: takes a new plan, obeys commands, runs every filter once.
     public func tick(at now: MediaTime) {
-        if let next = plans.take() {
-            if let previous = current { plans.retire(previous) }
-            current = next
-        }
+        obeyCommands()
+        takePlan()
         guard let current else { return }
         current._withUnsafeGuaranteedRef { plan in
-            obeyCommands(plan)
             tickNumber &+= 1
             if tickNumber % Self.profilingInterval == 0 {
                 runProfiled(plan, now)
@@ -134,13 +131,33 @@ public final class GraphRunner: @unchecked Sendable {
         }
     }
 
-    private func obeyCommands(_ plan: GraphPlan) {
+    /// Makes the newest plan the current one; answers whether there was one.
+    @discardableResult
+    private func takePlan() -> Bool {
+        guard let next = plans.take() else { return false }
+        if let previous = current { plans.retire(previous) }
+        current = next
+        return true
+    }
+
+    /// Hands commands to their filters: in the plan that ran so far, so that a filter hears what was sent before its
+    /// removal, or else in the one that is to run.
+    private func obeyCommands() {
         while let command = commands.pop() {
-            guard let index = plan.step(of: command.filter) else {
+            if deliver(command) { continue }
+            guard takePlan(), deliver(command) else {
                 undelivered.wrappingAdd(1, ordering: .relaxed)
                 continue
             }
+        }
+    }
+
+    private func deliver(_ command: GraphCommand) -> Bool {
+        guard let current else { return false }
+        return current._withUnsafeGuaranteedRef { plan in
+            guard let index = plan.step(of: command.filter) else { return false }
             plan.steps[index].filter._withUnsafeGuaranteedRef { $0.handle(command) }
+            return true
         }
     }
 }

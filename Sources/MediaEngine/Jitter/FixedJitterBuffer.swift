@@ -1,0 +1,215 @@
+/// A jitter buffer with a fixed delay: each packet is played `delay` after the first packet's arrival plus the
+/// distance of their timestamps.
+///
+/// The timeline holds as long as packets come in time. It is drawn anew when the stream jumps, when every packet of a
+/// while comes too late (the network's delay grew), and after a second without packets (hold, outage), so that what
+/// comes then is neither lost nor played in a burst. A sender that is faster than our clock fills the buffer; when it
+/// holds two packets too many for a while, one is thrown away.
+public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
+    /// Packets that can wait: 1.28 s of 10 ms packets.
+    public static let capacity = 128
+    private static let lateRunLimit = 5
+    private static let surplusWindow = 250
+
+    private enum State {
+        case waiting
+        case starting(at: MediaTime)
+        case playing
+    }
+
+    /// How long the first packet is held back.
+    public let delay: Duration
+    private let clockRate: Int
+    private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
+    private var state = State.waiting
+    private var counters = JitterBufferStatistics()
+
+    private var highestSequence: Int64?
+    private var highestTimestamp: Int64 = 0
+    /// The timestamp that is played next.
+    private var playhead: Int64 = 0
+    private var playedSequence: Int64 = 0
+    private var packetDuration = 0
+    private var lateRun = 0
+    /// Units invented since the last packet, while it is open whether the sender paused or the packets are lost.
+    private var provisional = 0
+    private var surplusCount = 0
+    private var smallestSurplus = Int64.max
+    private var discardsNext = false
+
+    /// A buffer that holds packets for `delay`, with timestamps at `clockRate`.
+    public init(delay: Duration, clockRate: Int) {
+        self.delay = delay
+        self.clockRate = clockRate
+    }
+
+    public var count: Int { store.count }
+    public var statistics: JitterBufferStatistics { counters }
+
+    public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
+        var (sequence, timestamp) = extend(header)
+        var result = InsertionResult.accepted
+        if isJump(timestamp) {
+            restart()
+            (sequence, timestamp) = extend(header)
+            result = .restarted
+        }
+        if case .playing = state, timestamp &+ Int64(duration) <= playhead {
+            lateRun &+= 1
+            counters.lateCount &+= 1
+            settleProvisional(isLoss: true)
+            guard lateRun >= Self.lateRunLimit else { return .late }
+            restart()
+            (sequence, timestamp) = extend(header)
+            counters.lateCount &-= 1
+            result = .restarted
+        }
+        let stored = store.insert(
+            header,
+            payload: payload,
+            sequence: sequence,
+            timestamp: timestamp,
+            duration: duration
+        )
+        guard stored == .accepted else {
+            if stored == .refused { counters.discardedCount &+= 1 }
+            return stored
+        }
+        if sequence >= highestSequence ?? .min {
+            highestSequence = sequence
+            highestTimestamp = timestamp
+        }
+        lateRun = 0
+        packetDuration = duration
+        switch state {
+        case .waiting: state = .starting(at: header.arrival + delay)
+        case .starting: break
+        case .playing:
+            if provisional > 0 { settleProvisional(isLoss: sequence != playedSequence &+ 1) }
+            watchSurplus(timestamp)
+        }
+        return result
+    }
+
+    public func decide(at now: MediaTime) -> PlayoutDecision {
+        switch state {
+        case .waiting: return .idle
+        case .starting(let start):
+            guard now >= start, let first = store.first else { return .idle }
+            state = .playing
+            playhead = first.timestamp
+            playedSequence = first.sequence &- 1
+        case .playing: break
+        }
+        guard let first = store.first else { return decideWithoutPackets() }
+        guard first.timestamp > playhead else {
+            if discardsNext, store.count > 1 {
+                discardsNext = false
+                counters.discardedCount &+= 1
+                playhead = first.timestamp &+ Int64(first.duration)
+                playedSequence = first.sequence
+                store.removeFirst()
+                return decide(at: now)
+            }
+            counters.playedCount &+= 1
+            playhead = first.timestamp &+ Int64(first.duration)
+            playedSequence = first.sequence
+            return .play
+        }
+        return decideInGap(before: first)
+    }
+
+    public func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result {
+        guard let first = store.first else { preconditionFailure("the buffer is empty") }
+        return store.withFirstPayload { body(first.header, $0) }
+    }
+
+    public func removeFirst() {
+        store.removeFirst()
+    }
+
+    public func recoveryFailed(duration: Int) {
+        counters.concealedDuration &+= duration
+    }
+
+    public func reset() {
+        store.removeAll()
+        state = .waiting
+        highestSequence = nil
+        lateRun = 0
+        provisional = 0
+        surplusCount = 0
+        smallestSurplus = .max
+        discardsNext = false
+    }
+
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent. Its successor will tell.
+    private func decideWithoutPackets() -> PlayoutDecision {
+        let duration = max(packetDuration, clockRate / 100)
+        guard provisional < clockRate else {
+            counters.comfortDuration &+= provisional
+            provisional = 0
+            state = .waiting
+            return .idle
+        }
+        provisional &+= duration
+        playhead &+= Int64(duration)
+        return .conceal(duration: duration)
+    }
+
+    /// Packets wait, but not the one that is due.
+    private func decideInGap(before first: PacketStore.Entry) -> PlayoutDecision {
+        let gap = Int(first.timestamp &- playhead)
+        let duration = min(gap, max(packetDuration, 1))
+        playhead &+= Int64(duration)
+        guard first.sequence != playedSequence &+ 1 else {
+            counters.comfortDuration &+= duration
+            return .comfort(duration: duration)
+        }
+        if gap <= packetDuration {
+            playedSequence = first.sequence &- 1
+            return .recover(duration: duration)
+        }
+        counters.concealedDuration &+= duration
+        return .conceal(duration: duration)
+    }
+
+    private func settleProvisional(isLoss: Bool) {
+        if isLoss {
+            counters.concealedDuration &+= provisional
+        } else {
+            counters.comfortDuration &+= provisional
+        }
+        provisional = 0
+    }
+
+    private func extend(_ header: PacketHeader) -> (sequence: Int64, timestamp: Int64) {
+        guard let highestSequence else {
+            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32)
+        }
+        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
+        let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
+        return (sequence, highestTimestamp &+ Int64(step))
+    }
+
+    /// Whether the timestamp is more than five seconds from where the stream was: the sender set its clock.
+    private func isJump(_ timestamp: Int64) -> Bool {
+        highestSequence != nil && abs(timestamp &- highestTimestamp) > 5 &* Int64(clockRate)
+    }
+
+    private func restart() {
+        reset()
+        counters.restartCount &+= 1
+    }
+
+    /// Learns whether the buffer holds more than its delay all the time.
+    private func watchSurplus(_ timestamp: Int64) {
+        smallestSurplus = min(smallestSurplus, timestamp &- playhead)
+        surplusCount &+= 1
+        guard surplusCount >= Self.surplusWindow else { return }
+        let target = delay.nanoseconds &* Int64(clockRate) / 1_000_000_000
+        if smallestSurplus > target &+ 2 &* Int64(packetDuration) { discardsNext = true }
+        surplusCount = 0
+        smallestSurplus = .max
+    }
+}

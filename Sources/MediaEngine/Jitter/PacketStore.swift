@@ -1,0 +1,97 @@
+/// Packets in the order of their sequence numbers, in memory that is allocated once.
+///
+/// Shape: at most `capacity` packets of at most `PacketBatch.maximumPayloadByteCount` bytes. The memory freed last is
+/// used next, so a store that holds a few packets touches only a few pages.
+struct PacketStore: ~Copyable {
+    struct Entry: BitwiseCopyable {
+        var header: PacketHeader
+        var sequence: Int64
+        var timestamp: Int64
+        var duration: Int
+        var byteCount: Int32
+        var slot: Int32
+    }
+
+    private let entries: UnsafeMutablePointer<Entry>
+    private let freeSlots: UnsafeMutablePointer<Int32>
+    private let bytes: UnsafeMutablePointer<UInt8>
+    private let capacity: Int
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        entries = .allocate(capacity: capacity)
+        freeSlots = .allocate(capacity: capacity)
+        bytes = .allocate(capacity: capacity * PacketBatch.maximumPayloadByteCount)
+        for slot in 0..<capacity { (freeSlots + slot).initialize(to: Int32(capacity - 1 - slot)) }
+    }
+
+    deinit {
+        entries.deallocate()
+        freeSlots.deallocate()
+        bytes.deallocate()
+    }
+
+    /// The packet with the lowest sequence number.
+    var first: Entry? { count == 0 ? nil : entries[0] }
+
+    /// The packet with the highest sequence number.
+    var last: Entry? { count == 0 ? nil : entries[count &- 1] }
+
+    /// Adds a packet in its place; the sequence number is extended, so that it never wraps.
+    mutating func insert(
+        _ header: PacketHeader,
+        payload: Span<UInt8>,
+        sequence: Int64,
+        timestamp: Int64,
+        duration: Int
+    ) -> InsertionResult {
+        guard count < capacity, payload.count <= PacketBatch.maximumPayloadByteCount else { return .refused }
+        var index = count
+        while index > 0, entries[index &- 1].sequence >= sequence {
+            guard entries[index &- 1].sequence != sequence else { return .duplicate }
+            index &-= 1
+        }
+        let slot = freeSlots[capacity &- count &- 1]
+        let target = bytes + Int(slot) &* PacketBatch.maximumPayloadByteCount
+        for byte in 0..<payload.count { (target + byte).initialize(to: payload[byte]) }
+        var position = count
+        while position > index {
+            entries[position] = entries[position &- 1]
+            position &-= 1
+        }
+        (entries + index).initialize(
+            to: Entry(
+                header: header,
+                sequence: sequence,
+                timestamp: timestamp,
+                duration: duration,
+                byteCount: Int32(payload.count),
+                slot: slot
+            )
+        )
+        count &+= 1
+        return .accepted
+    }
+
+    /// The payload of the packet with the lowest sequence number. The store must not be empty.
+    func withFirstPayload<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        precondition(count > 0)
+        let start = bytes + Int(entries[0].slot) &* PacketBatch.maximumPayloadByteCount
+        return body(UnsafeBufferPointer(start: start, count: Int(entries[0].byteCount)).span)
+    }
+
+    /// Drops the packet with the lowest sequence number.
+    mutating func removeFirst() {
+        guard count > 0 else { return }
+        let slot = entries[0].slot
+        count &-= 1
+        for index in 0..<count { entries[index] = entries[index &+ 1] }
+        freeSlots[capacity &- count &- 1] = slot
+    }
+
+    /// Drops every packet.
+    mutating func removeAll() {
+        while count > 0 { removeFirst() }
+    }
+}

@@ -1,0 +1,184 @@
+/// What a playout did.
+public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
+    /// The jitter buffer's own counters.
+    public internal(set) var buffer = JitterBufferStatistics()
+    /// Packets rebuilt from the copy in their successor.
+    public internal(set) var recoveredCount = 0
+    /// Packets whose payload the decoder refused.
+    public internal(set) var corruptCount = 0
+    /// Frames invented in place of packets that were lost, late or corrupt.
+    public internal(set) var concealedFrameCount = 0
+    /// Frames played in all, silence before the first packet not among them.
+    public internal(set) var playedFrameCount = 0
+    /// The sum of the waits of all packets played, from arrival to sound.
+    public internal(set) var totalWaitNanoseconds: Int64 = 0
+    /// When the packet that was played last began to sound.
+    public internal(set) var lastPlayTime = MediaTime.zero
+    /// The timestamp of the packet that was played last.
+    public internal(set) var lastPlayTimestamp: UInt32 = 0
+    /// Whether any packet has been played.
+    public var hasPlayed: Bool { buffer.playedCount > 0 }
+
+    /// Nothing yet.
+    public init() {}
+
+    /// The mean wait of the packets played, from arrival to sound; zero before the first.
+    public var meanWait: Duration {
+        buffer.playedCount == 0 ? .zero : .nanoseconds(totalWaitNanoseconds / Int64(buffer.playedCount))
+    }
+}
+
+/// The receiving end of a stream: packets go in when they come, sound comes out tick by tick.
+///
+/// A jitter buffer decides, a decoder carries out: it decodes, takes the copy of a lost packet from its successor
+/// (FEC), conceals, or makes comfort noise.
+/// Thread: media; nothing allocates after `init`.
+public final class Playout: @unchecked Sendable {
+    /// The sound that comes out.
+    public let format: AudioFormat
+    private let decoder: any AudioDecoder
+    private let buffer: any JitterBuffer
+    private let clockRate: Int
+
+    /// Decoded frames that wait for their tick, from `readIndex` to `writeIndex` samples.
+    private let samples: UnsafeMutableBufferPointer<Int16>
+    private var readIndex = 0
+    private var writeIndex = 0
+    private var counters = PlayoutStatistics()
+
+    /// The longest packet, 120 ms, on top of as much that waits.
+    private static let capacity = Duration.milliseconds(250)
+
+    /// A playout of what `decoder` decodes, in the order and at the time that `buffer` decides.
+    public init(decoder: any AudioDecoder, buffer: any JitterBuffer, clockRate: Int) {
+        format = decoder.format
+        self.decoder = decoder
+        self.buffer = buffer
+        self.clockRate = clockRate
+        let frameCount = decoder.format.frameCount(in: Self.capacity)
+        samples = .allocate(capacity: frameCount * decoder.format.channelCount)
+        samples.initialize(repeating: 0)
+    }
+
+    deinit {
+        samples.deallocate()
+    }
+
+    /// What was done so far.
+    public var statistics: PlayoutStatistics {
+        var statistics = counters
+        statistics.buffer = buffer.statistics
+        statistics.concealedFrameCount &+= frameCount(of: statistics.buffer.concealedDuration)
+        return statistics
+    }
+
+    /// Takes a packet.
+    public func insert(_ header: PacketHeader, payload: Span<UInt8>) {
+        let frameCount = decoder.frameCount(of: payload)
+        guard frameCount > 0, frameCount <= format.frameCount(in: .milliseconds(120)) else {
+            counters.corruptCount &+= 1
+            return
+        }
+        _ = buffer.insert(header, payload: payload, duration: frameCount &* clockRate / format.sampleRate)
+    }
+
+    /// Another source begins: forgets what waits and what the decoder remembers.
+    public func reset() {
+        buffer.reset()
+        decoder.reset()
+    }
+
+    /// Writes the frames that are due from `now` on.
+    public func play(into block: inout MutableSpan<Int16>, at now: MediaTime) {
+        var isIdle = false
+        while writeIndex &- readIndex < block.count {
+            guard perform(buffer.decide(at: now), at: now) else {
+                isIdle = true
+                break
+            }
+        }
+        let ready = min(writeIndex &- readIndex, block.count)
+        for index in 0..<ready { block[index] = samples[readIndex &+ index] }
+        readIndex &+= ready
+        counters.playedFrameCount &+= ready / format.channelCount
+        guard isIdle else { return }
+        for index in ready..<block.count { block[index] = 0 }
+    }
+
+    /// Carries out one decision; answers false when nothing is due.
+    private func perform(_ decision: PlayoutDecision, at now: MediaTime) -> Bool {
+        makeRoom()
+        switch decision {
+        case .idle:
+            return false
+        case .play:
+            playFirst(at: now)
+        case .recover(let duration):
+            recover(frameCount: frameCount(of: duration), duration: duration)
+        case .conceal(let duration), .comfort(let duration):
+            conceal(frameCount: frameCount(of: duration))
+        }
+        return true
+    }
+
+    private func playFirst(at now: MediaTime) {
+        let waiting = format.duration(ofFrames: (writeIndex &- readIndex) / format.channelCount)
+        let (header, expected, decoded) = buffer.withFirst { header, payload in
+            var target = freeSamples
+            return (header, decoder.frameCount(of: payload), decoder.decode(payload, into: &target))
+        }
+        buffer.removeFirst()
+        let playTime = now + waiting
+        counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
+        counters.lastPlayTime = playTime
+        counters.lastPlayTimestamp = header.rtpTimestamp
+        guard decoded > 0 else {
+            counters.corruptCount &+= 1
+            counters.concealedFrameCount &+= conceal(frameCount: expected)
+            return
+        }
+        writeIndex &+= decoded &* format.channelCount
+    }
+
+    private func recover(frameCount: Int, duration: Int) {
+        let recovered = buffer.withFirst { _, payload in
+            var target = freeSamples
+            return decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target)
+        }
+        guard recovered > 0 else {
+            buffer.recoveryFailed(duration: duration)
+            conceal(frameCount: frameCount)
+            return
+        }
+        counters.recoveredCount &+= 1
+        writeIndex &+= recovered &* format.channelCount
+    }
+
+    /// Invents at most as many frames as fit, and answers how many.
+    @discardableResult
+    private func conceal(frameCount: Int) -> Int {
+        let room = (samples.count &- writeIndex) / format.channelCount
+        let count = min(max(frameCount, 1), room)
+        var target = freeSamples
+        decoder.conceal(frameCount: count, into: &target)
+        writeIndex &+= count &* format.channelCount
+        return count
+    }
+
+    /// Moves what waits to the front, so that a whole packet fits behind it.
+    private func makeRoom() {
+        guard readIndex > 0, let base = samples.baseAddress else { return }
+        base.update(from: base + readIndex, count: writeIndex &- readIndex)
+        writeIndex &-= readIndex
+        readIndex = 0
+    }
+
+    private func frameCount(of duration: Int) -> Int { duration &* format.sampleRate / clockRate }
+
+    private var freeSamples: MutableSpan<Int16> {
+        @_lifetime(borrow self) get {
+            let free = UnsafeMutableBufferPointer(rebasing: samples[writeIndex...])
+            return _overrideLifetime(free.mutableSpan, borrowing: self)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// Receives RTP and RTCP: hands the codec's packets on, and tells of keys and reports.
+///
+///     (network) ─► RTP receive ─► packets
+///
+/// Events: "key down" and "key up" (value: the code, detail: ms it was held), "report" (the other side told what it
+/// receives), "goodbye", "source" (another sender was taken up).
+public final class RTPReceiveFilter: Filter, @unchecked Sendable {
+    private let transport: RTPTransport
+    /// Datagrams taken in one tick at most, so that a flood costs a bounded time.
+    private static let datagramLimit = 48
+
+    /// A filter that receives over `transport`.
+    public init(_ transport: RTPTransport) {
+        self.transport = transport
+        super.init(
+            FilterDescription(
+                name: "RTP receive",
+                purpose: "takes packets from the network, checks their source, and counts loss",
+                outputs: [.packets()]
+            )
+        )
+    }
+
+    public override func process(_ io: borrowing FilterIO) {
+        let packets = io.outputPackets()
+        let now = io.time
+        var told = RTPReception.ControlEvents()
+        var isNewSource = false
+        var taken = 0
+        while taken < Self.datagramLimit, packets.count < PacketBatch.capacity {
+            let wasTaken = transport.receive(at: now) { bytes, reception, arrival in
+                switch reception {
+                case .control(let events): told.formUnion(events)
+                case .ignored: break
+                case .media(let media):
+                    if media.isNewSource { isNewSource = true }
+                    deliver(media, bytes, arrival, packets)
+                }
+            }
+            guard wasTaken else { break }
+            taken &+= 1
+        }
+        if isNewSource { io.emit("source") }
+        if told.contains(.remoteReport) { io.emit("report") }
+        if told.contains(.goodbye) { io.emit("goodbye") }
+        reportKeys(io)
+    }
+
+    private func deliver(
+        _ media: RTPReception.Media,
+        _ bytes: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        let header = media.packet.header
+        let payload = media.packet.payload(in: bytes)
+        guard header.payloadType == transport.payloadType else {
+            transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
+            return
+        }
+        guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
+        var fields = PacketHeader(
+            rtpTimestamp: header.timestamp,
+            sequenceNumber: header.sequenceNumber,
+            payloadType: header.payloadType,
+            isMarked: header.isMarked,
+            arrival: arrival
+        )
+        fields.beginsSource = media.isNewSource
+        packets.append(fields) { target in
+            for index in 0..<payload.count { target[index] = payload[index] }
+            return payload.count
+        }
+    }
+
+    private func reportKeys(_ io: borrowing FilterIO) {
+        transport.eventReceiver.advance(to: io.time)
+        while let report = transport.eventReceiver.next() {
+            let held = Int64(report.milliseconds(clockRate: transport.clockRate))
+            let name: MessageName = report.kind == .started ? "key down" : "key up"
+            io.emit(name, value: Int64(report.code), detail: held)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+/// Sends packets by RTP, telephone events in between, and RTCP when it is due.
+///
+///     packets ─► RTP send ─► (network)
+///
+/// While a key is being sent, audio packets are dropped: gateways play the key's tone themselves, and would otherwise
+/// play it over speech (RFC 4733, section 2.6.1.1 leaves the choice to the sender).
+public final class RTPSendFilter: Filter, @unchecked Sendable {
+    private let transport: RTPTransport
+    private var timestamp: UInt32 = 0
+    private var hasLeft = false
+    private var dropsAudio = false
+
+    /// A filter that sends over `transport`.
+    public init(_ transport: RTPTransport) {
+        self.transport = transport
+        super.init(
+            FilterDescription(
+                name: "RTP send",
+                purpose: "numbers packets and sends them, with telephone events and RTCP",
+                inputs: [.packets(isRequired: false)]
+            )
+        )
+    }
+
+    /// Asks for the key `code` (RFC 4733, section 3.2) for `duration`, followed by silence for `gap`.
+    public func send(event code: UInt8, duration: Duration, gap: Duration) -> GraphCommand {
+        GraphCommand(
+            to: self,
+            "event",
+            value: Int64(code),
+            detail: duration.nanoseconds / 1000 << 32 | gap.nanoseconds / 1000
+        )
+    }
+
+    /// Asks for a pause between the keys that wait.
+    public func pause(_ duration: Duration) -> GraphCommand {
+        GraphCommand(to: self, "pause", value: duration.nanoseconds)
+    }
+
+    /// Presses the key `code`, until `releaseKey`.
+    public func press(event code: UInt8) -> GraphCommand { GraphCommand(to: self, "press", value: Int64(code)) }
+
+    /// Releases the pressed key.
+    public func releaseKey() -> GraphCommand { GraphCommand(to: self, "release") }
+
+    /// Sends RTCP BYE at `now`, and nothing after it.
+    public func leave(at now: MediaTime) -> GraphCommand {
+        GraphCommand(to: self, "leave", value: now.nanoseconds)
+    }
+
+    public override func handle(_ command: GraphCommand) {
+        switch command.name {
+        case "event":
+            transport.eventSender.enqueue(
+                UInt8(truncatingIfNeeded: command.value),
+                duration: .microseconds(command.detail >> 32),
+                gap: .microseconds(command.detail & 0xFFFF_FFFF)
+            )
+        case "pause": transport.eventSender.enqueuePause(.nanoseconds(command.value))
+        case "press": transport.eventSender.start(UInt8(truncatingIfNeeded: command.value))
+        case "release": transport.eventSender.stop()
+        case "leave":
+            guard !hasLeft else { return }
+            hasLeft = true
+            transport.sendGoodbye(at: MediaTime(nanoseconds: command.value))
+            transport.publishStatistics()
+        default: break
+        }
+    }
+
+    public override func process(_ io: borrowing FilterIO) {
+        guard !hasLeft else { return }
+        let now = io.time
+        sendEvents(at: now)
+        let packets = io.inputPackets()
+        for index in 0..<packets.count where !dropsAudio {
+            let header = packets.header(index)
+            transport.send(
+                payloadType: header.payloadType,
+                isMarked: header.isMarked,
+                timestamp: header.rtpTimestamp,
+                payload: packets.payload(index),
+                at: now
+            )
+        }
+        timestamp &+= UInt32(truncatingIfNeeded: io.tickDuration.nanoseconds * Int64(transport.clockRate) / 1_000_000_000)
+        transport.sendControlIfDue(at: now)
+        transport.publishStatistics()
+    }
+
+    private func sendEvents(at now: MediaTime) {
+        guard let payloadType = transport.telephoneEventPayloadType else { return }
+        var bytes = InlineArray<4, UInt8>(repeating: 0)
+        while let packet = transport.eventSender.next(at: timestamp) {
+            var payload = bytes.mutableSpan
+            packet.event.serialize(into: &payload)
+            transport.send(
+                payloadType: payloadType,
+                isMarked: packet.isMarked,
+                timestamp: packet.timestamp,
+                payload: bytes.span,
+                at: now
+            )
+        }
+        dropsAudio = transport.eventSender.isSending
+    }
+}

@@ -1,0 +1,138 @@
+/// One leg's session, its sockets and its keys, shared by the filter that sends and the one that receives.
+///
+/// Thread: media. The two filters run in one thread, so nothing here is locked.
+public final class RTPTransport: @unchecked Sendable {
+    /// The session, with its SSRC, counters and RTCP.
+    public let session: RTPSession
+    /// The codec's payload type.
+    public let payloadType: UInt8
+    /// The payload type of telephone events; nil sends and understands none.
+    public let telephoneEventPayloadType: UInt8?
+
+    let clockRate: UInt32
+    var eventSender: TelephoneEventSender
+    var eventReceiver = TelephoneEventReceiver()
+    private let link: any DatagramLink
+    private let controlLink: (any DatagramLink)?
+    private let localAddress: SocketAddress
+    private let scratch: UnsafeMutableBufferPointer<UInt8>
+    private let published = LatestValue(RTPStatistics())
+
+    /// A transport over `link`, and over `controlLink` for RTCP when it has a port of its own.
+    ///
+    /// - Parameters:
+    ///   - session: The session; payload types are announced to it here.
+    ///   - link: Where RTP goes, and RTCP too when there is no `controlLink`.
+    ///   - controlLink: Where RTCP goes.
+    ///   - localAddress: The address that captures show as ours.
+    ///   - payloadType: The codec's payload type.
+    ///   - clockRate: The codec's clock rate, in Hz.
+    ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
+    public init(
+        session: RTPSession,
+        link: any DatagramLink,
+        controlLink: (any DatagramLink)? = nil,
+        localAddress: SocketAddress,
+        payloadType: UInt8,
+        clockRate: UInt32,
+        telephoneEventPayloadType: UInt8?
+    ) {
+        self.session = session
+        self.link = link
+        self.controlLink = controlLink
+        self.localAddress = localAddress
+        self.payloadType = payloadType
+        self.clockRate = clockRate
+        self.telephoneEventPayloadType = telephoneEventPayloadType
+        eventSender = TelephoneEventSender(clockRate: clockRate)
+        scratch = .allocate(capacity: PacketBatch.slotByteCount)
+        scratch.initialize(repeating: 0)
+        session.announce(payloadType: payloadType, clockRate: clockRate)
+        if let telephoneEventPayloadType {
+            session.announce(payloadType: telephoneEventPayloadType, clockRate: clockRate, measuresJitter: false)
+        }
+    }
+
+    deinit {
+        scratch.deallocate()
+    }
+
+    /// The session's counters as of the last tick. Thread: any.
+    public var statistics: RTPStatistics { published.value }
+
+    /// Numbers and sends one packet.
+    func send(payloadType: UInt8, isMarked: Bool, timestamp: UInt32, payload: Span<UInt8>, at now: MediaTime) {
+        guard let destination = session.destination else { return }
+        var packet = scratch.mutableSpan
+        let byteCount = session.makePacket(
+            payloadType: payloadType,
+            isMarked: isMarked,
+            timestamp: timestamp,
+            payload: payload,
+            at: now,
+            into: &packet
+        )
+        guard byteCount > 0 else { return }
+        transmit(byteCount, over: link, to: destination, at: now)
+    }
+
+    /// Sends RTCP when it is due.
+    func sendControlIfDue(at now: MediaTime) {
+        guard session.controlDestination != nil else { return }
+        var packet = scratch.mutableSpan
+        let byteCount = session.makeRTCP(at: now, into: &packet)
+        transmitControl(byteCount, at: now)
+    }
+
+    /// Tells the other side that this one leaves (RTCP BYE).
+    func sendGoodbye(at now: MediaTime) {
+        var packet = scratch.mutableSpan
+        let byteCount = session.makeGoodbye(at: now, into: &packet)
+        transmitControl(byteCount, at: now)
+    }
+
+    /// Takes the next datagram of either port and what the session makes of it; nil when none has arrived.
+    ///
+    /// - Parameters:
+    ///   - now: The tick's start.
+    ///   - body: Gets the datagram's bytes, what they are, and when they arrived.
+    func receive(at now: MediaTime, _ body: (Span<UInt8>, RTPReception, MediaTime) -> Void) -> Bool {
+        if take(from: link, at: now, body) { return true }
+        guard let controlLink else { return false }
+        return take(from: controlLink, at: now, body)
+    }
+
+    /// Makes the counters readable from other threads.
+    func publishStatistics() {
+        published.publish(session.statistics)
+    }
+
+    private func take(
+        from link: any DatagramLink,
+        at now: MediaTime,
+        _ body: (Span<UInt8>, RTPReception, MediaTime) -> Void
+    ) -> Bool {
+        var buffer = scratch.mutableSpan
+        guard let datagram = link.receive(into: &buffer, at: now) else { return false }
+        // What was cut off cannot be whole: handing on nothing makes the session count it as malformed.
+        let byteCount = datagram.byteCount <= buffer.count ? datagram.byteCount : 0
+        let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
+        body(bytes, session.receive(bytes, from: datagram.source, arrival: datagram.arrival), datagram.arrival)
+        return true
+    }
+
+    private func transmitControl(_ byteCount: Int, at now: MediaTime) {
+        guard byteCount > 0, let destination = session.controlDestination else { return }
+        transmit(byteCount, over: controlLink ?? link, to: destination, at: now)
+    }
+
+    private func transmit(
+        _ byteCount: Int,
+        over link: any DatagramLink,
+        to destination: SocketAddress,
+        at now: MediaTime
+    ) {
+        let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
+        link.send(bytes, to: destination, at: now)
+    }
+}

@@ -1,0 +1,196 @@
+import MediaEngine
+import Testing
+
+/// A decoder whose packets hold one number, which is the value of every sample; 10 concealed, 20 recovered from FEC.
+private final class NumberDecoder: AudioDecoder {
+    let format = AudioFormat(sampleRate: 8000)
+
+    func frameCount(of payload: Span<UInt8>) -> Int { payload.count == 2 ? 160 : 0 }
+
+    func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+        for index in 0..<160 { samples[index] = 100 + Int16(payload[0]) }
+        return payload[1] == 99 ? 0 : 160
+    }
+
+    func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int {
+        guard next[1] == 1 else { return 0 }
+        for index in 0..<frameCount { samples[index] = 20 }
+        return frameCount
+    }
+
+    func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>) {
+        for index in 0..<frameCount { samples[index] = 10 }
+    }
+
+    func reset() {}
+}
+
+/// Arrivals above, playout below, one character for 10 ms.
+///
+///     arrivals   the packet number that arrives in this tick, `.` for none
+///     playout    the packet number that is heard, `-` concealed, `r` recovered, ` ` silence
+@Suite struct PlayoutTimelineTests {
+    private func play(
+        _ arrivals: String,
+        delay: Duration = .milliseconds(40),
+        payload: (Int) -> [UInt8] = { [UInt8($0), 0] },
+        timestamp: (Int) -> UInt32 = { UInt32($0 * 160) }
+    ) -> (heard: String, statistics: PlayoutStatistics) {
+        let playout = Playout(
+            decoder: NumberDecoder(),
+            buffer: FixedJitterBuffer(delay: delay, clockRate: 8000),
+            clockRate: 8000
+        )
+        var heard = ""
+        var block = [Int16](repeating: 0, count: 80)
+        for (tick, character) in arrivals.enumerated() {
+            let now = MediaTime.zero + .milliseconds(10 * tick)
+            if let number = character.wholeNumberValue {
+                let header = PacketHeader(
+                    rtpTimestamp: timestamp(number),
+                    sequenceNumber: UInt16(truncatingIfNeeded: 65534 + number),
+                    arrival: now
+                )
+                playout.insert(header, payload: payload(number).span)
+            }
+            var samples = block.mutableSpan
+            playout.play(into: &samples, at: now)
+            heard += symbol(block[0])
+        }
+        return (heard, playout.statistics)
+    }
+
+    private func symbol(_ sample: Int16) -> String {
+        switch sample {
+        case 0: " "
+        case 10: "-"
+        case 20: "r"
+        default: "\(sample - 100)"
+        }
+    }
+
+    @Test func `every packet is held back by the delay`() {
+        let result = play("0.1.2.3.4.5.6.7.8.9.")
+        #expect(result.heard == "    0011223344556677")
+        #expect(result.statistics.meanWait == .milliseconds(40))
+    }
+
+    @Test func `jitter within the delay is not heard`() {
+        let result = play("0...123..4.56..789..")
+        #expect(result.heard == "    0011223344556677")
+        #expect(result.statistics.concealedFrameCount == 0)
+    }
+
+    @Test func `reordered packets are put in order`() {
+        #expect(play("0.2.1.3.5.4.6.7.8...").heard == "    0011223344556677")
+    }
+
+    @Test func `a lost packet is concealed and counted`() {
+        let result = play("0.1...3.4.5.6.7.8...")
+        #expect(result.heard == "    0011--3344556677")
+        #expect(result.statistics.concealedFrameCount == 160)
+        #expect(result.statistics.recoveredCount == 0)
+    }
+
+    @Test func `a lost packet is taken from the copy in its successor`() {
+        let result = play("0.1...3.4.5.6.7.8...", payload: { [UInt8($0), 1] })
+        #expect(result.heard == "    0011rr3344556677")
+        #expect(result.statistics.recoveredCount == 1)
+        #expect(result.statistics.concealedFrameCount == 0)
+    }
+
+    @Test func `of two lost packets the second is recovered`() {
+        let result = play("0.1.....4.5.6.7.8...", payload: { [UInt8($0), 1] })
+        #expect(result.heard == "    0011--rr44556677")
+    }
+
+    @Test func `a late packet is counted, not played`() {
+        let result = play("0.1.....3.24.5.6.7.8...")
+        #expect(result.heard == "    0011--3344556677788")
+        #expect(result.statistics.buffer.lateCount == 1)
+    }
+
+    @Test func `a duplicate is played once`() {
+        #expect(play("0.1.2.2.3.4.5.6...").heard == "    00112233445566")
+    }
+
+    @Test func `a pause of the sender is no loss`() {
+        // Packets 0 and 1, then a talk spurt whose timestamps say that 80 ms were left out.
+        let result = play("0.1.........2.3.4...", timestamp: { UInt32($0 * 160 + ($0 > 1 ? 640 : 0)) })
+        #expect(result.heard == "    0011--------2233")
+        #expect(result.statistics.concealedFrameCount == 0)
+        #expect(result.statistics.buffer.comfortDuration == 640)
+    }
+
+    @Test func `a jump of the timestamps starts over`() {
+        let result = play("0.1.2.3.4.5.6.7.8...", timestamp: { UInt32($0 * 160 + ($0 > 3 ? 800_000 : 0)) })
+        #expect(result.statistics.buffer.restartCount == 1)
+        #expect(result.heard.hasSuffix("55") || result.heard.hasSuffix("66"))
+    }
+
+    @Test func `timestamps that wrap are no jump`() {
+        let result = play("0.1.2.3.4.5.6.7.8...", timestamp: { UInt32(truncatingIfNeeded: $0 * 160 - 480) })
+        #expect(result.heard == "    0011223344556677")
+    }
+
+    @Test func `when every packet comes late the delay is drawn anew`() {
+        let result = play("0.1.2.........3.4.5.6.7.8.9.........")
+        #expect(result.statistics.buffer.restartCount == 1)
+        #expect(result.heard.contains("9"))
+        #expect(result.statistics.buffer.lateCount == 4)
+    }
+
+    @Test func `a payload that the decoder refuses is concealed and counted`() {
+        let result = play("0.1.2.3.4.5.6.7.8...", payload: { [UInt8($0), $0 == 3 ? 99 : 0] })
+        #expect(result.heard == "    001122--44556677")
+        #expect(result.statistics.corruptCount == 1)
+        #expect(result.statistics.concealedFrameCount == 160)
+    }
+
+    @Test func `after a second without packets the next one is held back anew`() {
+        let silence = String(repeating: ".", count: 150)
+        let result = play("0.1." + silence + "2.3.4...", timestamp: { UInt32($0 * 160 + ($0 > 1 ? 20000 : 0)) })
+        #expect(result.heard.hasSuffix("2233"))
+        #expect(result.heard.contains("          "))
+    }
+
+    @Test func `more packets than fit are refused and counted, and memory stays bounded`() {
+        let playout = Playout(
+            decoder: NumberDecoder(),
+            buffer: FixedJitterBuffer(delay: .milliseconds(40), clockRate: 8000),
+            clockRate: 8000
+        )
+        for number in 0..<1000 {
+            let header = PacketHeader(rtpTimestamp: UInt32(number), sequenceNumber: UInt16(number))
+            playout.insert(header, payload: [1, 0].span)
+        }
+        #expect(playout.statistics.buffer.discardedCount == 1000 - FixedJitterBuffer.capacity)
+    }
+
+    @Test func `a faster sender does not fill the buffer for ever`() {
+        // Packets of 20 ms every 19 ms: the buffer gains 1 ms each 20 ms.
+        let playout = Playout(
+            decoder: NumberDecoder(),
+            buffer: FixedJitterBuffer(delay: .milliseconds(40), clockRate: 8000),
+            clockRate: 8000
+        )
+        var block = [Int16](repeating: 0, count: 80)
+        var sent = 0
+        for tick in 0..<6000 {
+            let now = MediaTime.zero + .milliseconds(10 * tick)
+            while sent * 19 <= tick * 10 {
+                let header = PacketHeader(
+                    rtpTimestamp: UInt32(sent * 160),
+                    sequenceNumber: UInt16(truncatingIfNeeded: sent),
+                    arrival: now
+                )
+                playout.insert(header, payload: [1, 0].span)
+                sent += 1
+            }
+            var samples = block.mutableSpan
+            playout.play(into: &samples, at: now)
+        }
+        #expect(playout.statistics.buffer.discardedCount > 5)
+        #expect(playout.statistics.concealedFrameCount == 0)
+    }
+}

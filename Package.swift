@@ -44,6 +44,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .testTarget(name: "MediaEngineTests", dependencies: ["MediaEngine"], swiftSettings: settings),
+        .testTarget(
+            name: "MediaEngineTests",
+            dependencies: ["MediaEngine"],
+            exclude: ["Fixtures"],
+            swiftSettings: settings
+        ),
     ]
 )

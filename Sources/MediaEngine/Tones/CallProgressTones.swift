@@ -45,7 +45,8 @@ public struct CallProgressTones: Hashable, Sendable {
     /// Every country known, by code.
     public static let all: [CallProgressTones] = [
         CallProgressTones(
-            "AU", "Australia",
+            "AU",
+            "Australia",
             [
                 .dial: sines(413, 438),
                 .ringback: sines(413, 438, on: 400, 200, 400, 2000),
@@ -57,7 +58,8 @@ public struct CallProgressTones: Hashable, Sendable {
         ),
         CallProgressTones("CA", "Canada", northAmerican),
         CallProgressTones(
-            "DE", "Germany",
+            "DE",
+            "Germany",
             [
                 .dial: sines(425),
                 .ringback: sines(425, on: 1000, 4000),
@@ -68,7 +70,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "ES", "Spain",
+            "ES",
+            "Spain",
             [
                 .dial: sines(425),
                 .ringback: sines(425, on: 1500, 3000),
@@ -78,7 +81,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "FR", "France",
+            "FR",
+            "France",
             [
                 .dial: sines(440),
                 .ringback: sines(440, on: 1500, 3500),
@@ -89,7 +93,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "GB", "United Kingdom",
+            "GB",
+            "United Kingdom",
             [
                 .dial: sines(350, 440),
                 .ringback: sines(400, 450, on: 400, 200, 400, 2000),
@@ -101,7 +106,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "IT", "Italy",
+            "IT",
+            "Italy",
             [
                 .dial: sines(425, on: 200, 200, 600, 1000),
                 .ringback: sines(425, on: 1000, 4000),
@@ -112,7 +118,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "JP", "Japan",
+            "JP",
+            "Japan",
             [
                 .dial: sines(400),
                 .ringback: modulated(400, by: 16, on: 1000, 2000),
@@ -122,7 +129,8 @@ public struct CallProgressTones: Hashable, Sendable {
             ]
         ),
         CallProgressTones(
-            "NL", "Netherlands",
+            "NL",
+            "Netherlands",
             [
                 .dial: sines(425),
                 .ringback: sines(425, on: 1000, 4000),

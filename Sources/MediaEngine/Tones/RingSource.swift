@@ -77,11 +77,11 @@ public final class RingSource {
     /// Whether something sounds, or will after a pause.
     public var isRinging: Bool { tone == nil ? position < end : generator.isActive }
 
-    /// Begins the first round at the next frame.
+    /// Begins the first round at the next frame; recorded samples that already ring go on.
     public func start() {
         if let tone {
             generator.play(tone)
-        } else {
+        } else if end != .max {
             position = 0
             end = .max
         }

@@ -13,6 +13,8 @@ public final class ToneFilter: Filter, @unchecked Sendable {
     private let handOff = HandOff<PreparedTone>()
     private var isTonePending = false
     private var toneTag: Int64 = 0
+    private var reportedRefusals = 0
+    private var refusedTag: Int64 = 0
 
     /// A filter for blocks of `format`.
     public init(format: AudioFormat) {
@@ -33,7 +35,6 @@ public final class ToneFilter: Filter, @unchecked Sendable {
         let output = io.output()
         output.copy(from: input)
         if isTonePending { takeTone() }
-        guard generator.isActive else { return }
         var samples = output.mutableSamples
         generator.render(into: &samples)
         while let notice = generator.nextNotice() {
@@ -45,9 +46,6 @@ public final class ToneFilter: Filter, @unchecked Sendable {
             io.emit("dtmffull", value: Int64(refused), detail: refusedTag)
         }
     }
-
-    private var reportedRefusals = 0
-    private var refusedTag: Int64 = 0
 
     public override func handle(_ command: GraphCommand) {
         switch command.name {

@@ -117,7 +117,9 @@ public final class ToneGenerator {
         )
     }
 
-    /// Releases `digit`, or every held key for nil. It fades now, or when it has sounded for `minimumDuration`.
+    /// Releases `digit`, or every held key for nil.
+    ///
+    /// It fades now, or when it has sounded for `minimumDuration`.
     public func stop(_ digit: DTMFDigit? = nil) {
         queue.release(digit, frameCount: minimumFrameCount)
         guard let current = sounding, current.isHeld, digit == nil || digit == current.digit else { return }

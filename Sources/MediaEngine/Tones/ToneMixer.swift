@@ -37,8 +37,9 @@ final class ToneMixer {
         return distance < 0 ? 0 : ramp[distance]
     }
 
-    /// Adds frames `position..<position + count` of a tone that has `length` frames in all to `samples`, from
-    /// `firstFrame` on, equally in every channel. Sums that do not fit are limited to what a sample holds.
+    /// Adds frames `position..<position + count` of a tone of `length` frames to `samples`, in every channel.
+    ///
+    /// The first goes to frame `firstFrame`. Sums that do not fit are limited to what a sample holds.
     func add(
         _ mix: ToneMix,
         to samples: inout MutableSpan<Int16>,

@@ -1,0 +1,313 @@
+import Glibc
+
+/// Hears DTMF digits in audio, within the limits of ITU-T Q.24.
+///
+/// A digit is a row's and a column's sine that hold together for 31 ms or more (Q.24: 40 ms is a digit, 23 ms is
+/// none): both within 2.5 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
+/// and together most of what sounds. Speech fails here: it moves, and spreads over harmonics.
+/// Interruptions up to 25 ms are bridged (10 ms must be, 40 ms must not), which also covers one concealed packet.
+/// Shape: `Int16` at 8 to 192 kHz; several channels are heard as their mean.
+/// Units: frames, counted from the first that was given.
+/// Thread: one thread at a time; allocates only when made.
+/// Source: ITU-T Q.23 (frequencies), Q.24 (limits, the strictest of its administrations), Q.24 annex A.
+public final class DTMFDetector {
+    private struct Candidate: BitwiseCopyable {
+        var row: Int
+        var column: Int
+        var rowPeak: Float
+        var columnPeak: Float
+        /// Steps since both sines were last heard.
+        var missCount = 0
+        /// First frame; known from the confirmation on.
+        var start = 0.0
+        /// The frame after the last that was heard.
+        var end = 0.0
+
+        var digit: DTMFDigit { DTMFDigit(row: row, column: column) }
+    }
+
+    private let bank: DTMFBank
+    private let history: UnsafeMutablePointer<DTMFBank.Step>
+    /// Steps measured so far; the newest is number `stepCount - 1`.
+    private var stepCount = 0
+    private var frameCount = 0
+    private var candidate: Candidate?
+    private var current: Candidate?
+    /// The first step that no earlier digit has claimed.
+    private var firstFreeStep = 0
+    private let detections: RingBuffer<DTMFDetection>
+    private let minimumOnFrames: Double
+    private let longFrames: Double
+
+    private static let historyCount = 32
+    /// Each sine's least mean square: that of a sine of -45 dBm0.
+    private static let leastPower: Float = 8192
+    /// Duration that a digit must have: between the 23 ms that Q.24 refuses and the 40 ms that it accepts.
+    private static let minimumDuration = 0.031
+    /// Steps of 2.5 ms without the pair inside one digit.
+    private static let bridgedStepCount = 10
+    private static let bridgedCandidateStepCount = 4
+    private static let frequencyTolerance: Float = 0.025
+    /// Row over column and column over row, as ratios of power: 10 dB (Q.24: 8 must) and 6 dB (4 must).
+    private static let greatestTwist: Float = 10
+    private static let greatestReverseTwist: Float = 3.98
+    /// What both sines must have of the power while the digit is being recognised; noise 8 dB below leaves 0.86.
+    private static let leastShare: Float = 0.7
+    /// What they must have when they have held for `longDuration`: enough under noise as loud as the digit.
+    private static let leastLongShare: Float = 0.42
+    private static let longDuration = 0.06
+    /// What they must have at any step.
+    private static let leastStepShare: Float = 0.3
+
+    /// A detector for audio of `sampleRate` Hz, 8000 to 192000.
+    ///
+    /// Throws: `ToneError` for other rates.
+    public init(sampleRate: Int) throws(ToneError) {
+        guard (8000...192_000).contains(sampleRate) else {
+            throw ToneError(
+                .unsuitableSamples,
+                "DTMF cannot be detected at \(sampleRate) Hz. Resample to 8000 to 192000 Hz."
+            )
+        }
+        bank = DTMFBank(sampleRate: sampleRate)
+        history = .allocate(capacity: Self.historyCount)
+        history.initialize(
+            repeating: DTMFBank.Step(real: .zero, imaginary: .zero, power: .zero, totalPower: 0),
+            count: Self.historyCount
+        )
+        minimumOnFrames = Self.minimumDuration * Double(sampleRate)
+        longFrames = Self.longDuration * Double(sampleRate)
+        detections = RingBuffer(minimumCapacity: 64)
+    }
+
+    deinit {
+        history.deallocate()
+    }
+
+    /// Listens to `samples`: whole frames of `channelCount` channels.
+    public func process(_ samples: Span<Int16>, channelCount: Int = 1) {
+        let frames = samples.count / channelCount
+        var frame = 0
+        while frame < frames {
+            frame &+= bank.take(samples, channelCount: channelCount, from: frame)
+            if let step = bank.nextStep() { advance(step) }
+        }
+        frameCount &+= frames
+    }
+
+    /// Tells the detector that no more audio comes, so that a digit which sounds to the end is told, too.
+    public func finish() {
+        let end = frameCount
+        let silence: InlineArray<64, Int16> = .init(repeating: 0)
+        let needed = bank.sliceFrameCount &* (DTMFBank.sliceCount &+ Self.bridgedStepCount &+ 2)
+        var given = 0
+        while given < needed {
+            process(silence.span)
+            given &+= silence.count
+        }
+        if var last = current {
+            last.end = min(last.end, Double(end))
+            endCurrent(last)
+        }
+        candidate = nil
+    }
+
+    /// What was heard, oldest first; nil when all has been told.
+    ///
+    /// At most 64 wait between two calls.
+    public func nextDetection() -> DTMFDetection? { detections.pop() }
+
+    // MARK: Steps
+
+    private func advance(_ step: DTMFBank.Step) {
+        history[stepCount & (Self.historyCount &- 1)] = step
+        stepCount &+= 1
+        let pair = loudestPair(step)
+        if followCurrent(pair, step) { return }
+        guard let pair, !isDying(pair) else {
+            guard let missing = candidate else { return }
+            candidate = missing.missCount < Self.bridgedCandidateStepCount ? missing : nil
+            candidate?.missCount &+= 1
+            return
+        }
+        var next = candidate ?? pair
+        if next.row != pair.row || next.column != pair.column { next = pair }
+        next.missCount = 0
+        next.rowPeak = max(next.rowPeak, pair.rowPeak)
+        next.columnPeak = max(next.columnPeak, pair.columnPeak)
+        candidate = next
+        confirm(next)
+    }
+
+    /// Goes on with the digit that sounds; false when `pair` may be the beginning of another.
+    private func followCurrent(_ pair: Candidate?, _ step: DTMFBank.Step) -> Bool {
+        guard var sounding = current else { return false }
+        let ratio = heardRatio(step, sounding)
+        if let pair, pair.row == sounding.row, pair.column == sounding.column, ratio >= 0.25 {
+            sounding.missCount = 0
+            sounding.end = time(ofStep: stepCount &- 1)
+            // Follows a slowly changing level, and hardly moves in the few steps of a digit's end.
+            sounding.rowPeak += 0.03 * (pair.rowPeak - sounding.rowPeak)
+            sounding.columnPeak += 0.03 * (pair.columnPeak - sounding.columnPeak)
+            current = sounding
+            candidate = nil
+            return true
+        }
+        if sounding.missCount == 0 {
+            sounding.end += crossing(from: sounding, below: ratio)
+        }
+        sounding.missCount &+= 1
+        current = sounding
+        if sounding.missCount > Self.bridgedStepCount { endCurrent(sounding) }
+        return false
+    }
+
+    /// Whether `pair` is what is left of the digit that was heard until just now.
+    private func isDying(_ pair: Candidate) -> Bool {
+        guard let current else { return false }
+        return pair.row == current.row && pair.column == current.column
+    }
+
+    /// How far after the last step that was heard the sound crossed half its level, in frames.
+    private func crossing(from sounding: Candidate, below ratio: Float) -> Double {
+        let last = heardRatio(history[(stepCount &- 2) & (Self.historyCount &- 1)], sounding).squareRoot()
+        let next = ratio.squareRoot()
+        guard last > 0.5, next < 0.5 else { return Double(bank.sliceFrameCount) / 2 }
+        return Double((last - 0.5) / (last - next)) * Double(bank.sliceFrameCount)
+    }
+
+    private func endCurrent(_ sounding: Candidate) {
+        detections.push(detection(sounding, .ended))
+        firstFreeStep = stepCount &- sounding.missCount
+        current = nil
+    }
+
+    private func detection(_ candidate: Candidate, _ phase: DTMFDetection.Phase) -> DTMFDetection {
+        let start = max(0, Int(candidate.start.rounded()))
+        return DTMFDetection(
+            digit: candidate.digit,
+            phase: phase,
+            startFrame: start,
+            frameCount: max(1, Int(candidate.end.rounded()) &- start)
+        )
+    }
+
+    /// The loudest row and column, when they could be a digit.
+    private func loudestPair(_ step: DTMFBank.Step) -> Candidate? {
+        guard step.totalPower > Self.leastPower else { return nil }
+        var row = 0
+        var column = 4
+        for index in 1..<4 {
+            if step.power[index] > step.power[row] { row = index }
+            if step.power[index &+ 4] > step.power[column] { column = index &+ 4 }
+        }
+        let rowPower = step.power[row]
+        let columnPower = step.power[column]
+        guard min(rowPower, columnPower) > Self.leastPower * 0.25,
+            rowPower + columnPower > Self.leastStepShare * step.totalPower,
+            rowPower < 2 * Self.greatestTwist * columnPower,
+            columnPower < 2 * Self.greatestReverseTwist * rowPower
+        else { return nil }
+        return Candidate(row: row, column: column &- 4, rowPeak: rowPower, columnPeak: columnPower)
+    }
+
+    /// The weaker sine's power, relative to its peak.
+    private func heardRatio(_ step: DTMFBank.Step, _ candidate: Candidate) -> Float {
+        min(step.power[candidate.row] / candidate.rowPeak, step.power[candidate.column &+ 4] / candidate.columnPeak)
+    }
+
+    /// Makes the candidate the current digit if it has lasted long enough and passes every check.
+    private func confirm(_ candidate: Candidate) {
+        guard let start = start(of: candidate) else { return }
+        let isLong = time(ofStep: stepCount &- 1) - start >= longFrames
+        guard isDigit(candidate, leastShare: isLong ? Self.leastLongShare : Self.leastShare) else { return }
+        if let sounding = current { endCurrent(sounding) }
+        var confirmed = candidate
+        confirmed.start = start
+        confirmed.end = time(ofStep: stepCount &- 1)
+        current = confirmed
+        self.candidate = nil
+        detections.push(detection(confirmed, .began))
+    }
+
+    /// The frame where the candidate rose above half its level, or nil when it has not sounded long enough.
+    private func start(of candidate: Candidate) -> Double? {
+        var first = stepCount
+        var holes = 0
+        var holesInside = 0
+        var previous: Float = 0
+        var before: Float = 0
+        var back = 1
+        while back <= min(Self.historyCount &- 2, stepCount &- firstFreeStep) {
+            let ratio = heardRatio(history[(stepCount &- back) & (Self.historyCount &- 1)], candidate)
+            if ratio >= 0.25 {
+                first = stepCount &- back
+                holesInside &+= holes
+                holes = 0
+                previous = ratio
+                before = 0
+            } else {
+                if holes == 0 { before = ratio }
+                holes &+= 1
+                guard holes <= Self.bridgedCandidateStepCount else { break }
+            }
+            back &+= 1
+        }
+        guard first < stepCount else { return nil }
+        let (high, low) = (previous.squareRoot(), before.squareRoot())
+        let fraction = high > 0.5 && low < 0.5 ? Double((high - 0.5) / (high - low)) : 0
+        let start = time(ofStep: first) - fraction * Double(bank.sliceFrameCount)
+        let heard = time(ofStep: stepCount &- 1) - start - Double(holesInside &* bank.sliceFrameCount)
+        return heard >= minimumOnFrames ? start : nil
+    }
+
+    /// Checks level, twist, share and frequency over the last steps in which the candidate was well heard.
+    private func isDigit(_ candidate: Candidate, leastShare: Float) -> Bool {
+        let row = candidate.row
+        let column = candidate.column &+ 4
+        var rowPower: Float = 0
+        var columnPower: Float = 0
+        var totalPower: Float = 0
+        var count: Float = 0
+        var rowTurn = SIMD2<Float>()
+        var columnTurn = SIMD2<Float>()
+        for back in 1...12 {
+            let step = history[(stepCount &- back) & (Self.historyCount &- 1)]
+            guard heardRatio(step, candidate) > 0.5 else { continue }
+            let earlier = history[(stepCount &- back &- Self.turnStepCount) & (Self.historyCount &- 1)]
+            rowPower += step.power[row]
+            columnPower += step.power[column]
+            totalPower += step.totalPower
+            rowTurn += Self.turn(step, earlier, row)
+            columnTurn += Self.turn(step, earlier, column)
+            count += 1
+        }
+        return min(rowPower, columnPower) > Self.leastPower * count
+            && rowPower <= Self.greatestTwist * columnPower
+            && columnPower <= Self.greatestReverseTwist * rowPower
+            && rowPower + columnPower >= leastShare * totalPower
+            && isInTune(rowTurn, bin: row)
+            && isInTune(columnTurn, bin: column)
+    }
+
+    private func isInTune(_ turn: SIMD2<Float>, bin: Int) -> Bool {
+        let radians = atan2f(turn.y, turn.x)
+        let hertz = radians * Float(bank.sliceRate) / (2 * .pi * Float(Self.turnStepCount))
+        return abs(hertz) <= Self.frequencyTolerance * bank.frequencies[bin]
+    }
+
+    /// The steps over which a bin's phase is compared: 5 ms tell apart what lies within 100 Hz of the bin.
+    private static let turnStepCount = 2
+
+    /// The product of a bin with its earlier conjugate: its angle is the turn between the two.
+    private static func turn(_ step: DTMFBank.Step, _ earlier: DTMFBank.Step, _ bin: Int) -> SIMD2<Float> {
+        let (a, b) = (step.real[bin], step.imaginary[bin])
+        let (c, d) = (earlier.real[bin], earlier.imaginary[bin])
+        return SIMD2(a * c + b * d, b * c - a * d)
+    }
+
+    /// The input frame in the middle of step `step`'s window.
+    private func time(ofStep step: Int) -> Double {
+        Double((step &+ 1 &- DTMFBank.sliceCount / 2) &* bank.sliceFrameCount &- bank.delayFrameCount)
+    }
+}

@@ -49,7 +49,7 @@ public final class FileCard: SoundCard {
         guard let capturePath else { throw lacking(.capture) }
         do throws(WAVError) {
             let feed = WAVFeed(try WAVReader(path: capturePath), format: configuration.format)
-            return PacedCapture(configuration, sound: RecordedFile(feed), at: now)
+            return PacedCapture(configuration, sound: RecordedFile(feed))
         } catch {
             throw CardError(.deviceFailure, error.message)
         }

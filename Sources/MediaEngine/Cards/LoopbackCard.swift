@@ -46,7 +46,7 @@ public final class LoopbackCard: SoundCard {
         _ configuration: CardConfiguration,
         at now: MediaTime
     ) throws(CardError) -> any CardCapture {
-        PacedCapture(configuration, sound: try incoming.attach(configuration.format), at: now)
+        PacedCapture(configuration, sound: try incoming.attach(configuration.format))
     }
 }
 

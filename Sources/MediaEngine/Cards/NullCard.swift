@@ -24,6 +24,6 @@ public final class NullCard: SoundCard {
 
     /// Opens it to record; never fails.
     public func openCapture(_ configuration: CardConfiguration, at now: MediaTime) -> any CardCapture {
-        PacedCapture(configuration, sound: Silence(), driftPPM: driftPPM, at: now)
+        PacedCapture(configuration, sound: Silence(), driftPPM: driftPPM)
     }
 }

@@ -65,7 +65,7 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
     }
 }
 
-/// Capture that is paced by the time it is given, for the built-in cards.
+/// Capture that is paced by the time it is given, for the built-in cards. It starts when first looked at.
 final class PacedCapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
     let periodFrameCount: Int
@@ -74,7 +74,7 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
     private var buffer: PacedBuffer
     private var pendingLoss: Int?
 
-    init(_ configuration: CardConfiguration, sound: any PacedSound, driftPPM: Int = 0, at now: MediaTime) {
+    init(_ configuration: CardConfiguration, sound: any PacedSound, driftPPM: Int = 0) {
         format = configuration.format
         periodFrameCount = max(1, format.frameCount(in: configuration.period))
         // A recording card must hold what comes while a tick is late.
@@ -82,18 +82,18 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
         self.sound = sound
         buffer = PacedBuffer(
             direction: .capture, sampleRate: format.sampleRate, capacity: bufferFrameCount, driftPPM: driftPPM)
-        buffer.start(level: 0, at: now)
     }
 
     var service: (any BackgroundService)? { sound.service }
 
     func availableFrameCount(at now: MediaTime) -> Int {
+        if !buffer.isRunning, pendingLoss == nil { buffer.start(level: 0, at: now) }
         if let lost = buffer.advance(to: now) { pendingLoss = lost &+ buffer.level }
         return buffer.level
     }
 
     func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
-        if let lost = buffer.advance(to: now) { pendingLoss = lost &+ buffer.level }
+        _ = availableFrameCount(at: now)
         if let lost = pendingLoss.take() {
             // Like ALSA, the card starts again empty: what stood in the buffer is lost too.
             restart(at: now)

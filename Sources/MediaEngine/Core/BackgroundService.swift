@@ -1,9 +1,8 @@
-/// Work that the media thread needs done but must not do itself: refilling a ring from a file, opening a card again.
+/// Work for a tick that the media thread must not do: reading and writing files, freeing memory.
 ///
-/// A `ServiceThread` calls `serve` about every 20 ms; a driver that runs in virtual time calls it before each tick,
-/// so that results do not depend on the machine's pace.
-/// Thread: `serve` is called from one thread at a time, never the media thread. It does a bounded amount of work.
+/// Thread: in real time `serve` is called by a `ServiceThread` every few milliseconds; in virtual time by the
+/// `ManualDriver` before each tick, which keeps results the same on every run. Never by both.
 public protocol BackgroundService: AnyObject, Sendable {
-    /// Does what has become due.
+    /// Does a bounded piece of work: fills a ring from a file, or empties one into a file.
     func serve()
 }

@@ -15,6 +15,11 @@ open class Filter: @unchecked Sendable {
     /// What the filter says of itself. It must not change while the filter is in a graph.
     public let description: FilterDescription
 
+    /// Calls and time of the filter; the runner publishes them.
+    let profile = LatestValue(FilterProfile())
+    /// The runner's own copy of `profile`. Thread: media.
+    var runningProfile = FilterProfile()
+
     private static let nextNumber = Atomic<UInt64>(1)
 
     /// A filter that is described by `description`.

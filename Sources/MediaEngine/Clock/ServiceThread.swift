@@ -1,0 +1,69 @@
+import Glibc
+import Synchronization
+
+/// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
+public final class ServiceThread: @unchecked Sendable {
+    private struct State {
+        var services: [any BackgroundService] = []
+        var thread: MediaThread?
+    }
+
+    private let interval: Duration
+    private let state = Mutex(State())
+    private let isStopping = Atomic<Bool>(false)
+
+    /// A thread that serves every `interval`; `start` starts it.
+    public init(interval: Duration = .milliseconds(20)) {
+        self.interval = interval
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Serves `service` from now on.
+    public func add(_ service: any BackgroundService) {
+        state.withLock { $0.services.append(service) }
+    }
+
+    /// Stops serving `service`; when it returns the service is not running.
+    public func remove(_ service: any BackgroundService) {
+        state.withLock { state in state.services.removeAll { $0 === service } }
+    }
+
+    /// Begins to serve.
+    ///
+    /// - Throws: `DriverError` when the thread cannot be made.
+    public func start() throws(DriverError) {
+        try state.withLock { state throws(DriverError) in
+            guard state.thread == nil else { return }
+            isStopping.store(false, ordering: .releasing)
+            state.thread = try MediaThread(name: "media-service", priority: nil) { [unowned self] _ in run() }
+        }
+    }
+
+    /// Stops after one last round, so that what the media thread left in rings reaches its file.
+    public func stop() {
+        isStopping.store(true, ordering: .releasing)
+        let thread = state.withLock { state in
+            defer { state.thread = nil }
+            return state.thread
+        }
+        thread?.join()
+    }
+
+    private func run() {
+        let pause = UInt32(interval.nanoseconds / 1000)
+        while !isStopping.load(ordering: .acquiring) {
+            serve()
+            usleep(pause)
+        }
+        serve()
+    }
+
+    private func serve() {
+        state.withLock { state in
+            for service in state.services { service.serve() }
+        }
+    }
+}

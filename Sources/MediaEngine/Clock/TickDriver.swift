@@ -1,0 +1,46 @@
+/// Starts the ticks of a runner: by a timer, by a card's period, or by hand.
+public protocol TickDriver: AnyObject, Sendable {
+    /// How punctual the ticks were so far.
+    var statistics: TickStatistics { get }
+    /// Begins to tick.
+    ///
+    /// - Throws: `DriverError` when the thread cannot be made.
+    func start() throws(DriverError)
+    /// Stops ticking; when it returns no tick runs any more.
+    func stop()
+}
+
+/// What a driver drives. Thread: media.
+public protocol TickTarget: AnyObject, Sendable {
+    /// Runs the tick that starts at `now`.
+    func tick(at now: MediaTime)
+}
+
+extension GraphRunner: TickTarget {}
+
+/// Why a driver could not start.
+public struct DriverError: Error, Sendable, CustomStringConvertible {
+    /// What failed and the remedy.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// What to do when ticks come late.
+///
+/// After a stall of k ticks the driver runs at most `maximumCatchUp` of them back to back and skips the others, so that
+/// a long stall does not end in a burst that makes the next ticks late, too. Skipped ticks are counted.
+public struct LatenessPolicy: Sendable {
+    /// Missed ticks that are run after a stall.
+    public var maximumCatchUp: Int
+
+    /// A policy that makes up for at most `maximumCatchUp` ticks.
+    public init(maximumCatchUp: Int = 4) {
+        self.maximumCatchUp = maximumCatchUp
+    }
+
+    /// Ticks to skip when the driver is `behind` ticks late.
+    func skippedTicks(behind: Int) -> Int { max(0, behind &- maximumCatchUp) }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import Synchronization
+
+/// Ticks by absolute deadlines on the monotonic clock, from a thread of its own.
+///
+/// Deadlines do not drift: each is the one before plus one tick. SCHED_FIFO is used when permitted; when it is refused,
+/// `scheduling` says so once the driver runs.
+public final class TimerDriver: TickDriver, @unchecked Sendable {
+    /// The SCHED_FIFO priority that drivers ask for.
+    public static let defaultPriority = 10
+
+    private let target: any TickTarget
+    private let tickDuration: Duration
+    private let policy: LatenessPolicy
+    private let priority: Int?
+    private let name: String
+    private let isStopping = Atomic<Bool>(false)
+    private let thread = Mutex<MediaThread?>(nil)
+    private let schedulingResult = Mutex<SchedulingResult?>(nil)
+    private let published = LatestValue(TickStatistics())
+
+    /// A driver of `target`.
+    ///
+    /// - Parameters:
+    ///   - target: What runs the ticks, on the driver's thread.
+    ///   - tickDuration: The time between two ticks.
+    ///   - policy: What to do after a stall.
+    ///   - priority: The SCHED_FIFO priority to ask for; nil asks for none.
+    ///   - name: The thread's name.
+    public init(
+        _ target: any TickTarget,
+        tickDuration: Duration = .milliseconds(10),
+        policy: LatenessPolicy = LatenessPolicy(),
+        priority: Int? = TimerDriver.defaultPriority,
+        name: String = "media"
+    ) {
+        self.target = target
+        self.tickDuration = tickDuration
+        self.policy = policy
+        self.priority = priority
+        self.name = name
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// How punctual the ticks were so far.
+    public var statistics: TickStatistics { published.value }
+
+    /// How the thread is scheduled; nil before it runs.
+    public var scheduling: SchedulingResult? { schedulingResult.withLock { $0 } }
+
+    /// Begins to tick, at once.
+    public func start() throws(DriverError) {
+        try thread.withLock { thread throws(DriverError) in
+            guard thread == nil else { return }
+            isStopping.store(false, ordering: .releasing)
+            thread = try MediaThread(name: name, priority: priority) { [unowned self] result in
+                schedulingResult.withLock { $0 = result }
+                run()
+            }
+        }
+    }
+
+    /// Stops ticking; returns when the last tick is over.
+    public func stop() {
+        isStopping.store(true, ordering: .releasing)
+        thread.withLock { thread in
+            thread?.join()
+            thread = nil
+        }
+    }
+
+    private func run() {
+        var statistics = TickStatistics()
+        var deadline = MonotonicClock.current
+        let period = tickDuration.nanoseconds
+        while !isStopping.load(ordering: .acquiring) {
+            let now = MonotonicClock.current
+            let behind = Int((now.nanoseconds &- deadline.nanoseconds) / period)
+            let skipped = policy.skippedTicks(behind: behind)
+            if skipped > 0 {
+                statistics.skippedCount &+= skipped
+                deadline.nanoseconds &+= Int64(skipped) &* period
+            }
+            statistics.record(lateness: now - deadline, tickDuration: tickDuration)
+            target.tick(at: deadline)
+            published.publish(statistics)
+            deadline.nanoseconds &+= period
+            Self.sleep(until: deadline)
+        }
+    }
+
+    private static func sleep(until deadline: MediaTime) {
+        var time = timespec(
+            tv_sec: Int(deadline.nanoseconds / 1_000_000_000),
+            tv_nsec: Int(deadline.nanoseconds % 1_000_000_000)
+        )
+        while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
+    }
+}

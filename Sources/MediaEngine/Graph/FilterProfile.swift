@@ -1,0 +1,18 @@
+/// What one filter has cost so far.
+///
+/// Time is measured on one tick in `GraphRunner.profilingInterval`, so that measuring stays far below what is measured.
+public struct FilterProfile: Sendable, BitwiseCopyable, Equatable {
+    /// Ticks in which the filter has run.
+    public internal(set) var tickCount = 0
+    /// Ticks in which its time was taken.
+    public internal(set) var sampleCount = 0
+    /// The sum of the times taken, in ns.
+    public internal(set) var totalNanoseconds: Int64 = 0
+    /// The longest of the times taken, in ns.
+    public internal(set) var maximumNanoseconds: Int64 = 0
+
+    /// The mean of the times taken, in ns.
+    public var meanNanoseconds: Double {
+        sampleCount == 0 ? 0 : Double(totalNanoseconds) / Double(sampleCount)
+    }
+}

@@ -1,0 +1,137 @@
+/// One link: what leaves `output` of `source` enters `input` of `target`.
+public struct Link: Hashable, Sendable {
+    /// The filter that gives.
+    public let source: FilterID
+    /// The index of its output port.
+    public let output: Int
+    /// The filter that takes.
+    public let target: FilterID
+    /// The index of its input port.
+    public let input: Int
+}
+
+/// Filters and the links between them: what people edit. A `GraphPlan` made from it is what runs.
+///
+/// A graph is a value: edit a copy, plan it, and install the plan; when planning fails, the running one is untouched.
+/// Filters are shared by reference, so those that stay from plan to plan keep their state.
+/// Thread: control.
+public struct Graph {
+    /// Makes a filter that turns one audio format into another, for links that ask for it.
+    public typealias ConverterFactory = (AudioFormat, AudioFormat, Duration) throws(GraphError) -> Filter
+
+    /// The length of one tick: 10 ms for calls, 5 ms for tone streams.
+    public let tickDuration: Duration
+    /// The filters, in the order they were added.
+    public private(set) var filters: [Filter] = []
+    /// The links, in the order they were made.
+    public private(set) var links: [Link] = []
+    /// Converters that `connect` put between two ports.
+    public private(set) var converters: Set<FilterID> = []
+    /// Makes the converters for `connect`; nil refuses every mismatch.
+    public var converterFactory: ConverterFactory?
+
+    /// An empty graph with ticks of `tickDuration`.
+    public init(tickDuration: Duration = .milliseconds(10)) {
+        self.tickDuration = tickDuration
+    }
+
+    /// Adds `filter`, without links, and answers it.
+    ///
+    /// - Throws: `GraphError` when it is in the graph already.
+    @discardableResult
+    public mutating func add<Added: Filter>(_ filter: Added) throws(GraphError) -> Added {
+        guard !filters.contains(where: { $0 === filter }) else {
+            throw GraphError(.membership, "Filter \(label(filter)) is in the graph already. Add each filter once.")
+        }
+        filters.append(filter)
+        return filter
+    }
+
+    /// Removes `filter`, its links, and the converters that only served them.
+    public mutating func remove(_ filter: Filter) {
+        for link in links where link.source == filter.id && converters.contains(link.target) {
+            removeConverter(link.target)
+        }
+        for link in links where link.target == filter.id && converters.contains(link.source) {
+            removeConverter(link.source)
+        }
+        links.removeAll { $0.source == filter.id || $0.target == filter.id }
+        filters.removeAll { $0 === filter }
+    }
+
+    /// Links an output of `source` to an input of `target`. Filters that are not in the graph yet are added.
+    ///
+    /// An output may feed many inputs; an input takes one link.
+    /// - Throws: `GraphError` when a port does not exist, the input is taken, or the ports differ in format and
+    ///   `converting` is false or no converter exists. The message names both ports.
+    public mutating func connect(
+        _ source: Filter,
+        output: Int = 0,
+        to target: Filter,
+        input: Int = 0,
+        converting: Bool = false
+    ) throws(GraphError) {
+        let from = try port(output, of: source.description.outputs, source, "output")
+        let to = try port(input, of: target.description.inputs, target, "input")
+        guard !links.contains(where: { $0.target == target.id && $0.input == input }) else {
+            throw GraphError(
+                .inputTaken,
+                "\(label(target)) input \"\(to.name)\" has a link already. Sum several sources with a mixer."
+            )
+        }
+        for filter in [source, target] where !filters.contains(where: { $0 === filter }) { filters.append(filter) }
+        guard from.kind != to.kind else {
+            links.append(Link(source: source.id, output: output, target: target.id, input: input))
+            return
+        }
+        guard case (.audio(let have), .audio(let want)) = (from.kind, to.kind), converting, let converterFactory else {
+            throw GraphError(
+                .formatMismatch,
+                "\(label(source)) output \"\(from.name)\" gives \(from.kind), but \(label(target)) input "
+                    + "\"\(to.name)\" takes \(to.kind). Give both one format, or connect with converting: true."
+            )
+        }
+        let converter = try converterFactory(have, want, tickDuration)
+        filters.append(converter)
+        converters.insert(converter.id)
+        links.append(Link(source: source.id, output: output, target: converter.id, input: 0))
+        links.append(Link(source: converter.id, output: 0, target: target.id, input: input))
+    }
+
+    /// Removes the link into an input of `target`, and the converter in it.
+    public mutating func disconnect(_ target: Filter, input: Int = 0) {
+        guard let link = links.first(where: { $0.target == target.id && $0.input == input }) else { return }
+        links.removeAll { $0 == link }
+        if converters.contains(link.source) { removeConverter(link.source) }
+    }
+
+    /// Whether `filter` is in the graph.
+    public func contains(_ filter: Filter) -> Bool { filters.contains { $0 === filter } }
+
+    /// The filter of that identity.
+    public func filter(_ id: FilterID) -> Filter? { filters.first { $0.id == id } }
+
+    func label(_ filter: Filter) -> String { "\(filter.description.name)#\(filter.id.number)" }
+
+    private mutating func removeConverter(_ id: FilterID) {
+        converters.remove(id)
+        links.removeAll { $0.source == id || $0.target == id }
+        filters.removeAll { $0.id == id }
+    }
+
+    private func port(
+        _ index: Int,
+        of ports: [Port],
+        _ filter: Filter,
+        _ direction: String
+    ) throws(GraphError) -> Port {
+        guard ports.indices.contains(index) else {
+            throw GraphError(
+                .noSuchPort,
+                "\(label(filter)) has no \(direction) \(index). It has \(ports.count): "
+                    + ports.map { "\"\($0.name)\"" }.joined(separator: ", ")
+            )
+        }
+        return ports[index]
+    }
+}

@@ -1,0 +1,105 @@
+/// Makes what passes louder or quieter, or mutes it, without a click.
+///
+///     audio ─► gain ─► audio
+///
+/// A change is spread over one tick. Samples that would leave 16 bits are clipped.
+public final class GainFilter: Filter, @unchecked Sendable {
+    /// The gains that can be asked for; quieter is silence.
+    public static let range = Decibels.silence...Decibels(30)
+
+    private var level: Decibels
+    private var isMuted = false
+    private var current: GainFactor
+    private var target: GainFactor
+
+    /// A gain of `gain` for audio of `format`.
+    public init(format: AudioFormat, gain: Decibels = .unity) {
+        level = gain
+        target = GainFactor(gain)
+        current = target
+        super.init(
+            FilterDescription(
+                name: "gain",
+                purpose: "makes louder, quieter, or silent",
+                inputs: [.audio(format)],
+                outputs: [.audio(format)]
+            )
+        )
+    }
+
+    /// Asks for another gain, within `range`.
+    public func set(gain: Decibels) -> GraphCommand {
+        GraphCommand(to: self, "gain", value: Int64(bitPattern: gain.value.bitPattern))
+    }
+
+    /// Asks for silence, or for an end of it; the gain stays as it was.
+    public func set(isMuted: Bool) -> GraphCommand {
+        GraphCommand(to: self, "mute", value: isMuted ? 1 : 0)
+    }
+
+    public override func handle(_ command: GraphCommand) {
+        switch command.name {
+        case "gain": level = Decibels(Double(bitPattern: UInt64(bitPattern: command.value)))
+        case "mute": isMuted = command.value != 0
+        default: return
+        }
+        target = GainFactor(isMuted ? .silence : level)
+    }
+
+    public override func process(_ io: borrowing FilterIO) {
+        let (source, output) = (io.input(), io.output())
+        guard current == target else {
+            var samples = output.mutableSamples
+            scale(source.samples, into: &samples, from: current, to: target)
+            current = target
+            return
+        }
+        if current.isUnity {
+            output.copy(from: source)
+        } else if current.isZero {
+            output.fillWithSilence()
+        } else {
+            var samples = output.mutableSamples
+            scale(source.samples, into: &samples, by: current)
+        }
+    }
+}
+
+/// A linear factor in fixed point, with as many fractional bits as leave room for a 16-bit sample in 32 bits.
+struct GainFactor: Equatable, BitwiseCopyable {
+    let factor: Int32
+    let shift: Int32
+
+    init(_ gain: Decibels) {
+        let limited = min(gain, GainFilter.range.upperBound)
+        let amplitude = limited.value.isNaN ? 0 : limited.amplitude
+        shift = amplitude < 2 ? 14 : 10
+        factor = Int32((amplitude * Double(1 << shift)).rounded())
+    }
+
+    var isUnity: Bool { factor == 1 << shift }
+    var isZero: Bool { factor == 0 }
+}
+
+/// Scales every sample of `source` into `target`, which has as many.
+@_noAllocation @_noLocks
+func scale(_ source: Span<Int16>, into target: inout MutableSpan<Int16>, by gain: GainFactor) {
+    let (factor, shift) = (gain.factor, gain.shift)
+    let half = Int32(1) &<< (shift &- 1)
+    for index in 0..<min(source.count, target.count) {
+        target[index] = Int16(clamping: (Int32(source[index]) &* factor &+ half) &>> shift)
+    }
+}
+
+/// Scales every sample of `source` into `target` by a gain that goes evenly from `start` to `end`.
+@_noAllocation @_noLocks
+func scale(_ source: Span<Int16>, into target: inout MutableSpan<Int16>, from start: GainFactor, to end: GainFactor) {
+    let count = min(source.count, target.count)
+    let first = Float(start.factor) / Float(Int32(1) &<< start.shift)
+    let last = Float(end.factor) / Float(Int32(1) &<< end.shift)
+    let step = (last - first) / Float(max(count, 1))
+    for index in 0..<count {
+        let scaled = Float(source[index]) * (first + step * Float(index))
+        target[index] = Int16(clamping: Int32(scaled))
+    }
+}

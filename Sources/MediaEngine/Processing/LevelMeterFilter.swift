@@ -1,0 +1,70 @@
+import Glibc
+
+/// How loud something is.
+public struct AudioLevel: Sendable, BitwiseCopyable, Equatable {
+    /// Mean square of the samples over about 100 ms, of full scale squared.
+    var meanSquare = 0.0
+    /// The largest sample of the last second or so, of full scale.
+    var peakAmplitude = 0.0
+
+    /// The level over about 100 ms, in dBov of a sine: a full-scale sine is at 0 dB.
+    public var rms: Decibels { Decibels(amplitude: (2 * meanSquare).squareRoot()) }
+
+    /// The highest peak of about the last second: the largest 16-bit sample is at 0 dB.
+    public var peak: Decibels { Decibels(amplitude: peakAmplitude) }
+}
+
+/// Measures the level of what passes, which it leaves alone.
+///
+///     audio ─► meter ─► audio
+public final class LevelMeterFilter: Filter, @unchecked Sendable {
+    private let published = LatestValue(AudioLevel())
+    private var level = AudioLevel()
+    private var smoothing = 0.0
+    private var decay = 0.0
+
+    /// A meter for audio of `format`.
+    public init(format: AudioFormat) {
+        super.init(
+            FilterDescription(
+                name: "meter",
+                purpose: "measures the level",
+                inputs: [.audio(format)],
+                outputs: [.audio(format)]
+            )
+        )
+    }
+
+    /// The level now. Thread: any.
+    public var currentLevel: AudioLevel { published.value }
+
+    public override func process(_ io: borrowing FilterIO) {
+        let (source, target) = (io.input(), io.output())
+        target.copy(from: source)
+        if smoothing == 0 {
+            let tick = io.tickDuration.milliseconds
+            smoothing = 1 - exp(-tick / 100)
+            decay = exp(-tick / 500)
+        }
+        let (energy, largest) = measure(source.samples)
+        let count = Double(max(source.frameCount * source.channelCount, 1))
+        let meanSquare = Double(energy) / count / (32768 * 32768)
+        level.meanSquare += (meanSquare - level.meanSquare) * smoothing
+        level.peakAmplitude = max(Double(largest) / 32767, level.peakAmplitude * decay)
+        published.publish(level)
+    }
+}
+
+/// The sum of the squares of `samples`, and the largest magnitude among them.
+@_noAllocation @_noLocks
+func measure(_ samples: Span<Int16>) -> (energy: Int64, largest: Int32) {
+    var energy: Int64 = 0
+    var (lowest, highest): (Int16, Int16) = (0, 0)
+    for index in 0..<samples.count {
+        let sample = samples[index]
+        energy &+= Int64(Int32(sample) &* Int32(sample))
+        lowest = min(lowest, sample)
+        highest = max(highest, sample)
+    }
+    return (energy, max(Int32(highest), min(-Int32(lowest), 32767)))
+}

@@ -1,0 +1,481 @@
+/// One leg's RTP state, without socket, thread or clock: it numbers what is sent, judges what is received, and answers
+/// and makes RTCP.
+///
+/// One remote source is heard at a time. Its packets are handed on from the first one on if their payload type was
+/// announced, and it counts as valid, its address as worth answering, after two packets in sequence. A second source is
+/// counted as foreign until the first has been silent for `sourceTimeout` or has said goodbye.
+/// Thread: media, one at a time (the send and receive filters of a leg share it). No method allocates.
+/// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
+public final class RTPSession: @unchecked Sendable {
+    /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
+    public static let maximumControlByteCount = 344
+
+    /// The source that this side sends as; it changes when somebody else uses it.
+    public private(set) var localSSRC: UInt32
+    /// Where RTP goes; symmetric RTP puts the valid source's address here.
+    public var destination: SocketAddress?
+    /// Where the next RTCP datagram goes; with multiplexing this is `destination`.
+    public var controlDestination: SocketAddress? {
+        get { configuration.isMultiplexed ? destination : separateControlDestination }
+        set { separateControlDestination = newValue }
+    }
+
+    private let configuration: RTPSessionConfiguration
+    private let canonicalName: [UInt8]
+    private var generator: SeededGenerator
+    private var scheduler: RTCPScheduler
+    private var clockRates = InlineArray<128, UInt32>(repeating: 0)
+    private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
+    private var separateControlDestination: SocketAddress?
+
+    private var nextSequenceNumber: UInt16
+    private let timestampOffset: UInt32
+    private var lastSentTimestamp: UInt32 = 0
+    private var lastSentClockRate: UInt32 = 0
+    private var lastSentTime: MediaTime?
+    /// Counts under the present SSRC, which a sender report carries (RFC 3550, section 6.4.1).
+    private var packetCountOfSSRC: UInt32 = 0
+    private var octetCountOfSSRC: UInt32 = 0
+    private var packetsSincePreviousReport = 0
+    private var packetsSinceLastReport = 0
+
+    private var current: RemoteSource?
+    private var candidate: RemoteSource?
+    private var lastSenderReport: SenderReportArrival?
+    private var conflict: Conflict?
+    private var leavingSSRC: UInt32?
+    private var counters = RTPStatistics()
+
+    private struct RemoteSource: BitwiseCopyable {
+        let ssrc: UInt32
+        var address: SocketAddress
+        var statistics = ReceiverStatistics()
+        var lastArrival: MediaTime
+        var hasLeft = false
+        var isAnnounced = false
+    }
+
+    private struct SenderReportArrival: BitwiseCopyable {
+        let ssrc: UInt32
+        let compactTime: UInt32
+        let arrival: MediaTime
+    }
+
+    private struct Conflict: BitwiseCopyable {
+        let address: SocketAddress
+        var lastSeen: MediaTime
+    }
+
+    /// A session whose SSRC, first sequence number and time stamp offset are drawn from `seed`.
+    ///
+    /// - Parameters:
+    ///   - configuration: names, clocks and rules.
+    ///   - seed: for calls a number from `SystemRandomNumberGenerator`; in tests any, for equal results.
+    public init(configuration: RTPSessionConfiguration, seed: UInt64) {
+        self.configuration = configuration
+        canonicalName = Array(configuration.canonicalName.utf8.prefix(RTCPSourceDescription.maximumTextByteCount))
+        generator = SeededGenerator(seed: seed)
+        localSSRC = UInt32(truncatingIfNeeded: generator.next())
+        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        timestampOffset = UInt32(truncatingIfNeeded: generator.next())
+        scheduler = RTCPScheduler(
+            minimumInterval: configuration.minimumControlInterval,
+            bandwidth: configuration.controlBandwidth
+        )
+        destination = configuration.destination
+        separateControlDestination = configuration.controlDestination
+        counters.localSSRC = localSSRC
+    }
+
+    /// Announces that `payloadType` is understood, and what a unit of its time stamps is.
+    ///
+    /// - Parameters:
+    ///   - payloadType: 0 to 127; others are ignored.
+    ///   - clockRate: in Hz; 0 takes the announcement back.
+    ///   - measuresJitter: false for telephone events, whose time stamps stand still and would spoil the figure.
+    public func announce(payloadType: UInt8, clockRate: UInt32, measuresJitter: Bool = true) {
+        guard payloadType < 128 else { return }
+        clockRates[Int(payloadType)] = clockRate
+        jitterRates[Int(payloadType)] = measuresJitter ? clockRate : 0
+    }
+
+    // MARK: Sending
+
+    /// Numbers the next packet, counts it, and answers its header.
+    ///
+    /// - Parameters:
+    ///   - payloadType: the payload type; announced ones give the clock rate for sender reports.
+    ///   - isMarked: the marker bit.
+    ///   - timestamp: on the media's own time line; the session adds its random offset.
+    ///   - payloadByteCount: bytes of the payload, for the counters.
+    ///   - now: when the packet is sent.
+    public func prepare(
+        payloadType: UInt8,
+        isMarked: Bool,
+        timestamp: UInt32,
+        payloadByteCount: Int,
+        at now: MediaTime
+    ) -> RTPHeader {
+        let header = RTPHeader(
+            isMarked: isMarked,
+            payloadType: payloadType,
+            sequenceNumber: nextSequenceNumber,
+            timestamp: timestamp &+ timestampOffset,
+            ssrc: localSSRC
+        )
+        nextSequenceNumber &+= 1
+        packetCountOfSSRC &+= 1
+        octetCountOfSSRC &+= UInt32(truncatingIfNeeded: payloadByteCount)
+        packetsSinceLastReport &+= 1
+        counters.sentPacketCount &+= 1
+        counters.sentPayloadByteCount &+= UInt64(clamping: payloadByteCount)
+        // A telephone event's time stamp is that of its start, so only a moving one relates time and wall clock.
+        if jitterRates[Int(payloadType & 0x7F)] > 0 {
+            lastSentTimestamp = header.timestamp
+            lastSentClockRate = clockRates[Int(payloadType & 0x7F)]
+            lastSentTime = now
+        }
+        return header
+    }
+
+    /// Writes a whole packet with `payload`; answers its byte count, or 0, with nothing numbered, when it does not fit.
+    public func makePacket(
+        payloadType: UInt8,
+        isMarked: Bool,
+        timestamp: UInt32,
+        payload: Span<UInt8>,
+        at now: MediaTime,
+        into bytes: inout MutableSpan<UInt8>
+    ) -> Int {
+        guard bytes.count >= RTPHeader.byteCount &+ payload.count else { return 0 }
+        let header = prepare(
+            payloadType: payloadType,
+            isMarked: isMarked,
+            timestamp: timestamp,
+            payloadByteCount: payload.count,
+            at: now
+        )
+        return header.serialize(with: payload, into: &bytes)
+    }
+
+    // MARK: Receiving
+
+    /// Takes one datagram, RTP or RTCP, told apart by RFC 5761, section 4.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole datagram; any bytes at all.
+    ///   - source: who sent it.
+    ///   - arrival: when it came.
+    public func receive(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        switch DatagramKind(of: bytes) {
+        case .rtp: receiveMedia(bytes, from: source, arrival: arrival)
+        case .rtcp: receiveControl(bytes, from: source, arrival: arrival)
+        case .stun, .dtls: .ignored(.otherProtocol)
+        case .unknown: malformed()
+        }
+    }
+
+    private func malformed() -> RTPReception {
+        counters.malformedCount &+= 1
+        return .ignored(.malformed)
+    }
+
+    private func receiveMedia(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        guard let packet = try? RTPPacket(parsing: bytes) else { return malformed() }
+        guard clockRates[Int(packet.header.payloadType)] > 0 else {
+            counters.unknownPayloadTypeCount &+= 1
+            return .ignored(.unknownPayloadType)
+        }
+        guard packet.header.ssrc != localSSRC else { return receiveOwnSSRC(from: source, arrival: arrival) }
+        guard select(packet.header, from: source, arrival: arrival), var remote = current else {
+            counters.foreignPacketCount &+= 1
+            return .ignored(.foreign)
+        }
+
+        let wasValid = remote.statistics.isValid
+        let rate = jitterRates[Int(packet.header.payloadType)]
+        let verdict = remote.statistics.receive(packet.header, clockRate: rate, arrival: arrival)
+        if !remote.statistics.isValid || verdict != .badSequence { remote.lastArrival = arrival }
+        if configuration.isSymmetric, remote.statistics.isValid, destination != remote.address {
+            destination = remote.address
+        }
+        let isNewSource = !remote.isAnnounced
+        switch verdict {
+        case .duplicate:
+            current = remote
+            return .ignored(.duplicate)
+        case .badSequence:
+            current = remote
+            return .ignored(.badSequence)
+        case .inOrder, .reordered, .restarted, .probation:
+            remote.isAnnounced = true
+            current = remote
+        }
+        counters.receivedPayloadByteCount &+= UInt64(packet.payloadByteCount)
+        if !wasValid, remote.statistics.isValid { updateMembers(at: arrival) }
+        return .media(RTPReception.Media(packet: packet, verdict: verdict, isNewSource: isNewSource))
+    }
+
+    /// Whether the packet belongs to the current source, which changes here when it may.
+    private func select(_ header: RTPHeader, from source: SocketAddress, arrival: MediaTime) -> Bool {
+        guard let remote = current else {
+            current = RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
+            return true
+        }
+        let isFree = !remote.statistics.isValid || remote.hasLeft
+        let isSilent = arrival - remote.lastArrival >= configuration.sourceTimeout
+        if header.ssrc == remote.ssrc {
+            guard source != remote.address else { return true }
+            guard isFree || isSilent else { return false }
+            current?.address = source
+            if !isFree { counters.sourceChangeCount &+= 1 }
+            return true
+        }
+        if isFree {
+            adopt(RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival))
+            return true
+        }
+        var other =
+            if let candidate, candidate.ssrc == header.ssrc, candidate.address == source {
+                candidate
+            } else {
+                RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
+            }
+        guard isSilent else {
+            _ = other.statistics.receive(header, clockRate: 0, arrival: arrival)
+            candidate = other
+            return false
+        }
+        var trial = other.statistics
+        _ = trial.receive(header, clockRate: 0, arrival: arrival)
+        guard trial.isValid else {
+            other.statistics = trial
+            candidate = other
+            return false
+        }
+        // Counting begins afresh: what came before was counted as foreign.
+        adopt(RemoteSource(ssrc: header.ssrc, address: source, statistics: ReceiverStatistics(probation: 1), lastArrival: arrival))
+        return true
+    }
+
+    private func adopt(_ source: RemoteSource) {
+        if let former = current, former.statistics.isValid {
+            fold(former.statistics, into: &counters)
+            counters.sourceChangeCount &+= 1
+        }
+        current = source
+        candidate = nil
+        lastSenderReport = lastSenderReport.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
+    }
+
+    private func receiveOwnSSRC(from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        if let known = conflict, known.address == source,
+            arrival - known.lastSeen < configuration.minimumControlInterval * 10
+        {
+            conflict?.lastSeen = arrival
+            counters.loopedCount &+= 1
+            return .ignored(.looped)
+        }
+        conflict = Conflict(address: source, lastSeen: arrival)
+        counters.collisionCount &+= 1
+        leavingSSRC = packetCountOfSSRC > 0 || counters.sentControlCount > 0 ? localSSRC : nil
+        repeat {
+            localSSRC = UInt32(truncatingIfNeeded: generator.next())
+        } while localSSRC == leavingSSRC || localSSRC == current?.ssrc
+        counters.localSSRC = localSSRC
+        packetCountOfSSRC = 0
+        octetCountOfSSRC = 0
+        if leavingSSRC != nil { scheduler.expedite(at: arrival) }
+        return .ignored(.collision)
+    }
+
+    private func receiveControl(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        guard var compound = try? RTCPCompound(parsing: bytes) else { return malformed() }
+        var events: RTPReception.ControlEvents = []
+        var isForeign = false
+        while let packet = compound.next(in: bytes) {
+            switch packet {
+            case .senderReport(let report):
+                guard isHeard(report.ssrc) else {
+                    isForeign = true
+                    break
+                }
+                guard report.ssrc != localSSRC else { return looped() }
+                lastSenderReport = SenderReportArrival(
+                    ssrc: report.ssrc,
+                    compactTime: report.ntpTimestamp.compact,
+                    arrival: arrival
+                )
+                note(report.blocks.block(about: localSSRC, in: bytes), arrival: arrival, events: &events)
+            case .receiverReport(let report):
+                guard isHeard(report.ssrc) else {
+                    isForeign = true
+                    break
+                }
+                guard report.ssrc != localSSRC else { return looped() }
+                note(report.blocks.block(about: localSSRC, in: bytes), arrival: arrival, events: &events)
+            case .goodbye(let goodbye):
+                guard let remote = current, goodbye.contains(remote.ssrc, in: bytes) else { break }
+                current?.hasLeft = true
+                events.insert(.goodbye)
+                updateMembers(at: arrival)
+            case .sourceDescription, .other:
+                break
+            }
+        }
+        counters.malformedCount &+= UInt64(compound.malformedCount)
+        guard !isForeign else {
+            counters.foreignPacketCount &+= 1
+            return .ignored(.foreign)
+        }
+        counters.receivedControlCount &+= 1
+        scheduler.account(byteCount: bytes.count)
+        if configuration.isSymmetric, !configuration.isMultiplexed { separateControlDestination = source }
+        return .control(events)
+    }
+
+    /// Whether reports of `ssrc` count: before a source is valid anybody's, since who only listens sends no RTP.
+    private func isHeard(_ ssrc: UInt32) -> Bool {
+        guard let remote = current, remote.statistics.isValid else { return true }
+        return ssrc == remote.ssrc || ssrc == localSSRC
+    }
+
+    private func looped() -> RTPReception {
+        counters.loopedCount &+= 1
+        return .ignored(.looped)
+    }
+
+    private func note(_ block: RTCPReportBlock?, arrival: MediaTime, events: inout RTPReception.ControlEvents) {
+        guard let block else { return }
+        events.insert(.remoteReport)
+        counters.hasRemoteReport = true
+        counters.remoteFractionLost = Double(block.fractionLost) / 256
+        counters.remoteCumulativeLost = block.cumulativeLost
+        counters.remoteJitter = block.jitter
+        guard block.lastSenderReport != 0 else { return }
+        let elapsed = ntpTimestamp(at: arrival).compact &- block.lastSenderReport &- block.delaySinceLastSenderReport
+        // Rounding to 1/65536 s on both sides may make a short round trip negative.
+        let roundTrip = max(Int64(Int32(bitPattern: elapsed)), 0)
+        counters.roundTripNanoseconds = (roundTrip &* 1_000_000_000) >> 16
+    }
+
+    // MARK: RTCP
+
+    /// When `makeRTCP` will next have something to say, before the reconsideration that may delay it.
+    public var nextControlTime: MediaTime { scheduler.nextTransmission }
+
+    /// Writes a compound of report, canonical name and, after a collision, goodbye, when one is due at `now`.
+    ///
+    /// Call it every tick; the first call starts the timer. Answers the byte count, or 0 when nothing is due or `bytes`
+    /// has not `maximumControlByteCount` bytes. Send it to `controlDestination`.
+    public func makeRTCP(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
+        guard bytes.count >= Self.maximumControlByteCount, scheduler.isDue(at: now, using: &generator) else { return 0 }
+        updateMembers(at: now)
+        var byteCount = writeReport(at: now, into: &bytes)
+        if let leaving = leavingSSRC {
+            byteCount &+= RTCPGoodbye.serialize(ssrc: leaving, into: &bytes, at: byteCount)
+            leavingSSRC = nil
+        }
+        packetsSincePreviousReport = packetsSinceLastReport
+        packetsSinceLastReport = 0
+        counters.sentControlCount &+= 1
+        scheduler.didSend(byteCount: byteCount, at: now, using: &generator)
+        return byteCount
+    }
+
+    /// Writes a compound of report, canonical name and goodbye, to be sent when the leg ends.
+    ///
+    /// Answers the byte count, or 0 when nothing was ever sent, so that there is nobody to leave (section 6.3.7).
+    public func makeGoodbye(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
+        guard bytes.count >= Self.maximumControlByteCount,
+            counters.sentPacketCount > 0 || counters.sentControlCount > 0
+        else { return 0 }
+        var byteCount = writeReport(at: now, into: &bytes)
+        byteCount &+= RTCPGoodbye.serialize(ssrc: localSSRC, into: &bytes, at: byteCount)
+        counters.sentControlCount &+= 1
+        return byteCount
+    }
+
+    private var isSender: Bool { packetsSinceLastReport > 0 || packetsSincePreviousReport > 0 }
+
+    private func writeReport(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
+        let block = makeReportBlock(at: now)
+        var byteCount = 0
+        if isSender, let lastSentTime {
+            let elapsed = (now - lastSentTime).clockUnits(at: lastSentClockRate)
+            let report = RTCPSenderReport(
+                ssrc: localSSRC,
+                ntpTimestamp: ntpTimestamp(at: now),
+                rtpTimestamp: lastSentTimestamp &+ UInt32(truncatingIfNeeded: elapsed),
+                packetCount: packetCountOfSSRC,
+                octetCount: octetCountOfSSRC
+            )
+            byteCount = report.serialize(with: block, into: &bytes)
+        } else {
+            byteCount = RTCPReceiverReport(ssrc: localSSRC).serialize(with: block, into: &bytes)
+        }
+        let name = canonicalName
+        byteCount &+= RTCPSourceDescription.serialize(
+            ssrc: localSSRC,
+            canonicalName: name.span,
+            into: &bytes,
+            at: byteCount
+        )
+        return byteCount
+    }
+
+    private func makeReportBlock(at now: MediaTime) -> RTCPReportBlock? {
+        guard var remote = current, remote.statistics.isValid, !remote.hasLeft else { return nil }
+        let fractionLost = remote.statistics.takeFractionLost()
+        current = remote
+        var block = RTCPReportBlock(
+            ssrc: remote.ssrc,
+            fractionLost: fractionLost,
+            cumulativeLost: remote.statistics.cumulativeLost,
+            extendedHighestSequence: remote.statistics.reportedHighest,
+            jitter: remote.statistics.jitter
+        )
+        if let report = lastSenderReport, report.ssrc == remote.ssrc {
+            block.lastSenderReport = report.compactTime
+            let delay = max((now - report.arrival).nanoseconds, 0)
+            block.delaySinceLastSenderReport = UInt32(clamping: Duration.nanoseconds(delay).clockUnits(at: 65_536))
+        }
+        return block
+    }
+
+    private func updateMembers(at now: MediaTime) {
+        let remote = current.flatMap { $0.statistics.isValid && !$0.hasLeft ? $0 : nil }
+        let hears = remote.map { now - $0.lastArrival < configuration.minimumControlInterval * 2 } ?? false
+        scheduler.update(
+            memberCount: remote == nil ? 1 : 2,
+            senderCount: (isSender ? 1 : 0) + (hears ? 1 : 0),
+            isSender: isSender,
+            at: now
+        )
+    }
+
+    private func ntpTimestamp(at now: MediaTime) -> NTPTimestamp {
+        NTPTimestamp(unixNanoseconds: configuration.unixNanosecondsAtZero &+ now.nanoseconds)
+    }
+
+    // MARK: Counters
+
+    /// The counters as they are now.
+    public var statistics: RTPStatistics {
+        var result = counters
+        guard let remote = current else { return result }
+        result.remoteSSRC = remote.ssrc
+        result.jitterNanoseconds = remote.statistics.jitterDuration.nanoseconds
+        fold(remote.statistics, into: &result)
+        return result
+    }
+
+    private func fold(_ source: ReceiverStatistics, into total: inout RTPStatistics) {
+        total.receivedPacketCount &+= source.receivedCount
+        total.lostCount &+= source.lostCount
+        total.duplicateCount &+= source.duplicateCount
+        total.reorderedCount &+= source.reorderedCount
+        total.badSequenceCount &+= source.badSequenceCount
+        total.restartCount &+= source.restartCount
+    }
+}

@@ -1,0 +1,68 @@
+/// A card that the ALSA library drives: hardware, or any PCM that its configuration defines.
+public final class ALSACard: SoundCard {
+    /// What is known without opening it.
+    public let description: CardDescription
+    /// The PCM that is opened: "default", "plughw:CARD=PCH,DEV=0".
+    public let pcm: String
+    private let control: String
+
+    /// The PCM called `pcm`, which may or may not exist: opening it will tell.
+    public convenience init(pcm: String) {
+        self.init(
+            pcm: pcm, control: Self.controlName(of: pcm),
+            CardDescription(id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", capabilities: .duplex))
+    }
+
+    init(pcm: String, control: String, _ description: CardDescription) {
+        self.pcm = pcm
+        self.control = control
+        self.description = description
+    }
+
+    /// Opens the PCM to play.
+    ///
+    /// - Throws: `CardError` when it is absent, busy or refuses the format.
+    public func openPlayback(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardPlayback {
+        guard description.capabilities.contains(.playback) else { throw lacking(.playback) }
+        return try ALSAPlayback(pcm, configuration)
+    }
+
+    /// Opens the PCM to record.
+    ///
+    /// - Throws: `CardError` when it is absent, busy or refuses the format.
+    public func openCapture(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardCapture {
+        guard description.capabilities.contains(.capture) else { throw lacking(.capture) }
+        return try ALSACapture(pcm, configuration)
+    }
+
+    /// The mixer's volume, or nil where there is no mixer for this PCM.
+    ///
+    /// - Throws: `CardError` when the mixer fails.
+    public func volume(_ direction: CardDirection) throws(CardError) -> Double? {
+        try ALSAMixer(control)?.volume(direction)
+    }
+
+    /// Sets the mixer's volume of all channels.
+    ///
+    /// - Throws: `CardError` when there is no mixer for this PCM, or it fails.
+    public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
+        guard let mixer = ALSAMixer(control), try mixer.setVolume(volume, direction) else {
+            throw CardError(
+                .unsupported, "PCM \(pcm) has no \(direction) volume. Change the volume of the stream instead.")
+        }
+    }
+
+    /// The control device that belongs to a PCM: "hw:0" to "plughw:0,3"; otherwise it has the PCM's own name.
+    static func controlName(of pcm: String) -> String {
+        guard let colon = pcm.firstIndex(of: ":") else { return pcm }
+        let arguments = pcm[pcm.index(after: colon)...].split(separator: ",")
+        let card = arguments.first { $0.hasPrefix("CARD=") }?.dropFirst(5) ?? arguments.first ?? "0"
+        return "hw:\(card)"
+    }
+}

@@ -1,0 +1,79 @@
+/// Identity of a card that survives reboots and tells two equal cards apart.
+///
+/// For hardware it is made of the USB serial number or the place on the bus ("alsa:usb-0d8c:0014-A1B2",
+/// "alsa:pci-0000:00:1b.0"), for other ALSA PCMs of the PCM's name ("alsa:default"), for built-in cards of theirs.
+public struct CardID: Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
+    /// The identity as text, as it is typed and stored.
+    public let description: String
+
+    /// The identity that is written `text`.
+    public init(_ text: String) { description = text }
+
+    /// The identity that is written `value`.
+    public init(stringLiteral value: String) { description = value }
+}
+
+/// What a card can do.
+public struct CardCapabilities: OptionSet, Hashable, Sendable {
+    /// The bits of the set.
+    public let rawValue: UInt8
+
+    /// The set with the given bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// It records.
+    public static let capture = CardCapabilities(rawValue: 1)
+    /// It plays.
+    public static let playback = CardCapabilities(rawValue: 2)
+    /// It records and plays.
+    public static let duplex: CardCapabilities = [.capture, .playback]
+
+    /// "duplex", "capture", "playback" or "none".
+    public var text: String {
+        switch self {
+        case .duplex: "duplex"
+        case .capture: "capture"
+        case .playback: "playback"
+        default: "none"
+        }
+    }
+}
+
+/// Whether a card can be used now, as far as one can tell without opening it.
+public enum CardState: String, Hashable, Sendable {
+    /// Nothing speaks against it.
+    case available
+    /// Some program has it open.
+    case inUse
+    /// It is not there.
+    case absent
+}
+
+/// What a card says of itself without being opened.
+public struct CardDescription: Hashable, Sendable {
+    /// The identity.
+    public let id: CardID
+    /// What people call it.
+    public let name: String
+    /// Who drives it: "alsa" or "built-in".
+    public let backend: String
+    /// What it can do.
+    public let capabilities: CardCapabilities
+    /// Whether it can be used now.
+    public let state: CardState
+
+    /// A description with the given parts.
+    public init(
+        id: CardID,
+        name: String,
+        backend: String,
+        capabilities: CardCapabilities,
+        state: CardState = .available
+    ) {
+        self.id = id
+        self.name = name
+        self.backend = backend
+        self.capabilities = capabilities
+        self.state = state
+    }
+}

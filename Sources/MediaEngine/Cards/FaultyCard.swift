@@ -1,0 +1,216 @@
+/// Something that goes wrong with a card.
+public enum CardFault: Hashable, Sendable {
+    /// The buffer runs empty or over.
+    case xrun
+    /// The machine sleeps: the buffer's content is lost.
+    case suspend
+    /// The card stops moving for a while, without an error.
+    case stall(Duration)
+    /// The card is pulled out.
+    case unplug
+    /// The card is put back in.
+    case comeBack
+}
+
+/// A fault and its time.
+public struct ScriptedFault: Hashable, Sendable {
+    /// When it happens, on the clock that the card is driven by.
+    public let time: MediaTime
+    /// What happens.
+    public let fault: CardFault
+
+    /// A fault at `time`.
+    public init(_ fault: CardFault, at time: MediaTime) {
+        self.fault = fault
+        self.time = time
+    }
+}
+
+/// A card that fails by a script, the same way each time: a card in trouble without the trouble.
+///
+/// Under the faults is another card, `NullCard` unless given; xruns, stalls and absence are laid over it. Each opened
+/// endpoint meets each fault once.
+public final class FaultyCard: SoundCard {
+    /// "faulty", built in, and what the card beneath can do.
+    public let description: CardDescription
+    private let card: any SoundCard
+    private let script: [ScriptedFault]
+
+    /// A card that fails by `script`.
+    ///
+    /// - Parameters:
+    ///   - script: What happens when, in any order.
+    ///   - card: The card beneath.
+    public init(_ script: [ScriptedFault], over card: any SoundCard) {
+        self.script = script.sorted { $0.time < $1.time }
+        self.card = card
+        description = CardDescription(
+            id: "builtin:faulty", name: "faulty", backend: "built-in",
+            capabilities: card.description.capabilities)
+    }
+
+    /// A card that fails by `script` and whose clock is `driftPPM` parts per million too fast.
+    public convenience init(_ script: [ScriptedFault] = [], driftPPM: Int = 0) {
+        self.init(script, over: NullCard(driftPPM: driftPPM))
+    }
+
+    /// Opens the card beneath to play.
+    ///
+    /// - Throws: `CardError` while the card is unplugged.
+    public func openPlayback(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardPlayback {
+        try requirePresence(at: now)
+        return FaultyPlayback(try card.openPlayback(configuration, at: now), FaultScript(script, after: now))
+    }
+
+    /// Opens the card beneath to record.
+    ///
+    /// - Throws: `CardError` while the card is unplugged.
+    public func openCapture(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardCapture {
+        try requirePresence(at: now)
+        return FaultyCapture(try card.openCapture(configuration, at: now), FaultScript(script, after: now))
+    }
+
+    private func requirePresence(at now: MediaTime) throws(CardError) {
+        var isPresent = true
+        for entry in script where entry.time <= now {
+            if entry.fault == .unplug { isPresent = false }
+            if entry.fault == .comeBack { isPresent = true }
+        }
+        guard isPresent else {
+            throw CardError(.absent, "The faulty card is unplugged. Wait until its script puts it back.")
+        }
+    }
+}
+
+/// What remains of a script for one endpoint. Pure: the present time is an argument.
+struct FaultScript: Sendable {
+    private let script: [ScriptedFault]
+    private var next: Int
+    private(set) var isGone = false
+    private var stallEnd = MediaTime.zero
+    /// The time that the card beneath has missed while it stood.
+    private var missed = Duration.zero
+
+    /// What follows `start`: the faults before it belong to the past.
+    init(_ script: [ScriptedFault], after start: MediaTime) {
+        self.script = script
+        next = script.firstIndex { $0.time > start } ?? script.count
+    }
+
+    /// Meets the faults up to `now`; answers the last condition among them, or nil.
+    mutating func advance(to now: MediaTime) -> CardTransfer.Condition? {
+        var condition: CardTransfer.Condition?
+        while next < script.count, script[next].time <= now, !isGone {
+            switch script[next].fault {
+            case .xrun: condition = .xrun
+            case .suspend: condition = .suspended
+            case .stall(let duration):
+                let start = max(script[next].time, stallEnd)
+                stallEnd = script[next].time + duration
+                missed += max(.zero, stallEnd - start)
+            case .unplug:
+                isGone = true
+                condition = .gone
+            case .comeBack: break
+            }
+            next &+= 1
+        }
+        return isGone ? .gone : condition
+    }
+
+    /// Whether the card stands at `now`.
+    func isStalled(at now: MediaTime) -> Bool { now < stallEnd }
+
+    /// The time on the card's own clock, which stands while the card does. Not to be asked while it stands.
+    func cardTime(at now: MediaTime) -> MediaTime { now - missed }
+}
+
+private final class FaultyPlayback: CardPlayback, @unchecked Sendable {
+    private let inner: any CardPlayback
+    private var script: FaultScript
+    private var levelWhenStopped = 0
+
+    init(_ inner: any CardPlayback, _ script: FaultScript) {
+        self.inner = inner
+        self.script = script
+    }
+
+    var format: AudioFormat { inner.format }
+    var periodFrameCount: Int { inner.periodFrameCount }
+    var bufferFrameCount: Int { inner.bufferFrameCount }
+    var service: (any BackgroundService)? { inner.service }
+
+    func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer {
+        let condition = script.advance(to: now)
+        if condition == .gone { return CardTransfer(frameCount: 0, condition: .gone) }
+        if script.isStalled(at: now) {
+            // The buffer still has room for what it did not yet take.
+            return CardTransfer(frameCount: 0, condition: condition ?? .running)
+        }
+        let cardTime = script.cardTime(at: now)
+        guard let condition else {
+            let transfer = inner.write(samples, at: cardTime)
+            levelWhenStopped = inner.queuedFrameCount(at: cardTime)
+            return transfer
+        }
+        let lost = inner.queuedFrameCount(at: cardTime)
+        inner.restart(at: cardTime)
+        let frameCount = inner.write(samples, at: cardTime).frameCount
+        return CardTransfer(frameCount: frameCount, condition: condition, lostFrameCount: lost)
+    }
+
+    func queuedFrameCount(at now: MediaTime) -> Int {
+        if script.isGone { return 0 }
+        return script.isStalled(at: now)
+            ? levelWhenStopped : inner.queuedFrameCount(at: script.cardTime(at: now))
+    }
+
+    func restart(at now: MediaTime) {
+        guard !script.isGone, !script.isStalled(at: now) else { return }
+        inner.restart(at: script.cardTime(at: now))
+    }
+}
+
+private final class FaultyCapture: CardCapture, @unchecked Sendable {
+    private let inner: any CardCapture
+    private var script: FaultScript
+    private var pending: CardTransfer.Condition?
+
+    init(_ inner: any CardCapture, _ script: FaultScript) {
+        self.inner = inner
+        self.script = script
+    }
+
+    var format: AudioFormat { inner.format }
+    var periodFrameCount: Int { inner.periodFrameCount }
+    var bufferFrameCount: Int { inner.bufferFrameCount }
+    var service: (any BackgroundService)? { inner.service }
+
+    func availableFrameCount(at now: MediaTime) -> Int {
+        if let condition = script.advance(to: now) { pending = condition }
+        guard !script.isGone, !script.isStalled(at: now) else { return 0 }
+        return inner.availableFrameCount(at: script.cardTime(at: now))
+    }
+
+    func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
+        if let condition = script.advance(to: now) { pending = condition }
+        if script.isGone { return CardTransfer(frameCount: 0, condition: .gone) }
+        guard !script.isStalled(at: now) else { return CardTransfer(frameCount: 0) }
+        let cardTime = script.cardTime(at: now)
+        guard let condition = pending.take() else { return inner.read(into: &samples, at: cardTime) }
+        let lost = inner.availableFrameCount(at: cardTime)
+        inner.restart(at: cardTime)
+        return CardTransfer(frameCount: 0, condition: condition, lostFrameCount: lost)
+    }
+
+    func restart(at now: MediaTime) {
+        guard !script.isGone, !script.isStalled(at: now) else { return }
+        inner.restart(at: script.cardTime(at: now))
+    }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+
+/// One of two cards that hear each other: what one plays, the other records.
+///
+/// A frame is recorded `delay` after it was played, and what was not played in time is recorded as silence.
+public final class LoopbackCard: SoundCard {
+    /// "loopback-1" or "loopback-2", built in, duplex.
+    public let description: CardDescription
+    private let outgoing: Cable
+    private let incoming: Cable
+
+    /// Two cards that hear each other.
+    ///
+    /// - Parameter delay: From the speaker of one to the microphone of the other; at least one tick, or the last
+    ///   block comes too late to be recorded.
+    public static func pair(delay: Duration = .milliseconds(10)) -> (LoopbackCard, LoopbackCard) {
+        let there = Cable(delay: delay)
+        let back = Cable(delay: delay)
+        return (
+            LoopbackCard(name: "loopback-1", outgoing: there, incoming: back),
+            LoopbackCard(name: "loopback-2", outgoing: back, incoming: there)
+        )
+    }
+
+    private init(name: String, outgoing: Cable, incoming: Cable) {
+        description = CardDescription(
+            id: CardID("builtin:\(name)"), name: name, backend: "built-in", capabilities: .duplex)
+        self.outgoing = outgoing
+        self.incoming = incoming
+    }
+
+    /// Opens it to play.
+    ///
+    /// - Throws: `CardError` when the other card is open in another format.
+    public func openPlayback(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardPlayback {
+        PacedPlayback(configuration, sound: try outgoing.attach(configuration.format))
+    }
+
+    /// Opens it to record.
+    ///
+    /// - Throws: `CardError` when the other card is open in another format.
+    public func openCapture(
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardCapture {
+        PacedCapture(configuration, sound: try incoming.attach(configuration.format))
+    }
+}
+
+/// The connection from the speaker of one card to the microphone of the other.
+private final class Cable: PacedSound {
+    private let attached = Mutex<AudioFormat?>(nil)
+    private let delay: Duration
+    private let ring = RingBuffer<Int16>(minimumCapacity: 1 << 17)
+    /// Samples that wait in the ring when all is well, and the most that may.
+    private let usualLevel = Atomic<Int>(0)
+    private let highestLevel = Atomic<Int>(.max)
+
+    init(delay: Duration) {
+        self.delay = delay
+    }
+
+    func attach(_ format: AudioFormat) throws(CardError) -> any PacedSound {
+        let (other, wasFirst) = attached.withLock { attached in
+            defer { attached = attached ?? format }
+            return (attached ?? format, attached == nil)
+        }
+        guard other == format else {
+            throw CardError(
+                .unsupported, "The loopback card's other end is open at \(other), not \(format). Open both alike.")
+        }
+        guard wasFirst else { return self }
+        let usual = min(format.frameCount(in: delay) * format.channelCount, ring.capacity / 2)
+        usualLevel.store(usual, ordering: .relaxed)
+        let slack = format.frameCount(in: .milliseconds(100)) * format.channelCount
+        highestLevel.store(min(usual + slack, ring.capacity), ordering: .relaxed)
+        for _ in 0..<usual { ring.push(0) }
+        return self
+    }
+
+    func play(_ samples: Span<Int16>) {
+        ring.push(contentsOf: samples)
+    }
+
+    func record(into samples: inout MutableSpan<Int16>, count: Int) {
+        if ring.count > highestLevel.load(ordering: .relaxed) {
+            // Nobody listened for a while: the delay must not stay that long.
+            while ring.count > usualLevel.load(ordering: .relaxed) { _ = ring.pop() }
+        }
+        for index in 0..<count { samples[index] = ring.pop() ?? 0 }
+    }
+}

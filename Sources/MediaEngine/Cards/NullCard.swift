@@ -1,0 +1,29 @@
+/// A card that needs nothing: what is played vanishes at the pace of time, what is recorded is silence.
+///
+/// It lives by the time it is given, so in virtual time too.
+public final class NullCard: SoundCard {
+    /// "null", built in, duplex.
+    public let description: CardDescription
+    private let driftPPM: Int
+
+    /// A null card.
+    ///
+    /// - Parameters:
+    ///   - name: Its name and, after "builtin:", its identity.
+    ///   - driftPPM: How much faster than it should its clock runs, in parts per million; negative is slower.
+    public init(name: String = "null", driftPPM: Int = 0) {
+        description = CardDescription(
+            id: CardID("builtin:\(name)"), name: name, backend: "built-in", capabilities: .duplex)
+        self.driftPPM = driftPPM
+    }
+
+    /// Opens it to play; never fails.
+    public func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) -> any CardPlayback {
+        PacedPlayback(configuration, sound: Silence(), driftPPM: driftPPM)
+    }
+
+    /// Opens it to record; never fails.
+    public func openCapture(_ configuration: CardConfiguration, at now: MediaTime) -> any CardCapture {
+        PacedCapture(configuration, sound: Silence(), driftPPM: driftPPM)
+    }
+}

@@ -1,0 +1,41 @@
+/// Finds out that a card has stopped moving without saying so: a suspended sound server, a hung USB bus.
+///
+/// Pure: the present time is an argument.
+struct StallDetector: Sendable {
+    /// What a look at the card has found.
+    enum Finding: Equatable, Sendable {
+        case nothing
+        /// The card has stood for as long as is tolerated. Said once.
+        case stalled
+        /// A card that stood moves again after so long.
+        case resumed(after: Duration)
+    }
+
+    private let tolerance: Duration
+    private var lastMove: MediaTime?
+    private var isStalled = false
+
+    init(tolerance: Duration = .milliseconds(100)) {
+        self.tolerance = tolerance
+    }
+
+    /// Looks at the card at `now`, when it `moved` or stood since the last look.
+    mutating func look(moved: Bool, at now: MediaTime) -> Finding {
+        let start = lastMove ?? now
+        if moved || lastMove == nil { lastMove = now }
+        if moved {
+            guard isStalled else { return .nothing }
+            isStalled = false
+            return .resumed(after: now - start)
+        }
+        guard !isStalled, now - start >= tolerance else { return .nothing }
+        isStalled = true
+        return .stalled
+    }
+
+    /// Begins anew, with another card.
+    mutating func reset() {
+        lastMove = nil
+        isStalled = false
+    }
+}

@@ -4,12 +4,13 @@
 /// The timeline holds as long as packets come in time. It is drawn anew when the stream jumps, when every packet of a
 /// while comes too late (the network's delay grew), and after a second without packets (hold, outage), so that what
 /// comes then is neither lost nor played in a burst. A sender that is faster than our clock fills the buffer; when it
-/// holds two packets too many for a while, one is thrown away.
+/// holds two packets too many for a while, those are thrown away, one at a time.
 public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Packets that can wait: 1.28 s of 10 ms packets.
     public static let capacity = 128
     private static let lateRunLimit = 5
     private static let surplusWindow = 250
+    private static let discardSpacing = 8
 
     private enum State {
         case waiting
@@ -35,7 +36,9 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     private var provisional = 0
     private var surplusCount = 0
     private var smallestSurplus = Int64.max
-    private var discardsNext = false
+    /// Packets that are too many, and those played since one of them was thrown away.
+    private var excessCount = 0
+    private var playedSinceDiscard = 0
 
     /// A buffer that holds packets for `delay`, with timestamps at `clockRate`.
     public init(delay: Duration, clockRate: Int) {
@@ -103,8 +106,9 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         guard let first = store.first else { return decideWithoutPackets() }
         guard first.timestamp > playhead else {
-            if discardsNext, store.count > 1 {
-                discardsNext = false
+            if excessCount > 0, store.count > 1, playedSinceDiscard >= Self.discardSpacing {
+                excessCount &-= 1
+                playedSinceDiscard = 0
                 counters.discardedCount &+= 1
                 playhead = first.timestamp &+ Int64(first.duration)
                 playedSequence = first.sequence
@@ -112,6 +116,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
                 return decide(at: now)
             }
             counters.playedCount &+= 1
+            playedSinceDiscard &+= 1
             playhead = first.timestamp &+ Int64(first.duration)
             playedSequence = first.sequence
             return .play
@@ -140,7 +145,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         provisional = 0
         surplusCount = 0
         smallestSurplus = .max
-        discardsNext = false
+        excessCount = 0
     }
 
     /// Nothing waits: the packet may be late or lost, or the sender may be silent. Its successor will tell.
@@ -208,7 +213,8 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         surplusCount &+= 1
         guard surplusCount >= Self.surplusWindow else { return }
         let target = delay.nanoseconds &* Int64(clockRate) / 1_000_000_000
-        if smallestSurplus > target &+ 2 &* Int64(packetDuration) { discardsNext = true }
+        let excess = (smallestSurplus &- target) / Int64(max(packetDuration, 1)) &- 1
+        excessCount = Int(max(excess, 0))
         surplusCount = 0
         smallestSurplus = .max
     }

@@ -106,7 +106,7 @@ private final class NumberDecoder: AudioDecoder {
 
     @Test func `a late packet is counted, not played`() {
         let result = play("0.1.....3.24.5.6.7.8...")
-        #expect(result.heard == "    0011--3344556677788")
+        #expect(result.heard == "    0011--334455667788-")
         #expect(result.statistics.buffer.lateCount == 1)
     }
 
@@ -125,7 +125,7 @@ private final class NumberDecoder: AudioDecoder {
     @Test func `a jump of the timestamps starts over`() {
         let result = play("0.1.2.3.4.5.6.7.8...", timestamp: { UInt32($0 * 160 + ($0 > 3 ? 800_000 : 0)) })
         #expect(result.statistics.buffer.restartCount == 1)
-        #expect(result.heard.hasSuffix("55") || result.heard.hasSuffix("66"))
+        #expect(result.heard == "    0011    44556677")
     }
 
     @Test func `timestamps that wrap are no jump`() {

@@ -12,8 +12,13 @@ public protocol TickDriver: AnyObject, Sendable {
 
 /// What a driver drives. Thread: media.
 public protocol TickTarget: AnyObject, Sendable {
-    /// Runs the tick that starts at `now`.
-    func tick(at now: MediaTime)
+    /// Runs the tick that is due at `now` and starts `lateness` after that.
+    func tick(at now: MediaTime, lateness: Duration)
+}
+
+extension TickTarget {
+    /// Runs the tick that starts at `now`, in time.
+    public func tick(at now: MediaTime) { tick(at: now, lateness: .zero) }
 }
 
 extension GraphRunner: TickTarget {}
@@ -26,6 +31,13 @@ public struct DriverError: Error, Sendable, CustomStringConvertible {
     init(_ description: String) {
         self.description = description
     }
+}
+
+/// Waits for the next tick on a driver's thread.
+public protocol TickPacer: AnyObject, Sendable {
+    /// Waits until the tick that is due at `deadline`, and answers when it was really due: the deadline, or the moment
+    /// at which a card asked for it.
+    func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime
 }
 
 /// What to do when ticks come late.

@@ -1,9 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Ticks by absolute deadlines on the monotonic clock, from a thread of its own.
+/// Ticks from a thread of its own: by absolute deadlines on the monotonic clock, or when its pacer says.
 ///
-/// Deadlines do not drift: each is the one before plus one tick. SCHED_FIFO is used when permitted; when it is refused,
+/// Deadlines do not drift: each is the one before plus one tick. With a `CardPacer` the ticks follow a card's period
+/// instead, for as long as the card runs. SCHED_FIFO is used when permitted; when it is refused,
 /// `scheduling` says so once the driver runs.
 public final class TimerDriver: TickDriver, @unchecked Sendable {
     /// The SCHED_FIFO priority that drivers ask for.
@@ -12,6 +13,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     private let target: any TickTarget
     private let tickDuration: Duration
     private let policy: LatenessPolicy
+    private let pacer: any TickPacer
     private let priority: Int?
     private let name: String
     private let isStopping = Atomic<Bool>(false)
@@ -24,18 +26,21 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     /// - Parameters:
     ///   - target: What runs the ticks, on the driver's thread.
     ///   - tickDuration: The time between two ticks.
+    ///   - pacer: What waits for the next tick.
     ///   - policy: What to do after a stall.
     ///   - priority: The SCHED_FIFO priority to ask for; nil asks for none.
     ///   - name: The thread's name.
     public init(
         _ target: any TickTarget,
         tickDuration: Duration = .milliseconds(10),
+        pacer: any TickPacer = DeadlinePacer(),
         policy: LatenessPolicy = LatenessPolicy(),
         priority: Int? = TimerDriver.defaultPriority,
         name: String = "media"
     ) {
         self.target = target
         self.tickDuration = tickDuration
+        self.pacer = pacer
         self.policy = policy
         self.priority = priority
         self.name = name
@@ -85,18 +90,24 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
                 deadline.nanoseconds &+= Int64(skipped) &* period
             }
             statistics.record(lateness: now - deadline, tickDuration: tickDuration)
-            target.tick(at: deadline)
+            target.tick(at: deadline, lateness: now - deadline)
             published.publish(statistics)
-            deadline.nanoseconds &+= period
-            Self.sleep(until: deadline)
+            deadline = pacer.wait(until: deadline + tickDuration, tickDuration: tickDuration)
         }
     }
+}
 
-    private static func sleep(until deadline: MediaTime) {
+/// Waits for absolute deadlines.
+public final class DeadlinePacer: TickPacer {
+    /// A pacer.
+    public init() {}
+
+    public func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000),
             tv_nsec: Int(deadline.nanoseconds % 1_000_000_000)
         )
         while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
+        return deadline
     }
 }

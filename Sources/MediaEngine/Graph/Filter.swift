@@ -46,8 +46,10 @@ public struct FilterIO: ~Copyable {
     private let filter: FilterID
     private unowned(unsafe) let events: RingBuffer<GraphEvent>
 
-    /// The tick's start.
+    /// When the tick is due: from tick to tick exactly one `tickDuration` later.
     public let time: MediaTime
+    /// How much later than `time` the tick really started.
+    public let lateness: Duration
     /// The tick's length.
     public let tickDuration: Duration
 
@@ -59,6 +61,7 @@ public struct FilterIO: ~Copyable {
         filter: FilterID,
         events: RingBuffer<GraphEvent>,
         time: MediaTime,
+        lateness: Duration,
         tickDuration: Duration
     ) {
         self.slots = slots
@@ -67,6 +70,7 @@ public struct FilterIO: ~Copyable {
         self.filter = filter
         self.events = events
         self.time = time
+        self.lateness = lateness
         self.tickDuration = tickDuration
     }
 
@@ -96,7 +100,7 @@ public struct FilterIO: ~Copyable {
 
     /// Tells the control side that `name` happened. A full ring counts the loss.
     public func emit(_ name: MessageName, value: Int64 = 0, detail: Int64 = 0) {
-        events.push(GraphEvent(filter: filter, time: time, name: name, value: value, detail: detail))
+        events.push(GraphEvent(filter: filter, time: time + lateness, name: name, value: value, detail: detail))
     }
 }
 

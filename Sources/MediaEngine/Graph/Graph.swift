@@ -15,9 +15,9 @@ public struct Link: Hashable, Sendable {
 /// A graph is a value: edit a copy, plan it, and install the plan; when planning fails, the running one is untouched.
 /// Filters are shared by reference, so those that stay from plan to plan keep their state.
 /// Thread: control.
-public struct Graph {
+public struct Graph: Sendable {
     /// Makes a filter that turns one audio format into another, for links that ask for it.
-    public typealias ConverterFactory = (AudioFormat, AudioFormat, Duration) throws(GraphError) -> Filter
+    public typealias ConverterFactory = @Sendable (AudioFormat, AudioFormat, Duration) throws(GraphError) -> Filter
 
     /// The length of one tick: 10 ms for calls, 5 ms for tone streams.
     public let tickDuration: Duration

@@ -53,7 +53,7 @@ public struct GraphCommand: Sendable, BitwiseCopyable {
 public struct GraphEvent: Sendable, BitwiseCopyable {
     /// The filter where it happened.
     public let filter: FilterID
-    /// The tick's time.
+    /// When it happened: the moment at which its tick started.
     public let time: MediaTime
     /// What happened.
     public let name: MessageName

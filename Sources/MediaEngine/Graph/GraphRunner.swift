@@ -11,10 +11,13 @@ public final class GraphRunner: @unchecked Sendable {
     private let plans = HandOff<GraphPlan>()
     private var current: Unmanaged<GraphPlan>?
     private var tickNumber = 0
+    private var tickLateness = Duration.zero
 
     private let commands: RingBuffer<GraphCommand>
     private let commandLock = Mutex(())
     private let undelivered = Atomic<Int>(0)
+    private let offeredPlans = Atomic<Int>(0)
+    private let takenPlans = Atomic<Int>(0)
     private let events: RingBuffer<GraphEvent>
     private let eventLock = Mutex(())
 
@@ -36,7 +39,13 @@ public final class GraphRunner: @unchecked Sendable {
     ///
     /// No block is lost: blocks live within one tick, and filters that are in both plans keep their state.
     public func install(_ plan: GraphPlan) {
+        offeredPlans.wrappingAdd(1, ordering: .acquiringAndReleasing)
         plans.offer(plan)
+    }
+
+    /// Whether the plan that was installed last runs, so that filters it lacks are no longer touched.
+    public var isSettled: Bool {
+        takenPlans.load(ordering: .acquiring) == offeredPlans.load(ordering: .acquiring)
     }
 
     /// Sends `command`; it takes effect at the edge of the next tick. Answers false, and counts, when the ring is full.
@@ -63,8 +72,13 @@ public final class GraphRunner: @unchecked Sendable {
     /// Calls and time of `filter`, as of the last time it was measured.
     public func profile(of filter: Filter) -> FilterProfile { filter.profile.value }
 
-    /// Runs one tick that starts at `now`: takes a new plan, obeys commands, runs every filter once.
-    public func tick(at now: MediaTime) {
+    /// Runs the tick that is due at `now`: obeys commands, takes a new plan, runs every filter once.
+    ///
+    /// - Parameters:
+    ///   - now: When the tick is due; filters see this time.
+    ///   - lateness: How much later it starts; events bear the time at which they really happen.
+    public func tick(at now: MediaTime, lateness: Duration) {
+        tickLateness = lateness
         obeyCommands()
         takePlan()
         guard let current else { return }
@@ -81,7 +95,7 @@ public final class GraphRunner: @unchecked Sendable {
     private func run(_ plan: GraphPlan, _ now: MediaTime) {
         let duration = plan.tickDuration
         for step in plan.steps {
-            Self.perform(step, events, now, duration)
+            perform(step, now, duration)
         }
     }
 
@@ -89,7 +103,7 @@ public final class GraphRunner: @unchecked Sendable {
         let duration = plan.tickDuration
         var before = MonotonicClock.current.nanoseconds
         for step in plan.steps {
-            Self.perform(step, events, now, duration)
+            perform(step, now, duration)
             let after = MonotonicClock.current.nanoseconds
             let elapsed = after &- before
             before = after
@@ -104,12 +118,7 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     @inline(__always)
-    private static func perform(
-        _ step: GraphPlan.Step,
-        _ events: RingBuffer<GraphEvent>,
-        _ now: MediaTime,
-        _ duration: Duration
-    ) {
+    private func perform(_ step: GraphPlan.Step, _ now: MediaTime, _ duration: Duration) {
         if step.hasPacketOutputs {
             for index in step.inputCount..<(step.inputCount &+ step.outputCount) {
                 let slot = step.slots[index]
@@ -125,6 +134,7 @@ public final class GraphRunner: @unchecked Sendable {
                     filter: step.id,
                     events: events,
                     time: now,
+                    lateness: tickLateness,
                     tickDuration: duration
                 )
             )
@@ -134,7 +144,10 @@ public final class GraphRunner: @unchecked Sendable {
     /// Makes the newest plan the current one; answers whether there was one.
     @discardableResult
     private func takePlan() -> Bool {
+        // Read first: a plan offered in between is newer than the number, and settles with the next tick.
+        let offered = offeredPlans.load(ordering: .acquiring)
         guard let next = plans.take() else { return false }
+        takenPlans.store(offered, ordering: .releasing)
         if let previous = current { plans.retire(previous) }
         current = next
         return true

@@ -5,7 +5,7 @@ import Testing
     @Test func `by hand, ticks run in virtual time and none is late`() {
         final class Target: TickTarget, @unchecked Sendable {
             var times: [MediaTime] = []
-            func tick(at now: MediaTime) { times.append(now) }
+            func tick(at now: MediaTime, lateness: Duration) { times.append(now) }
         }
         let target = Target()
         let driver = ManualDriver(target)

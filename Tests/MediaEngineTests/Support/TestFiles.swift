@@ -1,0 +1,27 @@
+import Foundation
+
+/// Files that tests read and write.
+enum TestFiles {
+    /// The folder of this test target.
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The path of a file below `Fixtures`.
+    static func fixture(_ path: String) -> String { folder.appendingPathComponent("Fixtures/\(path)").path }
+
+    /// The corpora that are read in place, or nil where this machine has none.
+    static let fetchedCorpora: URL? = {
+        let url = folder.appendingPathComponent("../../../shared/corpora/fetched").standardizedFileURL
+        let places = [url, URL(fileURLWithPath: "/work/shared/corpora/fetched")]
+        return places.first { FileManager.default.fileExists(atPath: $0.path) }
+    }()
+
+    /// Runs `body` with the path of a file that does not exist yet, and removes what is there afterwards.
+    static func withTemporaryPath<Result>(_ body: (String) throws -> Result) rethrows -> Result {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("media-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try body(path)
+    }
+
+    /// The bytes of the file at `path`.
+    static func bytes(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+}

@@ -222,39 +222,31 @@ public final class RTPSession: @unchecked Sendable {
             current = RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
             return true
         }
-        let isFree = !remote.statistics.isValid || remote.hasLeft
+        let isValid = remote.statistics.isValid
         let isSilent = arrival - remote.lastArrival >= configuration.sourceTimeout
         if header.ssrc == remote.ssrc {
             guard source != remote.address else { return true }
-            guard isFree || isSilent else { return false }
+            guard !isValid || remote.hasLeft || isSilent else { return false }
             current?.address = source
-            if !isFree { counters.sourceChangeCount &+= 1 }
+            if isValid { counters.sourceChangeCount &+= 1 }
             return true
         }
-        if isFree {
+        if remote.hasLeft {
             adopt(RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival))
             return true
         }
-        var other =
-            if let candidate, candidate.ssrc == header.ssrc, candidate.address == source {
-                candidate
-            } else {
-                RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
-            }
-        guard isSilent else {
-            _ = other.statistics.receive(header, clockRate: 0, arrival: arrival)
-            candidate = other
-            return false
-        }
-        var trial = other.statistics
-        _ = trial.receive(header, clockRate: 0, arrival: arrival)
-        guard trial.isValid else {
-            other.statistics = trial
+        // Of two sources from the beginning, the one that is first valid wins.
+        var other = RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
+        if let candidate, candidate.ssrc == header.ssrc, candidate.address == source { other = candidate }
+        _ = other.statistics.receive(header, clockRate: 0, arrival: arrival)
+        guard other.statistics.isValid, !isValid || isSilent else {
             candidate = other
             return false
         }
         // Counting begins afresh: what came before was counted as foreign.
-        adopt(RemoteSource(ssrc: header.ssrc, address: source, statistics: ReceiverStatistics(probation: 1), lastArrival: arrival))
+        other = RemoteSource(ssrc: header.ssrc, address: source, lastArrival: arrival)
+        other.statistics = ReceiverStatistics(probation: 1)
+        adopt(other)
         return true
     }
 

@@ -50,6 +50,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         slot?.release()
     }
 
+    /// The open card, for a pacer. Thread: media.
+    var endpoint: (any CardEndpoint)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
+
     /// Opens the card on the caller's thread, to be used from the next tick on. Without this call the supervisor does
     /// it in the background, once a tick has found that there is no card.
     ///

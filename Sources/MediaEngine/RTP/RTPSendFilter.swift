@@ -4,11 +4,13 @@
 ///
 /// While a key is being sent, audio packets are dropped: gateways play the key's tone themselves, and would otherwise
 /// play it over speech (RFC 4733, section 2.6.1.1 leaves the choice to the sender).
+/// Events: "key full" (value: keys and pauses that were refused because too many wait).
 public final class RTPSendFilter: Filter, @unchecked Sendable {
     private let transport: RTPTransport
     private var timestamp: UInt32 = 0
     private var hasLeft = false
     private var dropsAudio = false
+    private var refusedKeyCount = 0
 
     /// A filter that sends over `transport`.
     public init(_ transport: RTPTransport) {
@@ -51,13 +53,15 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
     public override func handle(_ command: GraphCommand) {
         switch command.name {
         case "event":
-            transport.eventSender.enqueue(
-                UInt8(truncatingIfNeeded: command.value),
-                duration: .microseconds(command.detail >> 32),
-                gap: .microseconds(command.detail & 0xFFFF_FFFF)
+            noteKey(
+                transport.eventSender.enqueue(
+                    UInt8(truncatingIfNeeded: command.value),
+                    duration: .microseconds(command.detail >> 32),
+                    gap: .microseconds(command.detail & 0xFFFF_FFFF)
+                )
             )
-        case "pause": transport.eventSender.enqueuePause(.nanoseconds(command.value))
-        case "press": transport.eventSender.start(UInt8(truncatingIfNeeded: command.value))
+        case "pause": noteKey(transport.eventSender.enqueuePause(.nanoseconds(command.value)))
+        case "press": noteKey(transport.eventSender.start(UInt8(truncatingIfNeeded: command.value)))
         case "release": transport.eventSender.stop()
         case "leave":
             guard !hasLeft else { return }
@@ -75,17 +79,28 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
         let packets = io.inputPackets()
         for index in 0..<packets.count where !dropsAudio {
             let header = packets.header(index)
+            let age = Int32(bitPattern: timestamp &- header.rtpTimestamp)
+            let captured = now - .nanoseconds(Int64(age) * 1_000_000_000 / Int64(transport.clockRate))
             transport.send(
                 payloadType: header.payloadType,
                 isMarked: header.isMarked,
                 timestamp: header.rtpTimestamp,
                 payload: packets.payload(index),
-                at: now
+                at: now,
+                captured: captured
             )
         }
         timestamp &+= UInt32(truncatingIfNeeded: io.tickDuration.nanoseconds * Int64(transport.clockRate) / 1_000_000_000)
         transport.sendControlIfDue(at: now)
         transport.publishStatistics()
+        if refusedKeyCount > 0 {
+            io.emit("key full", value: Int64(refusedKeyCount))
+            refusedKeyCount = 0
+        }
+    }
+
+    private func noteKey(_ wasQueued: Bool) {
+        if !wasQueued { refusedKeyCount &+= 1 }
     }
 
     private func sendEvents(at now: MediaTime) {

@@ -15,8 +15,10 @@ public final class RTPTransport: @unchecked Sendable {
     private let link: any DatagramLink
     private let controlLink: (any DatagramLink)?
     private let localAddress: SocketAddress
+    private let tap: PacketTap?
     private let scratch: UnsafeMutableBufferPointer<UInt8>
     private let published = LatestValue(RTPStatistics())
+    private let publishedAnchor = LatestValue(SenderAnchor())
 
     /// A transport over `link`, and over `controlLink` for RTCP when it has a port of its own.
     ///
@@ -28,6 +30,7 @@ public final class RTPTransport: @unchecked Sendable {
     ///   - payloadType: The codec's payload type.
     ///   - clockRate: The codec's clock rate, in Hz.
     ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
+    ///   - tap: Gets a copy of every packet, both ways.
     public init(
         session: RTPSession,
         link: any DatagramLink,
@@ -35,7 +38,8 @@ public final class RTPTransport: @unchecked Sendable {
         localAddress: SocketAddress,
         payloadType: UInt8,
         clockRate: UInt32,
-        telephoneEventPayloadType: UInt8?
+        telephoneEventPayloadType: UInt8?,
+        tap: PacketTap? = nil
     ) {
         self.session = session
         self.link = link
@@ -44,6 +48,7 @@ public final class RTPTransport: @unchecked Sendable {
         self.payloadType = payloadType
         self.clockRate = clockRate
         self.telephoneEventPayloadType = telephoneEventPayloadType
+        self.tap = tap
         eventSender = TelephoneEventSender(clockRate: clockRate)
         scratch = .allocate(capacity: PacketBatch.slotByteCount)
         scratch.initialize(repeating: 0)
@@ -60,8 +65,26 @@ public final class RTPTransport: @unchecked Sendable {
     /// The session's counters as of the last tick. Thread: any.
     public var statistics: RTPStatistics { published.value }
 
+    /// When the sound of the packet sent last was captured. Thread: any.
+    public var senderAnchor: SenderAnchor { publishedAnchor.value }
+
     /// Numbers and sends one packet.
-    func send(payloadType: UInt8, isMarked: Bool, timestamp: UInt32, payload: Span<UInt8>, at now: MediaTime) {
+    ///
+    /// - Parameters:
+    ///   - payloadType: The payload type.
+    ///   - isMarked: The marker bit.
+    ///   - timestamp: On the stream's own time line; the session adds its offset.
+    ///   - payload: The payload.
+    ///   - now: The tick's start.
+    ///   - captured: When the payload's first sample was captured; nil for telephone events.
+    func send(
+        payloadType: UInt8,
+        isMarked: Bool,
+        timestamp: UInt32,
+        payload: Span<UInt8>,
+        at now: MediaTime,
+        captured: MediaTime? = nil
+    ) {
         guard let destination = session.destination else { return }
         var packet = scratch.mutableSpan
         let byteCount = session.makePacket(
@@ -73,7 +96,13 @@ public final class RTPTransport: @unchecked Sendable {
             into: &packet
         )
         guard byteCount > 0 else { return }
+        if let captured { publishedAnchor.publish(SenderAnchor(timestamp: wireTimestamp, time: captured)) }
         transmit(byteCount, over: link, to: destination, at: now)
+    }
+
+    /// The timestamp of the packet in `scratch`, with the session's offset.
+    private var wireTimestamp: UInt32 {
+        UInt32(scratch[4]) << 24 | UInt32(scratch[5]) << 16 | UInt32(scratch[6]) << 8 | UInt32(scratch[7])
     }
 
     /// Sends RTCP when it is due.
@@ -117,6 +146,7 @@ public final class RTPTransport: @unchecked Sendable {
         // What was cut off cannot be whole: handing on nothing makes the session count it as malformed.
         let byteCount = datagram.byteCount <= buffer.count ? datagram.byteCount : 0
         let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
+        tap?.record(bytes, from: datagram.source, to: localAddress, at: datagram.arrival)
         body(bytes, session.receive(bytes, from: datagram.source, arrival: datagram.arrival), datagram.arrival)
         return true
     }
@@ -134,5 +164,19 @@ public final class RTPTransport: @unchecked Sendable {
     ) {
         let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
         link.send(bytes, to: destination, at: now)
+        tap?.record(bytes, from: localAddress, to: destination, at: now)
+    }
+}
+
+/// When a sound was captured, and the RTP timestamp that it was sent with.
+public struct SenderAnchor: Sendable, BitwiseCopyable {
+    /// The timestamp on the wire; nil before anything was sent.
+    public private(set) var timestamp: UInt32?
+    /// When the packet's first sample was captured.
+    public private(set) var time = MediaTime.zero
+
+    init(timestamp: UInt32? = nil, time: MediaTime = .zero) {
+        self.timestamp = timestamp
+        self.time = time
     }
 }

@@ -1,0 +1,265 @@
+import Synchronization
+
+/// One full-duplex leg: it sends what its source gives, and plays what it receives.
+///
+/// Made by `CallEngine.makeCall`. Every method takes effect at the edge of the next tick.
+/// Thread: control, any thread.
+public final class Call: Sendable {
+    struct Recording {
+        let near: FileRecorderFilter?
+        let far: FileRecorderFilter?
+
+        var filters: [FileRecorderFilter] { [near, far].compactMap(\.self) }
+    }
+
+    struct State {
+        var isMuted = false
+        var isOnHold = false
+        var hasEnded = false
+        var keys = ""
+        var isSourceEnded = false
+        var fec = FECPolicy()
+        var recording: Recording?
+    }
+
+    /// The call's name in reports.
+    public let name: String
+    /// Where the other side's RTP must go.
+    public let localAddress: SocketAddress
+    /// What happens in the call. One task reads it; the newest 256 events wait for it.
+    public let events: AsyncStream<CallEvent>
+
+    let configuration: CallConfiguration
+    let stream: AudioStream
+    let source: CallEndParts
+    let sink: CallEndParts
+    let capture: CaptureFile?
+    let state = Mutex(State())
+    private let engine: CallEngine
+    private let eventSink: AsyncStream<CallEvent>.Continuation
+
+    init(
+        _ configuration: CallConfiguration,
+        stream: AudioStream,
+        source: CallEndParts,
+        sink: CallEndParts,
+        capture: CaptureFile?,
+        localAddress: SocketAddress,
+        engine: CallEngine
+    ) {
+        name = configuration.name
+        self.configuration = configuration
+        self.stream = stream
+        self.source = source
+        self.sink = sink
+        self.capture = capture
+        self.localAddress = localAddress
+        self.engine = engine
+        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
+    }
+
+    // MARK: What is sent
+
+    /// Whether the other side hears silence instead of the source.
+    public var isMuted: Bool {
+        get { state.withLock { $0.isMuted } }
+        set {
+            state.withLock { $0.isMuted = newValue }
+            engine.send(stream.sendGain.set(isMuted: newValue))
+        }
+    }
+
+    /// Makes what is sent louder or quieter.
+    public func setSendGain(_ gain: Decibels) {
+        engine.send(stream.sendGain.set(gain: gain))
+    }
+
+    /// Sends keys as telephone events (RFC 4733), one after the other; `,` is a pause of 2 s.
+    ///
+    /// - Parameters:
+    ///   - digits: The keys, 0-9 * # A-D.
+    ///   - duration: How long each key is held, at least 40 ms.
+    ///   - gap: The silence after each.
+    /// - Throws: `EngineError` when a character is no key, there are more than can wait, or none were agreed.
+    public func sendDTMF(
+        _ digits: String,
+        duration: Duration = .milliseconds(100),
+        gap: Duration = .milliseconds(100)
+    ) throws(EngineError) {
+        let sequence = try EngineError.wrapping { try DTMFSequence(parsing: digits) }
+        guard configuration.stream.telephoneEventPayloadType != nil else {
+            throw .state("\(name) has no payload type for telephone events. Configure one, usually 101.")
+        }
+        guard sequence.elements.count <= TelephoneEventSender.capacity else {
+            throw .state(
+                "\(sequence.elements.count) keys are more than the \(TelephoneEventSender.capacity) that can wait. "
+                    + "Send them in parts."
+            )
+        }
+        for element in sequence.elements {
+            switch element {
+            case .digit(let digit):
+                engine.send(stream.sender.send(event: digit.eventCode, duration: duration, gap: gap))
+            case .pause(let pause):
+                engine.send(stream.sender.pause(pause))
+            }
+        }
+    }
+
+    /// Presses a key, until `releaseKey`; it is sent for 100 ms at least.
+    public func pressKey(_ digit: DTMFDigit) {
+        engine.send(stream.sender.press(event: digit.eventCode))
+    }
+
+    /// Releases the key that is pressed.
+    public func releaseKey() {
+        engine.send(stream.sender.releaseKey())
+    }
+
+    /// Mixes DTMF tones into what is sent, for equipment that knows no telephone events.
+    ///
+    /// - Throws: `EngineError` when a character is no key.
+    public func sendInBandDTMF(_ digits: String, duration: Duration = .milliseconds(100)) throws(EngineError) {
+        let sequence = try EngineError.wrapping { try DTMFSequence(parsing: digits) }
+        for command in stream.sendTones.commands(playing: sequence, digitDuration: duration) { engine.send(command) }
+    }
+
+    /// Mixes a tone into what is sent, in place of the one that sounds there.
+    ///
+    /// - Throws: `EngineError` when the tone cannot be played at the codec's rate.
+    public func insertTone(_ tone: ToneSpec) throws(EngineError) {
+        engine.send(try EngineError.wrapping { try stream.sendTones.toneCommand(tone) })
+    }
+
+    /// Ends the tone in what is sent.
+    public func removeTone() {
+        engine.send(stream.sendTones.stopToneCommand())
+    }
+
+    // MARK: What is heard
+
+    /// Sets how loud the call is heard.
+    public func setVolume(_ volume: Decibels) {
+        engine.send(stream.receiveGain.set(gain: volume))
+    }
+
+    /// Mixes DTMF tones into what is heard here: key feedback during a call.
+    func playLocally(_ digit: DTMFDigit, for duration: Duration) {
+        engine.send(stream.receiveTones.playCommand(digit, for: duration, requestedAt: engine.now))
+    }
+
+    /// The level of what is sent, after gain and mute.
+    public var sentLevel: AudioLevel { stream.sendMeter.currentLevel }
+
+    /// The level of what is heard, after volume.
+    public var heardLevel: AudioLevel { stream.receiveMeter.currentLevel }
+
+    // MARK: Hold, recording, end
+
+    /// Whether the call is held: no audio is sent and none is heard; keys and RTCP still pass.
+    public var isOnHold: Bool {
+        get { state.withLock { $0.isOnHold } }
+        set {
+            state.withLock { $0.isOnHold = newValue }
+            engine.send(stream.encoder.sendingCommand(!newValue))
+            engine.send(stream.receiveGain.set(isMuted: newValue))
+        }
+    }
+
+    /// Records each side into a WAV file of its own, from the next tick on.
+    ///
+    /// - Parameters:
+    ///   - near: The file for what is sent; nil records it not.
+    ///   - far: The file for what is heard; nil records it not.
+    /// - Throws: `EngineError` when a file cannot be written, or a recording goes on.
+    public func startRecording(near: String?, far: String?) throws(EngineError) {
+        try engine.startRecording(self, near: near, far: far)
+    }
+
+    /// Ends the recording; the files are whole when it returns.
+    ///
+    /// - Throws: `EngineError` when some samples could not be written.
+    public func stopRecording() throws(EngineError) {
+        try engine.stopRecording(self)
+    }
+
+    /// Whether the source (file, samples) has been played to its end.
+    public var isSourceEnded: Bool { state.withLock { $0.isSourceEnded } }
+
+    /// Whether the call has ended.
+    public var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    /// Keys that the other side has sent so far.
+    public var receivedKeys: String { state.withLock { $0.keys } }
+
+    /// Says goodbye (RTCP BYE), takes the call out of the graph and closes its files and sockets.
+    ///
+    /// - Throws: `EngineError` when a file could not be completed.
+    public func end() throws(EngineError) {
+        try engine.end(self)
+    }
+
+    /// What was sent and received so far.
+    ///
+    /// - Parameter peer: The call at the other end when it is in this engine; then the delay from mouth to ear is
+    ///   known.
+    public func report(hearing peer: Call? = nil) -> LegReport {
+        LegReport(
+            name: name,
+            rtp: stream.transport.statistics,
+            playout: stream.playout.statistics,
+            format: stream.format,
+            mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            dtmf: receivedKeys,
+            sentLevel: sentLevel,
+            heardLevel: heardLevel
+        )
+    }
+
+    /// From the capture of the sound that was played last to its playing, the codec's own delay included.
+    private func mouthToEar(from peer: Call) -> Duration? {
+        let played = stream.playout.statistics
+        let anchor = peer.stream.transport.senderAnchor
+        guard played.hasPlayed, let timestamp = anchor.timestamp else { return nil }
+        let distance = Int32(bitPattern: played.lastPlayTimestamp &- timestamp)
+        let units = Int64(distance) * 1_000_000_000 / Int64(stream.codec.clockRate)
+        let captured = anchor.time + .nanoseconds(units)
+        return played.lastPlayTime - captured + peer.stream.codecDelay
+    }
+
+    // MARK: Events
+
+    /// Takes an event of one of the call's filters. Thread: background.
+    func handle(_ event: GraphEvent) {
+        switch event.name {
+        case "key down":
+            guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
+            state.withLock { $0.keys.append(digit.character) }
+            eventSink.yield(.keyDown(digit))
+        case "key up":
+            guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
+            eventSink.yield(.keyUp(digit, duration: .milliseconds(event.detail)))
+        case "report": handleReport()
+        case "source": eventSink.yield(.sourceChanged)
+        case "goodbye": eventSink.yield(.goodbye)
+        case "ended":
+            state.withLock { $0.isSourceEnded = true }
+            eventSink.yield(.sourceEnded)
+        default: break
+        }
+    }
+
+    func finishEvents() {
+        eventSink.finish()
+    }
+
+    private func handleReport() {
+        let fraction = stream.transport.statistics.remoteFractionLost
+        eventSink.yield(.report(fractionLost: fraction))
+        guard configuration.stream.fec == .auto else { return }
+        let decision = state.withLock { $0.fec.update(fractionLost: fraction) }
+        guard let decision else { return }
+        engine.send(stream.encoder.fecCommand(decision.usesFEC, expectedLossPercent: decision.expectedLossPercent))
+        eventSink.yield(.fec(isOn: decision.usesFEC))
+    }
+}

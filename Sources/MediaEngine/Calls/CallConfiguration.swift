@@ -1,0 +1,64 @@
+/// Where what a call sends comes from.
+public enum CallSource: Sendable {
+    /// Nothing but silence.
+    case silence
+    /// The engine's call card.
+    case callCard
+    /// A card of its own.
+    case card(any SoundCard)
+    /// A WAV file, played once, or again and again.
+    case file(String, repetition: WAVFeed.Repetition = .once)
+    /// Samples in memory, played once.
+    case samples([Int16], AudioFormat)
+    /// A filter with one audio output: a synthesiser, a voice agent, another call.
+    case filter(Filter)
+}
+
+/// Where what a call receives goes.
+public enum CallSink: Sendable {
+    /// Nowhere; it is still decoded and measured.
+    case none
+    /// The engine's call card.
+    case callCard
+    /// A card of its own.
+    case card(any SoundCard)
+    /// A WAV file at the codec's rate, from the call's first tick on.
+    case file(String)
+    /// A filter with one audio input.
+    case filter(Filter)
+}
+
+/// The network of a call.
+public enum CallNetwork: Sendable {
+    /// Sockets of our own on `local`: RTP on its port and, unless RTCP shares that, RTCP on the next one.
+    case udp(local: SocketAddress)
+    /// A link that exists, for RTP and RTCP together: a `MemoryLink`, an `ImpairedLink`.
+    case link(any DatagramLink, local: SocketAddress)
+}
+
+/// What a call is made of.
+public struct CallConfiguration: Sendable {
+    /// The call's name in reports.
+    public var name = "call"
+    /// Codec, payload types, playout delay.
+    public var stream = AudioStreamConfiguration()
+    /// Sockets or a simulated network.
+    public var network: CallNetwork
+    /// Where RTP goes; nil waits for packets and answers to where they come from (symmetric RTP, RFC 4961).
+    public var remote: SocketAddress?
+    /// Whether RTP and RTCP share one port (RFC 5761). A `link` always does.
+    public var multiplexesControl = true
+    /// Makes what arrives worse, also over real sockets.
+    public var impairment = Impairment()
+    /// What the call sends.
+    public var source = CallSource.callCard
+    /// Where the call is heard.
+    public var sink = CallSink.callCard
+    /// A capture file (pcap) of every packet of the call.
+    public var capturePath: String?
+
+    /// A call over `network` with the engine's cards.
+    public init(network: CallNetwork) {
+        self.network = network
+    }
+}

@@ -1,0 +1,81 @@
+/// The engine's cards in use: one capture and one playback that all calls share, and the ringer.
+struct CallDevices {
+    var playback: any SoundCard
+    var capture: any SoundCard
+    var ringer: any SoundCard
+    private(set) var playbackFilter: CardPlaybackFilter?
+    private(set) var captureFilter: CardCaptureFilter?
+    private var mixer: MixerFilter?
+    /// What is heard of each call that plays on the card.
+    var heard: [Filter] = []
+
+    init(playback: any SoundCard, capture: any SoundCard, ringer: any SoundCard) {
+        self.playback = playback
+        self.capture = capture
+        self.ringer = ringer
+    }
+
+    /// The capture filter, opened if it is not.
+    mutating func openCapture(_ engine: CallEngine) throws(CardError) -> CardCaptureFilter {
+        if let captureFilter { return captureFilter }
+        let filter = CardCaptureFilter(
+            capture,
+            CardRole.call.configuration(CallEngine.cardFormat),
+            isGated: engine.configuration.gatesAudioSession
+        )
+        if !engine.configuration.gatesAudioSession { try filter.open(at: engine.now) }
+        engine.timebase.add(filter.supervisor, isCard: true)
+        captureFilter = filter
+        return filter
+    }
+
+    /// Opens the playback filter if it is not.
+    mutating func openPlayback(_ engine: CallEngine) throws(CardError) {
+        guard playbackFilter == nil else { return }
+        let filter = CardPlaybackFilter(
+            playback,
+            CardRole.call.configuration(CallEngine.cardFormat),
+            isGated: engine.configuration.gatesAudioSession
+        )
+        if !engine.configuration.gatesAudioSession { try filter.open(at: engine.now) }
+        engine.timebase.add(filter.supervisor, isCard: true)
+        playbackFilter = filter
+    }
+
+    /// Mixes all that is heard and links it to the playback card.
+    mutating func linkPlayback(in graph: inout Graph) throws(GraphError) {
+        guard let playbackFilter else { return }
+        if let mixer { graph.remove(mixer) }
+        let mixer = MixerFilter(format: CallEngine.cardFormat, inputCount: heard.count)
+        self.mixer = mixer
+        for (input, filter) in heard.enumerated() {
+            try graph.connect(filter, to: mixer, input: input, converting: true)
+        }
+        try graph.connect(mixer, to: playbackFilter)
+    }
+
+    /// Lets go of the playback filter, to put another in its place; answers it.
+    mutating func releasePlayback(from graph: inout Graph) -> CardPlaybackFilter? {
+        guard let filter = playbackFilter.take() else { return nil }
+        graph.remove(filter)
+        return filter
+    }
+
+    /// Puts `filter` in the place of the capture filter, in every link; answers the old one.
+    mutating func replaceCapture(
+        with filter: CardCaptureFilter,
+        in graph: inout Graph
+    ) throws(GraphError) -> CardCaptureFilter? {
+        let old = captureFilter
+        captureFilter = filter
+        guard let old else { return nil }
+        var fed: [(Filter, Int)] = []
+        for link in graph.links where link.source == old.id {
+            guard let target = graph.filter(link.target) else { continue }
+            fed.append((target, link.input))
+        }
+        graph.remove(old, keepingConverters: true)
+        for (target, input) in fed { try graph.connect(filter, to: target, input: input, converting: true) }
+        return old
+    }
+}

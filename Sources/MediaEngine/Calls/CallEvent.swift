@@ -1,0 +1,17 @@
+/// Something that happened in a call.
+public enum CallEvent: Sendable, Equatable {
+    /// The other side pressed a key (RFC 4733).
+    case keyDown(DTMFDigit)
+    /// The other side released it after it was held for `duration`.
+    case keyUp(DTMFDigit, duration: Duration)
+    /// The other side told what it receives: round trip and loss are new.
+    case report(fractionLost: Double)
+    /// In-band FEC was switched because of what the other side reported.
+    case fec(isOn: Bool)
+    /// Another sender was taken up.
+    case sourceChanged
+    /// The other side said goodbye (RTCP BYE).
+    case goodbye
+    /// The source (file, samples) has been played to its end.
+    case sourceEnded
+}

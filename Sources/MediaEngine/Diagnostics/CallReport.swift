@@ -1,0 +1,80 @@
+/// What a call, or a test call of two legs, did: one value for the table people read, for JSON, and for tests.
+public struct CallReport: Sendable, Hashable, Codable {
+    /// How punctual the ticks were.
+    public struct Ticks: Sendable, Hashable, Codable {
+        /// Ticks that ran.
+        public var count: Int
+        /// Ticks that started more than half a tick late.
+        public var late: Int
+        /// The lateness that 99 % of the ticks did not exceed.
+        public var p99LatenessMs: Double
+
+        /// The figures of `statistics`.
+        public init(_ statistics: TickStatistics) {
+            count = statistics.count
+            late = statistics.lateCount
+            p99LatenessMs = (statistics.lateness.quantile(0.99).milliseconds * 1000).rounded() / 1000
+        }
+    }
+
+    /// The codec's name.
+    public var codec: String
+    /// "udp" or "virtual".
+    public var mode: String
+    /// How long the call lasted.
+    public var seconds: Double
+    /// One report for each leg in this process.
+    public var legs: [LegReport]
+    /// How punctual the ticks were.
+    public var ticks: Ticks
+
+    /// A report of `legs`.
+    public init(codec: String, mode: String, seconds: Double, legs: [LegReport], ticks: Ticks) {
+        self.codec = codec
+        self.mode = mode
+        self.seconds = seconds
+        self.legs = legs
+        self.ticks = ticks
+    }
+
+    /// The report as a table, one column for each leg.
+    public var table: String {
+        var rows: [[String]] = [[""] + legs.map(\.name)]
+        func row(_ title: String, _ value: (LegReport) -> String) { rows.append([title] + legs.map(value)) }
+        row("sent packets") { "\($0.sent.packets)" }
+        row("sent bytes") { "\($0.sent.bytes)" }
+        row("received packets") { "\($0.received.packets)" }
+        row("lost") { "\($0.received.lost)" }
+        row("late") { "\($0.received.late)" }
+        row("duplicate") { "\($0.received.duplicate)" }
+        row("reordered") { "\($0.received.reordered)" }
+        row("discarded") { "\($0.received.discarded)" }
+        row("rejected") { "\($0.received.rejected)" }
+        row("concealed ms") { "\($0.received.concealedMs)" }
+        row("recovered by FEC") { "\($0.received.fecRecovered)" }
+        row("jitter ms") { "\($0.jitterMs)" }
+        row("playout delay ms") { "\($0.playoutDelayMs)" }
+        row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
+        row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
+        row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }
+        row("keys received") { $0.dtmf.isEmpty ? "none" : $0.dtmf }
+        row("level sent dBov") { "\($0.sentLevel)" }
+        row("level heard dBov") { "\($0.heardLevel)" }
+        var text = "\(codec) call over \(mode == "virtual" ? "a simulated network" : "UDP"), \(seconds) s\n"
+        text += Self.aligned(rows)
+        text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms\n"
+        return text
+    }
+
+    private static func aligned(_ rows: [[String]]) -> String {
+        let columnCount = rows.map(\.count).max() ?? 0
+        let widths = (0..<columnCount).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            let cells = row.enumerated().map { column, text in
+                let padding = String(repeating: " ", count: widths[column] - text.count)
+                return column == 0 ? text + padding : padding + text
+            }
+            return "  " + cells.joined(separator: "  ") + "\n"
+        }.joined()
+    }
+}

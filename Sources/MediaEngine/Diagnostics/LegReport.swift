@@ -1,0 +1,104 @@
+/// What one leg of a call sent and received: counters, read where they are kept.
+///
+/// Units: ms where the name says so.
+public struct LegReport: Sendable, Hashable, Codable {
+    /// What was sent.
+    public struct Sent: Sendable, Hashable, Codable {
+        /// RTP packets.
+        public var packets: Int
+        /// Bytes of their payloads.
+        public var bytes: Int
+    }
+
+    /// What was received.
+    public struct Received: Sendable, Hashable, Codable {
+        /// RTP packets of the source that was heard, duplicates not among them.
+        public var packets: Int
+        /// Packets that never came.
+        public var lost: Int
+        /// Packets that came after their time.
+        public var late: Int
+        /// Packets that came twice.
+        public var duplicate: Int
+        /// Packets that came after one sent later.
+        public var reordered: Int
+        /// Sound invented in place of packets that were lost, late or corrupt.
+        public var concealedMs: Double
+        /// Packets rebuilt from the copy in their successor.
+        public var fecRecovered: Int
+        /// Packets thrown away because too many waited.
+        public var discarded: Int
+        /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
+        public var rejected: Int
+    }
+
+    /// What RTCP told.
+    public struct Control: Sendable, Hashable, Codable {
+        /// The time to the other side and back; nil before the first report came back.
+        public var roundTripMs: Double?
+        /// The share of our packets that the other side lost since its report before, 0 to 1; nil before the first.
+        public var fractionLost: Double?
+    }
+
+    /// The leg's name.
+    public var name: String
+    /// What was sent.
+    public var sent: Sent
+    /// What was received.
+    public var received: Received
+    /// Interarrival jitter (RFC 3550, section 6.4.1).
+    public var jitterMs: Double
+    /// The mean time that packets waited from arrival to sound.
+    public var playoutDelayMs: Double
+    /// From the moment a sample enters the other side's sender to the moment it is played here, the codec's own delay
+    /// included; nil when the sender is not in this process.
+    public var mouthToEarMs: Double?
+    /// Keys received.
+    public var dtmf: String
+    /// What RTCP told.
+    public var rtcp: Control
+    /// The level of what was sent last, in dBov.
+    public var sentLevel: Double
+    /// The level of what was heard last, in dBov.
+    public var heardLevel: Double
+
+    init(
+        name: String,
+        rtp: RTPStatistics,
+        playout: PlayoutStatistics,
+        format: AudioFormat,
+        mouthToEar: Duration?,
+        dtmf: String,
+        sentLevel: AudioLevel,
+        heardLevel: AudioLevel
+    ) {
+        self.name = name
+        sent = Sent(packets: Int(rtp.sentPacketCount), bytes: Int(rtp.sentPayloadByteCount))
+        let concealed = format.duration(ofFrames: playout.concealedFrameCount)
+        received = Received(
+            packets: Int(rtp.receivedPacketCount),
+            lost: Int(rtp.lostCount),
+            late: playout.buffer.lateCount,
+            duplicate: Int(rtp.duplicateCount),
+            reordered: Int(rtp.reorderedCount),
+            concealedMs: Self.rounded(concealed),
+            fecRecovered: playout.recoveredCount,
+            discarded: playout.buffer.discardedCount,
+            rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
+                + playout.corruptCount
+        )
+        jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
+        playoutDelayMs = Self.rounded(playout.meanWait)
+        mouthToEarMs = mouthToEar.map(Self.rounded)
+        self.dtmf = dtmf
+        rtcp = Control(
+            roundTripMs: rtp.roundTrip.map(Self.rounded),
+            fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil
+        )
+        self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
+        self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
+    }
+
+    /// Milliseconds to a hundredth.
+    private static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
+}

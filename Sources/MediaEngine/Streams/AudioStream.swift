@@ -1,0 +1,95 @@
+/// Both directions of one leg, from samples to packets and back, as filters in a graph.
+///
+///     send     source ─► gain ─► meter ─► tones ─► encoder ─► RTP send
+///     receive  RTP receive ─► playout ─► gain ─► meter ─► tones ─► sink
+///
+/// Thread: control.
+public final class AudioStream: Sendable {
+    /// The samples that the codec takes and gives.
+    public let format: AudioFormat
+    /// The codec.
+    public let codec: CodecDescription
+    /// The network side of both directions.
+    public let transport: RTPTransport
+
+    let sendGain: GainFilter
+    let sendMeter: LevelMeterFilter
+    let sendTones: ToneFilter
+    let encoder: EncoderFilter
+    let sender: RTPSendFilter
+    let receiver: RTPReceiveFilter
+    let playout: PlayoutFilter
+    let receiveGain: GainFilter
+    let receiveMeter: LevelMeterFilter
+    let receiveTones: ToneFilter
+
+    /// A stream of `codec` over `transport`.
+    ///
+    /// - Throws: `CodecError` when encoder or decoder cannot be made.
+    public init(
+        _ codec: any AudioCodec,
+        _ configuration: AudioStreamConfiguration,
+        transport: RTPTransport
+    ) throws(CodecError) {
+        let description = codec.description
+        var encoding = configuration.encoder
+        encoding.usesFEC = configuration.fec == .on
+        encoder = try EncoderFilter(
+            codec: codec,
+            configuration: encoding,
+            payloadType: configuration.payloadType(of: description),
+            firstTimestamp: 0
+        )
+        let decoder = try codec.makeDecoder(channelCount: encoding.channelCount)
+        self.codec = description
+        self.transport = transport
+        format = encoder.format
+        sendGain = GainFilter(format: encoder.format)
+        sendMeter = LevelMeterFilter(format: encoder.format)
+        sendTones = ToneFilter(format: encoder.format)
+        sender = RTPSendFilter(transport)
+        receiver = RTPReceiveFilter(transport)
+        let buffer = FixedJitterBuffer(delay: configuration.playoutDelay, clockRate: description.clockRate)
+        playout = PlayoutFilter(
+            Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate),
+            codecName: description.name,
+            delay: configuration.playoutDelay
+        )
+        receiveGain = GainFilter(format: decoder.format)
+        receiveMeter = LevelMeterFilter(format: decoder.format)
+        receiveTones = ToneFilter(format: decoder.format)
+    }
+
+    /// By how much the codec itself delays sound.
+    public var codecDelay: Duration { encoder.lookahead }
+
+    /// The last filter of the receiving direction: what it gives is what is heard.
+    public var heard: Filter { receiveTones }
+
+    /// The last filter of the sending direction that still carries samples: what it gives is what is sent.
+    public var sent: Filter { sendTones }
+
+    /// Adds all filters to `graph` and links them; `source` feeds the sending direction.
+    ///
+    /// - Throws: `GraphError` when `source` gives something that cannot be converted.
+    public func assemble(in graph: inout Graph, source: Filter) throws(GraphError) {
+        try graph.connect(receiver, to: playout)
+        try graph.connect(playout, to: receiveGain)
+        try graph.connect(receiveGain, to: receiveMeter)
+        try graph.connect(receiveMeter, to: receiveTones)
+
+        try graph.connect(source, to: sendGain, converting: true)
+        try graph.connect(sendGain, to: sendMeter)
+        try graph.connect(sendMeter, to: sendTones)
+        try graph.connect(sendTones, to: encoder)
+        try graph.connect(encoder, to: sender)
+    }
+
+    /// Every filter that `assemble` adds.
+    var filters: [Filter] {
+        [
+            receiver, playout, receiveGain, receiveMeter, receiveTones,
+            sendGain, sendMeter, sendTones, encoder, sender,
+        ]
+    }
+}

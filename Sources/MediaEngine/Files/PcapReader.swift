@@ -80,7 +80,10 @@ public struct PcapReader: Sequence, IteratorProtocol, Sendable {
                 "The capture is pcapng, which is not read. Convert it: editcap -F pcap IN OUT, or tcpdump -r IN -w OUT."
             )
         default:
-            throw PcapError(.notACapture, "The file does not begin as a capture does. Give one that tcpdump -w has written.")
+            throw PcapError(
+                .notACapture,
+                "The file does not begin as a capture does. Give one that tcpdump -w has written."
+            )
         }
         guard bytes.count >= PcapRecord.fileHeaderByteCount else {
             throw PcapError(.notACapture, "The capture has \(bytes.count) bytes and ends in its header. Capture again.")
@@ -148,6 +151,9 @@ public struct PcapReader: Sequence, IteratorProtocol, Sendable {
     }
 
     private static func systemError(_ path: String) -> PcapError {
-        PcapError(.system, "\(path) could not be read: \(String(cString: strerror(errno))). Check the path and its permissions.")
+        PcapError(
+            .system,
+            "\(path) could not be read: \(String(cString: strerror(errno))). Check the path and its permissions."
+        )
     }
 }

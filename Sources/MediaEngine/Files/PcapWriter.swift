@@ -22,8 +22,7 @@ public final class PcapWriter {
     /// - Parameters:
     ///   - path: where the file goes.
     ///   - unixNanosecondsAtZero: nanoseconds since 1970 at `MediaTime.zero`.
-    ///
-    /// Throws: `system` when the file cannot be written.
+    /// - Throws: `system` when the file cannot be written.
     public init(path: String, unixNanosecondsAtZero: Int64) throws(PcapError) {
         self.path = path
         self.unixNanosecondsAtZero = unixNanosecondsAtZero
@@ -74,7 +73,9 @@ public final class PcapWriter {
     public func flush() throws(PcapError) {
         var start = 0
         while start < bufferedCount, descriptor >= 0 {
-            let count = buffer.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress.map { $0 + start }, bufferedCount - start) }
+            let count = buffer.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.map { $0 + start }, bufferedCount - start)
+            }
             guard count >= 0 else {
                 if errno == EINTR { continue }
                 throw Self.systemError("written", path)
@@ -96,6 +97,9 @@ public final class PcapWriter {
 
     private static func systemError(_ action: String, _ path: String) -> PcapError {
         let reason = String(cString: strerror(errno))
-        return PcapError(.system, "\(path) could not be \(action): \(reason). Choose a place that can be written and has room.")
+        return PcapError(
+            .system,
+            "\(path) could not be \(action): \(reason). Choose a place that can be written and has room."
+        )
     }
 }

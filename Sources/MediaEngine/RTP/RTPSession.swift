@@ -109,6 +109,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - timestamp: on the media's own time line; the session adds its random offset.
     ///   - payloadByteCount: bytes of the payload, for the counters.
     ///   - now: when the packet is sent.
+    /// - Returns: the header to write in front of the payload.
     public func prepare(
         payloadType: UInt8,
         isMarked: Bool,
@@ -166,6 +167,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - bytes: the whole datagram; any bytes at all.
     ///   - source: who sent it.
     ///   - arrival: when it came.
+    /// - Returns: what to do with it.
     public func receive(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
         switch DatagramKind(of: bytes) {
         case .rtp: receiveMedia(bytes, from: source, arrival: arrival)

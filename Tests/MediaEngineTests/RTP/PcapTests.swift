@@ -66,7 +66,9 @@ import Testing
         var accepted = 0
         for index in 0..<20 {
             let payload = [UInt8](repeating: UInt8(index), count: 100)
-            if tap.record(payload.span, from: Self.one, to: Self.two, at: MediaTime(nanoseconds: Int64(index))) { accepted += 1 }
+            if tap.record(payload.span, from: Self.one, to: Self.two, at: MediaTime(nanoseconds: Int64(index))) {
+                accepted += 1
+            }
         }
         #expect(accepted > 3 && accepted < 20 && tap.droppedCount == 20 - accepted)
         let (path, bytes) = try Self.written { writer in
@@ -83,7 +85,9 @@ import Testing
     }
 
     @Test func `a path that cannot be written is refused with the remedy`() {
-        let error = #expect(throws: PcapError.self) { try PcapWriter(path: "/nonexistent/x.pcap", unixNanosecondsAtZero: 0) }
+        let error = #expect(throws: PcapError.self) {
+            try PcapWriter(path: "/nonexistent/x.pcap", unixNanosecondsAtZero: 0)
+        }
         #expect(error?.code == .system && error?.message.contains("/nonexistent/x.pcap") == true)
     }
 
@@ -101,11 +105,16 @@ import Testing
         ("a1b2c3d4 00020004 00000000 00000000 0000ffff 00000001", "000000000000 000000000000 8100 0001 0800", true),
         ("d4c3b2a1 02000400 00000000 00000000 ffff0000 00000000", "02000000", false),
         ("4d3cb2a1 02000400 00000000 00000000 ffff0000 71000000", "0000 0001 0006 000000000000 0000 0800", false),
-        ("d4c3b2a1 02000400 00000000 00000000 ffff0000 14010000", "0800 0000 00000001 0001 00 06 0000000000000000", false),
+        (
+            "d4c3b2a1 02000400 00000000 00000000 ffff0000 14010000", "0800 0000 00000001 0001 00 06 0000000000000000",
+            false
+        ),
         ("d4c3b2a1 02000400 00000000 00000000 ffff0000 65000000", "", false),
     ]) func `every link type gives the same datagram`(header: String, link: String, isBigEndian: Bool) throws {
         let packet = bytes(link) + bytes("4500001e 00000000 4011 0000 7f000001 7f000002 1388 1770 000a 0000 abcd")
-        let count = withUnsafeBytes(of: isBigEndian ? UInt32(packet.count).bigEndian : UInt32(packet.count)) { Array($0) }
+        let count = withUnsafeBytes(of: isBigEndian ? UInt32(packet.count).bigEndian : UInt32(packet.count)) {
+            Array($0)
+        }
         let file = bytes(header) + bytes("00000000 00000000") + count + count + packet
         let datagrams = try PcapReader(bytes: file).map { $0 }
         #expect(datagrams.count == 1)
@@ -130,12 +139,18 @@ import Testing
     }
 
     // The digits stand in the files' names; SIPp's samples and a call of the Asterisk test suite.
-    @Test(.enabled(if: CorpusFiles.areThere), arguments: [
-        ("sipp-pcap/dtmf_2833_0.pcap", "0"), ("sipp-pcap/dtmf_2833_1.pcap", "1"), ("sipp-pcap/dtmf_2833_2.pcap", "2"),
-        ("sipp-pcap/dtmf_2833_5.pcap", "5"), ("sipp-pcap/dtmf_2833_6.pcap", "6"), ("sipp-pcap/dtmf_2833_7.pcap", "7"),
-        ("sipp-pcap/dtmf_2833_pound.pcap", "#"), ("sipp-pcap/dtmf_2833_star.pcap", "*"),
-        ("asterisk-testsuite/ulaw-2013785496.pcap", "2013785496"), ("asterisk-testsuite/opus-2013785496.pcap", "2013785496"),
-    ]) func `captured digits are those of the file's name`(file: String, digits: String) throws {
+    @Test(
+        .enabled(if: CorpusFiles.areThere),
+        arguments: [
+            ("sipp-pcap/dtmf_2833_0.pcap", "0"), ("sipp-pcap/dtmf_2833_1.pcap", "1"),
+            ("sipp-pcap/dtmf_2833_2.pcap", "2"),
+            ("sipp-pcap/dtmf_2833_5.pcap", "5"), ("sipp-pcap/dtmf_2833_6.pcap", "6"),
+            ("sipp-pcap/dtmf_2833_7.pcap", "7"),
+            ("sipp-pcap/dtmf_2833_pound.pcap", "#"), ("sipp-pcap/dtmf_2833_star.pcap", "*"),
+            ("asterisk-testsuite/ulaw-2013785496.pcap", "2013785496"),
+            ("asterisk-testsuite/opus-2013785496.pcap", "2013785496"),
+        ]
+    ) func `captured digits are those of the file's name`(file: String, digits: String) throws {
         let reader = try PcapReader(path: CorpusFiles.fetched.appendingPathComponent(file).path)
         var receivers: [UInt32: TelephoneEventReceiver] = [:]
         var found: [UInt32: String] = [:]
@@ -146,8 +161,10 @@ import Testing
             let ssrc = packet.header.ssrc
             var receiver = receivers[ssrc] ?? TelephoneEventReceiver()
             receiver.receive(
-                packet.header, payload: packet.payload(in: datagram.payload.span),
-                arrival: MediaTime(nanoseconds: datagram.unixNanoseconds))
+                packet.header,
+                payload: packet.payload(in: datagram.payload.span),
+                arrival: MediaTime(nanoseconds: datagram.unixNanoseconds)
+            )
             while let report = receiver.next() {
                 guard report.kind == .started, let key = TelephoneEvent.key(of: report.code) else { continue }
                 found[ssrc, default: ""].append(key)
@@ -159,10 +176,16 @@ import Testing
     }
 
     // Counts of another implementation (sippy/rtpproxy, extractaudio): packets, lost, duplicates.
-    @Test(.enabled(if: CorpusFiles.areThere), arguments: [
-        ("c1.a.rtp", 1192, 0, 0), ("dups.a.rtp", 383, 0, 1), ("lost.a.rtp", 244, 321, 0), ("lost.o.rtp", 246, 0, 0),
-    ]) func `loss and duplicates are those that another implementation found`(
-        file: String, received: Int, lost: Int, duplicate: Int
+    @Test(
+        .enabled(if: CorpusFiles.areThere),
+        arguments: [
+            ("c1.a.rtp", 1192, 0, 0), ("dups.a.rtp", 383, 0, 1), ("lost.a.rtp", 244, 321, 0), ("lost.o.rtp", 246, 0, 0),
+        ]
+    ) func `loss and duplicates are those that another implementation found`(
+        file: String,
+        received: Int,
+        lost: Int,
+        duplicate: Int
     ) throws {
         let reader = try PcapReader(path: CorpusFiles.fetched.appendingPathComponent("rtpproxy/" + file).path)
         var statistics = ReceiverStatistics(probation: 1)

@@ -57,26 +57,43 @@ import Testing
     }
 
     @Test func `what is written is read again, and is laid out as RFC 8866 asks`() throws {
-        var description = SessionDescription(host: "::1", port: 5004, formats: [
-            PayloadFormat(payloadType: 96, encodingName: "opus", clockRate: 48000, channelCount: 2, parameters: "useinbandfec=1"),
-            PayloadFormat(payloadType: 101, encodingName: "telephone-event", clockRate: 48000, parameters: "0-16"),
-        ])
+        var description = SessionDescription(
+            host: "::1",
+            port: 5004,
+            formats: [
+                PayloadFormat(
+                    payloadType: 96,
+                    encodingName: "opus",
+                    clockRate: 48000,
+                    channelCount: 2,
+                    parameters: "useinbandfec=1"
+                ),
+                PayloadFormat(payloadType: 101, encodingName: "telephone-event", clockRate: 48000, parameters: "0-16"),
+            ]
+        )
         description.packetTime = 20
         description.isMultiplexed = true
         description.direction = .receiveOnly
-        #expect(description.text.split(whereSeparator: \.isNewline) == [
-            "v=0", "o=- 0 0 IN IP6 ::1", "s=media-engine", "c=IN IP6 ::1", "t=0 0", "m=audio 5004 RTP/AVP 96 101",
-            "a=rtpmap:96 opus/48000/2", "a=fmtp:96 useinbandfec=1", "a=rtpmap:101 telephone-event/48000", "a=fmtp:101 0-16",
-            "a=ptime:20", "a=rtcp-mux", "a=recvonly",
-        ])
+        #expect(
+            description.text.split(whereSeparator: \.isNewline) == [
+                "v=0", "o=- 0 0 IN IP6 ::1", "s=media-engine", "c=IN IP6 ::1", "t=0 0", "m=audio 5004 RTP/AVP 96 101",
+                "a=rtpmap:96 opus/48000/2", "a=fmtp:96 useinbandfec=1", "a=rtpmap:101 telephone-event/48000",
+                "a=fmtp:101 0-16",
+                "a=ptime:20", "a=rtcp-mux", "a=recvonly",
+            ]
+        )
         #expect(try SessionDescription(parsing: description.text) == description)
         #expect(description.effectiveControlPort == 5004)
     }
 
     @Test func `values cannot smuggle lines in`() throws {
-        var description = SessionDescription(host: "10.0.0.1\r\nm=audio 1 RTP/AVP 0", port: 5004, formats: [
-            PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000, parameters: "x\r\na=inactive")
-        ])
+        var description = SessionDescription(
+            host: "10.0.0.1\r\nm=audio 1 RTP/AVP 0",
+            port: 5004,
+            formats: [
+                PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000, parameters: "x\r\na=inactive")
+            ]
+        )
         description.sessionName = "a\nb=c"
         #expect(try SessionDescription(parsing: description.text).direction == .sendReceive)
         #expect(description.text.split(whereSeparator: \.isNewline).count == 9)
@@ -98,22 +115,24 @@ import Testing
     }
 
     @Test func `lines that make no sense are left out`() throws {
-        let description = try SessionDescription(parsing: """
-            v=0
-            c=IN
-            c=IN IP4 224.2.1.1/127/3
-            rubbish
-            m=audio 5004/2 RTP/AVP 96 97 98 999 8 8
-            a=rtpmap:96
-            a=rtpmap:97 x
-            a=rtpmap:98 speex/99999999999999999999
-            a=rtpmap:300 x/8000
-            a=fmtp:8
-            a=ptime:nan
-            a=ptime:1e99
-            a=maxptime:-5
-            a=rtcp:99999
-            """)
+        let description = try SessionDescription(
+            parsing: """
+                v=0
+                c=IN
+                c=IN IP4 224.2.1.1/127/3
+                rubbish
+                m=audio 5004/2 RTP/AVP 96 97 98 999 8 8
+                a=rtpmap:96
+                a=rtpmap:97 x
+                a=rtpmap:98 speex/99999999999999999999
+                a=rtpmap:300 x/8000
+                a=fmtp:8
+                a=ptime:nan
+                a=ptime:1e99
+                a=maxptime:-5
+                a=rtcp:99999
+                """
+        )
         #expect(description.host == "224.2.1.1" && description.port == 5004)
         #expect(description.formats == [PayloadFormat(payloadType: 8, encodingName: "PCMA", clockRate: 8000)])
         #expect(description.packetTime == nil && description.maximumPacketTime == nil && description.controlPort == nil)
@@ -128,7 +147,10 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: CorpusFiles.areThere), arguments: ["sdp-transform", "sofia-sdp", "webrtc-sdp", "pjsip-fuzz/sdp"])
+    @Test(
+        .enabled(if: CorpusFiles.areThere),
+        arguments: ["sdp-transform", "sofia-sdp", "webrtc-sdp", "pjsip-fuzz/sdp"]
+    )
     func `descriptions of the corpora are read or refused, cut anywhere`(folder: String) throws {
         for file in try CorpusFiles.contents(of: folder) {
             for count in stride(from: 0, through: file.bytes.count, by: max(file.bytes.count / 400, 1)) {

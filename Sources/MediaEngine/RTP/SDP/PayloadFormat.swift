@@ -4,7 +4,7 @@
 public struct PayloadFormat: Hashable, Sendable {
     /// The payload type, 0 to 127.
     public var payloadType: UInt8
-    /// The codec's name as it was written: "opus", "PCMU", "telephone-event". Case does not count (`isNamed`).
+    /// The codec's name as it was written, such as "opus"; `isNamed` compares without regard to case.
     public var encodingName: String
     /// The RTP clock rate, in Hz.
     public var clockRate: Int

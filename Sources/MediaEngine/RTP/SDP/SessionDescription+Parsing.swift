@@ -146,7 +146,10 @@ extension SessionDescription {
                         "Audio travels by \(refusedProtocol), which is not supported. Offer RTP/AVP."
                     )
                 }
-                throw SessionDescriptionError(.noAudio, "Session description has no \"m=audio\" line. Give one with audio.")
+                throw SessionDescriptionError(
+                    .noAudio,
+                    "Session description has no \"m=audio\" line. Give one with audio."
+                )
             }
             guard let host = media.host ?? sessionHost else {
                 throw SessionDescriptionError(
@@ -162,7 +165,9 @@ extension SessionDescription {
             result.sessionVersion = sessionVersion ?? 0
             result.direction = media.direction ?? sessionDirection ?? .sendReceive
             for payloadType in media.payloadTypes where result.format(payloadType: payloadType) == nil {
-                guard var format = media.maps[payloadType] ?? PayloadFormat(staticPayloadType: payloadType) else { continue }
+                guard var format = media.maps[payloadType] ?? PayloadFormat(staticPayloadType: payloadType) else {
+                    continue
+                }
                 format.parameters = media.parameters[payloadType]
                 result.formats.append(format)
             }

@@ -55,7 +55,10 @@ public final class PacketTap: @unchecked Sendable {
         let entry = Entry(byteCount: bytes.count, source: source, destination: destination, time: time)
         recordScratch.storeBytes(of: entry, as: Entry.self)
         let target = recordScratch + Self.entryByteCount
-        for index in 0..<bytes.count { target.storeBytes(of: bytes[index], toByteOffset: index, as: UInt8.self) }
+        bytes.withUnsafeBytes { source in
+            guard let start = source.baseAddress else { return }
+            target.copyMemory(from: start, byteCount: source.count)
+        }
         let start = recordScratch.assumingMemoryBound(to: UInt8.self)
         ring.push(contentsOf: UnsafeBufferPointer(start: start, count: total).span)
         return true

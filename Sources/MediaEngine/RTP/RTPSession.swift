@@ -20,33 +20,33 @@ public final class RTPSession: @unchecked Sendable {
         set { separateControlDestination = newValue }
     }
 
-    private let configuration: RTPSessionConfiguration
-    private let canonicalName: [UInt8]
-    private var generator: SeededGenerator
-    private var scheduler: RTCPScheduler
+    let configuration: RTPSessionConfiguration
+    let canonicalName: [UInt8]
+    var generator: SeededGenerator
+    var scheduler: RTCPScheduler
     private var clockRates = InlineArray<128, UInt32>(repeating: 0)
     private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
-    private var separateControlDestination: SocketAddress?
+    var separateControlDestination: SocketAddress?
 
     private var nextSequenceNumber: UInt16
     private let timestampOffset: UInt32
-    private var lastSentTimestamp: UInt32 = 0
-    private var lastSentClockRate: UInt32 = 0
-    private var lastSentTime: MediaTime?
+    var lastSentTimestamp: UInt32 = 0
+    var lastSentClockRate: UInt32 = 0
+    var lastSentTime: MediaTime?
     /// Counts under the present SSRC, which a sender report carries (RFC 3550, section 6.4.1).
-    private var packetCountOfSSRC: UInt32 = 0
-    private var octetCountOfSSRC: UInt32 = 0
-    private var packetsSincePreviousReport = 0
-    private var packetsSinceLastReport = 0
+    var packetCountOfSSRC: UInt32 = 0
+    var octetCountOfSSRC: UInt32 = 0
+    var packetsSincePreviousReport = 0
+    var packetsSinceLastReport = 0
 
-    private var current: RemoteSource?
+    var current: RemoteSource?
     private var candidate: RemoteSource?
-    private var lastSenderReport: SenderReportArrival?
+    var lastSenderReport: SenderReportArrival?
     private var conflict: Conflict?
-    private var leavingSSRC: UInt32?
-    private var counters = RTPStatistics()
+    var leavingSSRC: UInt32?
+    var counters = RTPStatistics()
 
-    private struct RemoteSource: BitwiseCopyable {
+    struct RemoteSource: BitwiseCopyable {
         let ssrc: UInt32
         var address: SocketAddress
         var statistics = ReceiverStatistics()
@@ -55,7 +55,7 @@ public final class RTPSession: @unchecked Sendable {
         var isAnnounced = false
     }
 
-    private struct SenderReportArrival: BitwiseCopyable {
+    struct SenderReportArrival: BitwiseCopyable {
         let ssrc: UInt32
         let compactTime: UInt32
         let arrival: MediaTime
@@ -109,6 +109,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - timestamp: on the media's own time line; the session adds its random offset.
     ///   - payloadByteCount: bytes of the payload, for the counters.
     ///   - now: when the packet is sent.
+    /// - Returns: the header to write in front of the payload.
     public func prepare(
         payloadType: UInt8,
         isMarked: Bool,
@@ -166,6 +167,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - bytes: the whole datagram; any bytes at all.
     ///   - source: who sent it.
     ///   - arrival: when it came.
+    /// - Returns: what to do with it.
     public func receive(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
         switch DatagramKind(of: bytes) {
         case .rtp: receiveMedia(bytes, from: source, arrival: arrival)
@@ -175,7 +177,7 @@ public final class RTPSession: @unchecked Sendable {
         }
     }
 
-    private func malformed() -> RTPReception {
+    func malformed() -> RTPReception {
         counters.malformedCount &+= 1
         return .ignored(.malformed)
     }
@@ -279,175 +281,6 @@ public final class RTPSession: @unchecked Sendable {
         octetCountOfSSRC = 0
         if leavingSSRC != nil { scheduler.expedite(at: arrival) }
         return .ignored(.collision)
-    }
-
-    private func receiveControl(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
-        guard var compound = try? RTCPCompound(parsing: bytes) else { return malformed() }
-        var events: RTPReception.ControlEvents = []
-        var isForeign = false
-        while let packet = compound.next(in: bytes) {
-            switch packet {
-            case .senderReport(let report):
-                guard isHeard(report.ssrc) else {
-                    isForeign = true
-                    break
-                }
-                guard report.ssrc != localSSRC else { return looped() }
-                lastSenderReport = SenderReportArrival(
-                    ssrc: report.ssrc,
-                    compactTime: report.ntpTimestamp.compact,
-                    arrival: arrival
-                )
-                note(report.blocks.block(about: localSSRC, in: bytes), arrival: arrival, events: &events)
-            case .receiverReport(let report):
-                guard isHeard(report.ssrc) else {
-                    isForeign = true
-                    break
-                }
-                guard report.ssrc != localSSRC else { return looped() }
-                note(report.blocks.block(about: localSSRC, in: bytes), arrival: arrival, events: &events)
-            case .goodbye(let goodbye):
-                guard let remote = current, goodbye.contains(remote.ssrc, in: bytes) else { break }
-                current?.hasLeft = true
-                events.insert(.goodbye)
-                updateMembers(at: arrival)
-            case .sourceDescription, .other:
-                break
-            }
-        }
-        counters.malformedCount &+= UInt64(compound.malformedCount)
-        guard !isForeign else {
-            counters.foreignPacketCount &+= 1
-            return .ignored(.foreign)
-        }
-        counters.receivedControlCount &+= 1
-        scheduler.account(byteCount: bytes.count)
-        if configuration.isSymmetric, !configuration.isMultiplexed { separateControlDestination = source }
-        return .control(events)
-    }
-
-    /// Whether reports of `ssrc` count: before a source is valid anybody's, since who only listens sends no RTP.
-    private func isHeard(_ ssrc: UInt32) -> Bool {
-        guard let remote = current, remote.statistics.isValid else { return true }
-        return ssrc == remote.ssrc || ssrc == localSSRC
-    }
-
-    private func looped() -> RTPReception {
-        counters.loopedCount &+= 1
-        return .ignored(.looped)
-    }
-
-    private func note(_ block: RTCPReportBlock?, arrival: MediaTime, events: inout RTPReception.ControlEvents) {
-        guard let block else { return }
-        events.insert(.remoteReport)
-        counters.hasRemoteReport = true
-        counters.remoteFractionLost = Double(block.fractionLost) / 256
-        counters.remoteCumulativeLost = block.cumulativeLost
-        counters.remoteJitter = block.jitter
-        guard block.lastSenderReport != 0 else { return }
-        let elapsed = ntpTimestamp(at: arrival).compact &- block.lastSenderReport &- block.delaySinceLastSenderReport
-        // Rounding to 1/65536 s on both sides may make a short round trip negative.
-        let roundTrip = max(Int64(Int32(bitPattern: elapsed)), 0)
-        counters.roundTripNanoseconds = (roundTrip &* 1_000_000_000) >> 16
-    }
-
-    // MARK: RTCP
-
-    /// When `makeRTCP` will next have something to say, before the reconsideration that may delay it.
-    public var nextControlTime: MediaTime { scheduler.nextTransmission }
-
-    /// Writes a compound of report, canonical name and, after a collision, goodbye, when one is due at `now`.
-    ///
-    /// Call it every tick; the first call starts the timer. Answers the byte count, or 0 when nothing is due or `bytes`
-    /// has not `maximumControlByteCount` bytes. Send it to `controlDestination`.
-    public func makeRTCP(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
-        guard bytes.count >= Self.maximumControlByteCount, scheduler.isDue(at: now, using: &generator) else { return 0 }
-        updateMembers(at: now)
-        var byteCount = writeReport(at: now, into: &bytes)
-        if let leaving = leavingSSRC {
-            byteCount &+= RTCPGoodbye.serialize(ssrc: leaving, into: &bytes, at: byteCount)
-            leavingSSRC = nil
-        }
-        packetsSincePreviousReport = packetsSinceLastReport
-        packetsSinceLastReport = 0
-        counters.sentControlCount &+= 1
-        scheduler.didSend(byteCount: byteCount, at: now, using: &generator)
-        return byteCount
-    }
-
-    /// Writes a compound of report, canonical name and goodbye, to be sent when the leg ends.
-    ///
-    /// Answers the byte count, or 0 when nothing was ever sent, so that there is nobody to leave (section 6.3.7).
-    public func makeGoodbye(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
-        guard bytes.count >= Self.maximumControlByteCount,
-            counters.sentPacketCount > 0 || counters.sentControlCount > 0
-        else { return 0 }
-        var byteCount = writeReport(at: now, into: &bytes)
-        byteCount &+= RTCPGoodbye.serialize(ssrc: localSSRC, into: &bytes, at: byteCount)
-        counters.sentControlCount &+= 1
-        return byteCount
-    }
-
-    private var isSender: Bool { packetsSinceLastReport > 0 || packetsSincePreviousReport > 0 }
-
-    private func writeReport(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
-        let block = makeReportBlock(at: now)
-        var byteCount = 0
-        if isSender, let lastSentTime {
-            let elapsed = (now - lastSentTime).clockUnits(at: lastSentClockRate)
-            let report = RTCPSenderReport(
-                ssrc: localSSRC,
-                ntpTimestamp: ntpTimestamp(at: now),
-                rtpTimestamp: lastSentTimestamp &+ UInt32(truncatingIfNeeded: elapsed),
-                packetCount: packetCountOfSSRC,
-                octetCount: octetCountOfSSRC
-            )
-            byteCount = report.serialize(with: block, into: &bytes)
-        } else {
-            byteCount = RTCPReceiverReport(ssrc: localSSRC).serialize(with: block, into: &bytes)
-        }
-        let name = canonicalName
-        byteCount &+= RTCPSourceDescription.serialize(
-            ssrc: localSSRC,
-            canonicalName: name.span,
-            into: &bytes,
-            at: byteCount
-        )
-        return byteCount
-    }
-
-    private func makeReportBlock(at now: MediaTime) -> RTCPReportBlock? {
-        guard var remote = current, remote.statistics.isValid, !remote.hasLeft else { return nil }
-        let fractionLost = remote.statistics.takeFractionLost()
-        current = remote
-        var block = RTCPReportBlock(
-            ssrc: remote.ssrc,
-            fractionLost: fractionLost,
-            cumulativeLost: remote.statistics.cumulativeLost,
-            extendedHighestSequence: remote.statistics.reportedHighest,
-            jitter: remote.statistics.jitter
-        )
-        if let report = lastSenderReport, report.ssrc == remote.ssrc {
-            block.lastSenderReport = report.compactTime
-            let delay = max((now - report.arrival).nanoseconds, 0)
-            block.delaySinceLastSenderReport = UInt32(clamping: Duration.nanoseconds(delay).clockUnits(at: 65_536))
-        }
-        return block
-    }
-
-    private func updateMembers(at now: MediaTime) {
-        let remote = current.flatMap { $0.statistics.isValid && !$0.hasLeft ? $0 : nil }
-        let hears = remote.map { now - $0.lastArrival < configuration.minimumControlInterval * 2 } ?? false
-        scheduler.update(
-            memberCount: remote == nil ? 1 : 2,
-            senderCount: (isSender ? 1 : 0) + (hears ? 1 : 0),
-            isSender: isSender,
-            at: now
-        )
-    }
-
-    private func ntpTimestamp(at now: MediaTime) -> NTPTimestamp {
-        NTPTimestamp(unixNanoseconds: configuration.unixNanosecondsAtZero &+ now.nanoseconds)
     }
 
     // MARK: Counters

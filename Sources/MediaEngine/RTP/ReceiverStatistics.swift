@@ -76,6 +76,7 @@ public struct ReceiverStatistics: Sendable, BitwiseCopyable {
     ///   - header: the packet's header; its SSRC is not looked at.
     ///   - clockRate: the clock rate of its payload type in Hz; 0 leaves jitter alone.
     ///   - arrival: when it came.
+    /// - Returns: what became of the packet.
     public mutating func receive(_ header: RTPHeader, clockRate: UInt32, arrival: MediaTime) -> Verdict {
         let verdict = updateSequence(header.sequenceNumber)
         switch verdict {
@@ -219,7 +220,8 @@ public struct ReceiverStatistics: Sendable, BitwiseCopyable {
         }
         let origin = arrivalOrigin ?? arrival
         arrivalOrigin = origin
-        let transit = Int32(truncatingIfNeeded: (arrival - origin).clockUnits(at: clockRate)) &- Int32(bitPattern: timestamp)
+        let transit =
+            Int32(truncatingIfNeeded: (arrival - origin).clockUnits(at: clockRate)) &- Int32(bitPattern: timestamp)
         defer { lastTransit = transit }
         guard let lastTransit else { return }
         let difference = Int64(transit &- lastTransit).magnitude

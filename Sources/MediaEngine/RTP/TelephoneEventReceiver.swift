@@ -145,7 +145,7 @@ public struct TelephoneEventReceiver: Sendable {
         if event.isEnd { close(.ended) }
     }
 
-    /// Ends a press of which no packet has come for `timeout`. Call it every tick.
+    /// Ends a press of which no packet has come for `timeout`; to be called every tick.
     public mutating func advance(to now: MediaTime) {
         guard let press = active, now - press.lastArrival >= timeout else { return }
         close(.presumedEnded)
@@ -185,7 +185,8 @@ public struct TelephoneEventReceiver: Sendable {
     private mutating func belongsToEnded(_ packet: Arrival) -> Bool {
         for index in 0..<Self.memory {
             let press = ended[index]
-            guard press.isInUse, packet.event.code == press.code, packet.time - press.lastArrival < Self.memorySpan else {
+            guard press.isInUse, packet.event.code == press.code, packet.time - press.lastArrival < Self.memorySpan
+            else {
                 continue
             }
             let offset = offset(packet, in: press)

@@ -127,6 +127,7 @@ public struct TelephoneEventSender: Sendable {
     /// The next packet that is due at `timestamp`; call until it answers nil, once per tick.
     ///
     /// - Parameter timestamp: the present RTP time, in units of `clockRate`, on the time line of the audio packets.
+    /// - Returns: a packet to send now, or nil when no more are due.
     public mutating func next(at timestamp: UInt32) -> Packet? {
         while true {
             switch phase {
@@ -212,7 +213,9 @@ public struct TelephoneEventSender: Sendable {
     private mutating func advance(from timestamp: UInt32) {
         nextPacketTime &+= UInt32(truncatingIfNeeded: interval)
         // After a stall the packets that were missed stay unsent: durations tell all.
-        if isReached(nextPacketTime, at: timestamp) { nextPacketTime = timestamp &+ UInt32(truncatingIfNeeded: interval) }
+        if isReached(nextPacketTime, at: timestamp) {
+            nextPacketTime = timestamp &+ UInt32(truncatingIfNeeded: interval)
+        }
     }
 
     private func packet(isEnd: Bool) -> Packet {

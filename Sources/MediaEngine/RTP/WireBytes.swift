@@ -25,6 +25,12 @@ extension MutableSpan where Element == UInt8 {
 
     /// Copies `bytes` to `offset`.
     mutating func store(_ bytes: Span<UInt8>, at offset: Int) {
-        for index in 0..<bytes.count { self[offset &+ index] = bytes[index] }
+        precondition(offset >= 0 && count &- offset >= bytes.count)
+        withUnsafeMutableBytes { target in
+            bytes.withUnsafeBytes { source in
+                guard let start = source.baseAddress, let end = target.baseAddress else { return }
+                (end + offset).copyMemory(from: start, byteCount: source.count)
+            }
+        }
     }
 }

@@ -5,7 +5,8 @@ import Testing
     // aiortc tests/rtcp_*.bin
     static let receiverReport = bytes("81c9000730b68407479437af0000000000000276000007720000000000000000")
     static let sourceDescription = bytes(
-        "81ca000c6d2453ea01267b36336634353965612d343166652d343437342d396433332d3937303763396565373964317d00000000")
+        "81ca000c6d2453ea01267b36336634353965612d343166652d343437342d396433332d3937303763396565373964317d00000000"
+    )
     static let goodbye = bytes("81cb0001ae528b43")
 
     private func packets(_ bytes: [UInt8], allowsReducedSize: Bool = false) throws -> [RTCPCompound.Packet] {
@@ -73,10 +74,21 @@ import Testing
     @Test func `what is written is read again`() throws {
         var storage = [UInt8](repeating: 0xEE, count: 400)
         let block = RTCPReportBlock(
-            ssrc: 5, fractionLost: 200, cumulativeLost: -3, extendedHighestSequence: 0x1_0005, jitter: 17,
-            lastSenderReport: 0xAABB_CCDD, delaySinceLastSenderReport: 65536)
+            ssrc: 5,
+            fractionLost: 200,
+            cumulativeLost: -3,
+            extendedHighestSequence: 0x1_0005,
+            jitter: 17,
+            lastSenderReport: 0xAABB_CCDD,
+            delaySinceLastSenderReport: 65536
+        )
         let report = RTCPSenderReport(
-            ssrc: 1, ntpTimestamp: NTPTimestamp(rawValue: 0x0102_0304_0506_0708), rtpTimestamp: 9, packetCount: 10, octetCount: 11)
+            ssrc: 1,
+            ntpTimestamp: NTPTimestamp(rawValue: 0x0102_0304_0506_0708),
+            rtpTimestamp: 9,
+            packetCount: 10,
+            octetCount: 11
+        )
         let name = Array("a@b".utf8)
         var target = storage.mutableSpan
         var count = report.serialize(with: block, into: &target)
@@ -84,11 +96,16 @@ import Testing
         count += RTCPGoodbye.serialize(ssrc: 1, into: &target, at: count)
         let datagram = Array(storage.prefix(count))
         // Laid out by hand after RFC 3550, sections 6.4.1, 6.5 and 6.6.
-        #expect(datagram == bytes("""
-            81c8000c 00000001 01020304 05060708 00000009 0000000a 0000000b
-            00000005 c8fffffd 00010005 00000011 aabbccdd 00010000
-            81ca0003 00000001 01036140 62000000 81cb0001 00000001
-            """))
+        #expect(
+            datagram
+                == bytes(
+                    """
+                    81c8000c 00000001 01020304 05060708 00000009 0000000a 0000000b
+                    00000005 c8fffffd 00010005 00000011 aabbccdd 00010000
+                    81ca0003 00000001 01036140 62000000 81cb0001 00000001
+                    """
+                )
+        )
         let read = try packets(datagram)
         guard case .senderReport(let again) = read[0] else {
             Issue.record("\(read)")
@@ -121,7 +138,10 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: CorpusFiles.areThere), arguments: ["crash-rtcp", "webrtc-rtcp", "pion-rtcp-fuzz", "pjsip-fuzz/rtcp", "aiortc"])
+    @Test(
+        .enabled(if: CorpusFiles.areThere),
+        arguments: ["crash-rtcp", "webrtc-rtcp", "pion-rtcp-fuzz", "pjsip-fuzz/rtcp", "aiortc"]
+    )
     func `corpora of crashes do not trap`(folder: String) throws {
         for file in try CorpusFiles.contents(of: folder) {
             for count in 0...file.bytes.count { read(file.bytes.span.extracting(first: count)) }

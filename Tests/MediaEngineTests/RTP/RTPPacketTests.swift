@@ -57,7 +57,13 @@ import Testing
     }
 
     @Test func `what is written is read again`() throws {
-        let header = RTPHeader(isMarked: true, payloadType: 96, sequenceNumber: 65535, timestamp: .max, ssrc: 0xDEAD_BEEF)
+        let header = RTPHeader(
+            isMarked: true,
+            payloadType: 96,
+            sequenceNumber: 65535,
+            timestamp: .max,
+            ssrc: 0xDEAD_BEEF
+        )
         var storage = [UInt8](repeating: 0, count: 32)
         let payload: [UInt8] = [1, 2, 3]
         var target = storage.mutableSpan
@@ -77,7 +83,9 @@ import Testing
     }
 
     @Test func `no bytes trap, and every part lies inside them`() {
-        for valid in [Self.withExtension, bytes("af000001 00000002 00000003"), bytes("a0000001 00000002 00000003 0102")] {
+        for valid in [
+            Self.withExtension, bytes("af000001 00000002 00000003"), bytes("a0000001 00000002 00000003 0102"),
+        ] {
             forEachSpoiling(of: valid) { check($0) }
         }
     }

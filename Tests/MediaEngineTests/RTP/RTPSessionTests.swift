@@ -5,9 +5,13 @@ import Testing
     static let peerAddress = SocketAddress(ipv4: 0x0A00_0001, port: 4000)
     static let otherAddress = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
 
-    static func session(_ seed: UInt64 = 1, _ change: (inout RTPSessionConfiguration) -> Void = { _ in }) -> RTPSession {
+    static func session(_ seed: UInt64 = 1, _ change: (inout RTPSessionConfiguration) -> Void = { _ in }) -> RTPSession
+    {
         var configuration = RTPSessionConfiguration(
-            canonicalName: "test@host", unixNanosecondsAtZero: 1_700_000_000_000_000_000, destination: .loopback(port: 7000))
+            canonicalName: "test@host",
+            unixNanosecondsAtZero: 1_700_000_000_000_000_000,
+            destination: .loopback(port: 7000)
+        )
         change(&configuration)
         let session = RTPSession(configuration: configuration, seed: seed)
         session.announce(payloadType: 0, clockRate: 8000)
@@ -19,8 +23,10 @@ import Testing
         var storage = [UInt8](repeating: 0xFF, count: 172)
         var target = storage.mutableSpan
         RTPHeader(
-            payloadType: payloadType, sequenceNumber: UInt16(truncatingIfNeeded: sequence),
-            timestamp: UInt32(truncatingIfNeeded: sequence * 160), ssrc: ssrc
+            payloadType: payloadType,
+            sequenceNumber: UInt16(truncatingIfNeeded: sequence),
+            timestamp: UInt32(truncatingIfNeeded: sequence * 160),
+            ssrc: ssrc
         ).serialize(into: &target)
         return storage
     }
@@ -58,13 +64,25 @@ import Testing
     @Test func `packets are numbered from a random start and carry a random offset`() throws {
         let session = Self.session()
         let first = session.prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 160, at: .zero)
-        let second = session.prepare(payloadType: 0, isMarked: false, timestamp: 160, payloadByteCount: 160, at: Self.at(20))
+        let second = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 160,
+            payloadByteCount: 160,
+            at: Self.at(20)
+        )
         #expect(second.sequenceNumber == first.sequenceNumber &+ 1)
         #expect(second.timestamp == first.timestamp &+ 160)
         #expect(first.ssrc == session.localSSRC && first.isMarked)
         #expect(session.statistics.sentPacketCount == 2 && session.statistics.sentPayloadByteCount == 320)
         let same = Self.session().prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 0, at: .zero)
-        let other = Self.session(2).prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 0, at: .zero)
+        let other = Self.session(2).prepare(
+            payloadType: 0,
+            isMarked: true,
+            timestamp: 0,
+            payloadByteCount: 0,
+            at: .zero
+        )
         #expect(same == first && other != first)
     }
 
@@ -83,7 +101,9 @@ import Testing
 
     @Test func `without symmetric RTP the destination stays`() {
         let session = Self.session { $0.isSymmetric = false }
-        for index in 0..<5 { _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20)) }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
         #expect(session.destination == .loopback(port: 7000))
     }
 
@@ -93,7 +113,9 @@ import Testing
         #expect(Self.reason(session.receive([0x80, 0].span, from: Self.peerAddress, arrival: .zero)) == .malformed)
         #expect(Self.reason(session.receive([UInt8]().span, from: Self.peerAddress, arrival: .zero)) == .malformed)
         let unknown = Self.packet(1, payloadType: 99)
-        #expect(Self.reason(session.receive(unknown.span, from: Self.peerAddress, arrival: .zero)) == .unknownPayloadType)
+        #expect(
+            Self.reason(session.receive(unknown.span, from: Self.peerAddress, arrival: .zero)) == .unknownPayloadType
+        )
         #expect(session.statistics.malformedCount == 2 && session.statistics.unknownPayloadTypeCount == 1)
         #expect(session.statistics.remoteSSRC == nil)
     }
@@ -110,7 +132,10 @@ import Testing
         var taken: Int?
         for index in 10..<60 {
             let other = session.receive(
-                Self.packet(500 + index, ssrc: 88).span, from: Self.otherAddress, arrival: Self.at(index * 20))
+                Self.packet(500 + index, ssrc: 88).span,
+                from: Self.otherAddress,
+                arrival: Self.at(index * 20)
+            )
             guard let media = Self.media(other) else { continue }
             if taken == nil {
                 taken = index * 20
@@ -128,7 +153,11 @@ import Testing
         let session = Self.session()
         _ = session.receive(Self.packet(900, ssrc: 88).span, from: Self.otherAddress, arrival: .zero)
         for index in 1..<10 {
-            let reception = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+            let reception = session.receive(
+                Self.packet(index).span,
+                from: Self.peerAddress,
+                arrival: Self.at(index * 20)
+            )
             #expect((Self.media(reception) != nil) == (index > 1))
         }
         #expect(session.destination == Self.peerAddress && session.statistics.foreignPacketCount == 1)
@@ -136,9 +165,12 @@ import Testing
 
     @Test func `a source that says goodbye gives way at once`() throws {
         let session = Self.session()
-        for index in 0..<5 { _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20)) }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
         let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
-        guard case .control(let events) = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100)) else {
+        guard case .control(let events) = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
+        else {
             Issue.record("goodbye was not heard")
             return
         }
@@ -149,7 +181,9 @@ import Testing
 
     @Test func `a source whose address changes is followed after a silence only`() {
         let session = Self.session()
-        for index in 0..<5 { _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20)) }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
         let early = session.receive(Self.packet(5).span, from: Self.otherAddress, arrival: Self.at(100))
         #expect(Self.reason(early) == .foreign && session.destination == Self.peerAddress)
         let late = session.receive(Self.packet(40).span, from: Self.otherAddress, arrival: Self.at(800))
@@ -158,9 +192,14 @@ import Testing
 
     @Test func `duplicates and strays are counted and not handed on`() {
         let session = Self.session()
-        for sequence in [1, 2, 3] { _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero) }
+        for sequence in [1, 2, 3] {
+            _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero)
+        }
         #expect(Self.reason(session.receive(Self.packet(2).span, from: Self.peerAddress, arrival: .zero)) == .duplicate)
-        #expect(Self.reason(session.receive(Self.packet(30000).span, from: Self.peerAddress, arrival: .zero)) == .badSequence)
+        #expect(
+            Self.reason(session.receive(Self.packet(30000).span, from: Self.peerAddress, arrival: .zero))
+                == .badSequence
+        )
         #expect(session.statistics.duplicateCount == 1 && session.statistics.badSequenceCount == 1)
     }
 
@@ -174,7 +213,10 @@ import Testing
         let text = Array(datagram.suffix(8))
         #expect(text == bytes("81cb0001") + withUnsafeBytes(of: old.bigEndian) { Array($0) })
         let loop = session.receive(
-            Self.packet(2, ssrc: session.localSSRC).span, from: Self.peerAddress, arrival: Self.at(30))
+            Self.packet(2, ssrc: session.localSSRC).span,
+            from: Self.peerAddress,
+            arrival: Self.at(30)
+        )
         #expect(Self.reason(loop) == .looped)
         #expect(session.statistics.collisionCount == 1 && session.statistics.loopedCount == 1)
     }
@@ -201,7 +243,13 @@ import Testing
             var target = storage.mutableSpan
             if tick % 2 == 0 {
                 let count = one.makePacket(
-                    payloadType: 0, isMarked: false, timestamp: UInt32(tick * 80), payload: payload.span, at: now, into: &target)
+                    payloadType: 0,
+                    isMarked: false,
+                    timestamp: UInt32(tick * 80),
+                    payload: payload.span,
+                    at: now,
+                    into: &target
+                )
                 // Every tenth packet is lost.
                 if tick % 20 != 10 { toTwo.append((now + delay, Array(storage.prefix(count)))) }
             }
@@ -262,7 +310,11 @@ import Testing
         for valid in [Self.packet(1), RTCPTests.receiverReport + RTCPTests.sourceDescription + RTCPTests.goodbye] {
             forEachSpoiling(of: valid) { bytes in
                 time += 10
-                _ = session.receive(bytes, from: time % 30 == 0 ? Self.peerAddress : Self.otherAddress, arrival: Self.at(time))
+                _ = session.receive(
+                    bytes,
+                    from: time % 30 == 0 ? Self.peerAddress : Self.otherAddress,
+                    arrival: Self.at(time)
+                )
             }
         }
         _ = control(session, at: Self.at(time + 60_000))

@@ -2,7 +2,9 @@ import MediaEngine
 import Testing
 
 @Suite struct ReceiverStatisticsTests {
-    private static func feed(_ sequence: [UInt16], probation: Int = 2) -> (ReceiverStatistics, [ReceiverStatistics.Verdict]) {
+    private static func feed(_ sequence: [UInt16], probation: Int = 2) -> (
+        ReceiverStatistics, [ReceiverStatistics.Verdict]
+    ) {
         var statistics = ReceiverStatistics(probation: probation)
         var verdicts: [ReceiverStatistics.Verdict] = []
         for (index, number) in sequence.enumerated() {
@@ -19,20 +21,26 @@ import Testing
         #expect(statistics.isValid && statistics.receivedCount == 3 && statistics.lostCount == 0)
     }
 
-    @Test(arguments: [
-        // sequence numbers, received, lost, duplicate, reordered
-        ([UInt16](1...10), 10, 0, 0, 0),
-        ([1, 2, 4, 5], 4, 1, 0, 0),
-        ([1, 2, 4, 3, 5], 5, 0, 0, 1),
-        ([1, 2, 3, 3, 4], 5, 0, 1, 0),
-        ([1, 2, 3, 3, 5], 5, 1, 1, 0),
-        ([65533, 65534, 65535, 0, 1], 5, 0, 0, 0),
-        ([65534, 65535, 1, 0, 0], 5, 0, 1, 1),
-        ([100, 101, 99, 98], 4, 0, 0, 2),
-        ([1, 2, 150, 149, 149], 5, 146, 1, 1),
-    ] as [([UInt16], Int, Int, Int, Int)])
+    @Test(
+        arguments: [
+            // sequence numbers, received, lost, duplicate, reordered
+            ([UInt16](1...10), 10, 0, 0, 0),
+            ([1, 2, 4, 5], 4, 1, 0, 0),
+            ([1, 2, 4, 3, 5], 5, 0, 0, 1),
+            ([1, 2, 3, 3, 4], 5, 0, 1, 0),
+            ([1, 2, 3, 3, 5], 5, 1, 1, 0),
+            ([65533, 65534, 65535, 0, 1], 5, 0, 0, 0),
+            ([65534, 65535, 1, 0, 0], 5, 0, 1, 1),
+            ([100, 101, 99, 98], 4, 0, 0, 2),
+            ([1, 2, 150, 149, 149], 5, 146, 1, 1),
+        ] as [([UInt16], Int, Int, Int, Int)]
+    )
     func `packets are counted by what became of them`(
-        sequence: [UInt16], received: Int, lost: Int, duplicate: Int, reordered: Int
+        sequence: [UInt16],
+        received: Int,
+        lost: Int,
+        duplicate: Int,
+        reordered: Int
     ) {
         let (statistics, _) = Self.feed(sequence)
         #expect(statistics.receivedCount == UInt64(received))
@@ -76,7 +84,11 @@ import Testing
         var statistics = ReceiverStatistics(probation: 1)
         for index in 0..<200 {
             let header = RTPHeader(
-                payloadType: 0, sequenceNumber: UInt16(index), timestamp: UInt32(index) * 160, ssrc: 1)
+                payloadType: 0,
+                sequenceNumber: UInt16(index),
+                timestamp: UInt32(index) * 160,
+                ssrc: 1
+            )
             let late: Int64 = index % 2 == 0 ? 0 : 10_000_000
             let arrival = MediaTime(nanoseconds: Int64(index) * 20_000_000 + late)
             _ = statistics.receive(header, clockRate: 8000, arrival: arrival)
@@ -89,8 +101,11 @@ import Testing
         var statistics = ReceiverStatistics(probation: 1)
         for index in 0..<100 {
             let header = RTPHeader(
-                payloadType: 0, sequenceNumber: UInt16(index),
-                timestamp: UInt32.max - 4000 &+ UInt32(index) &* 160, ssrc: 1)
+                payloadType: 0,
+                sequenceNumber: UInt16(index),
+                timestamp: UInt32.max - 4000 &+ UInt32(index) &* 160,
+                ssrc: 1
+            )
             let arrival = MediaTime(nanoseconds: Int64(index) * 20_000_000)
             _ = statistics.receive(header, clockRate: 8000, arrival: arrival)
         }
@@ -104,8 +119,11 @@ import Testing
             let random = generator.next()
             let header = RTPHeader(
                 payloadType: 0,
-                sequenceNumber: random & 1 == 0 ? UInt16(truncatingIfNeeded: random >> 8) & 63 : UInt16(truncatingIfNeeded: random >> 8),
-                timestamp: UInt32(truncatingIfNeeded: generator.next()), ssrc: 1)
+                sequenceNumber: random & 1 == 0
+                    ? UInt16(truncatingIfNeeded: random >> 8) & 63 : UInt16(truncatingIfNeeded: random >> 8),
+                timestamp: UInt32(truncatingIfNeeded: generator.next()),
+                ssrc: 1
+            )
             let arrival = MediaTime(nanoseconds: Int64(bitPattern: generator.next()))
             _ = statistics.receive(header, clockRate: UInt32(truncatingIfNeeded: generator.next()), arrival: arrival)
             _ = statistics.takeFractionLost()

@@ -87,12 +87,18 @@ import Testing
         #expect(sent.filter(\.isMarked).count == 1)
         #expect(Set(sent.map(\.timestamp)) == [0, 65535, 131_070])
         #expect(sent.filter { $0.timestamp == 0 && $0.event.duration == 65535 }.count == 3)
-        #expect(sent.filter(\.event.isEnd).allSatisfy { $0.timestamp == 131_070 && Int($0.event.duration) == 160_000 - 131_070 })
+        #expect(
+            sent.filter(\.event.isEnd).allSatisfy {
+                $0.timestamp == 131_070 && Int($0.event.duration) == 160_000 - 131_070
+            }
+        )
         let ends = sent.filter(\.event.isEnd).count
         #expect(ends == 3)
     }
 
-    @Test(arguments: [0, 1, 5, 409, 410, 411, 412, 500]) func `a long event is one press at the receiver`(lost: Int) throws {
+    @Test(arguments: [0, 1, 5, 409, 410, 411, 412, 500]) func `a long event is one press at the receiver`(lost: Int)
+        throws
+    {
         var sender = TelephoneEventSender(clockRate: 8000)
         sender.enqueue(7, duration: .seconds(20))
         var receiver = TelephoneEventReceiver()
@@ -101,10 +107,17 @@ import Testing
             var target = payload.mutableSpan
             sent.packet.event.serialize(into: &target)
             let header = RTPHeader(
-                isMarked: sent.packet.isMarked, payloadType: 101, sequenceNumber: UInt16(index),
-                timestamp: sent.packet.timestamp, ssrc: 1)
+                isMarked: sent.packet.isMarked,
+                payloadType: 101,
+                sequenceNumber: UInt16(index),
+                timestamp: sent.packet.timestamp,
+                ssrc: 1
+            )
             receiver.receive(
-                header, payload: payload.span, arrival: MediaTime(nanoseconds: Int64(sent.milliseconds) * 1_000_000))
+                header,
+                payload: payload.span,
+                arrival: MediaTime(nanoseconds: Int64(sent.milliseconds) * 1_000_000)
+            )
         }
         let start = receiver.next()
         #expect(start?.kind == .started)

@@ -86,7 +86,11 @@ import Testing
         var packets: [[UInt8]] = []
         for index in 0..<8 {
             let event = TelephoneEvent(
-                code: 5, isEnd: index > 4, volume: 10, duration: UInt16(160 * min(index + 1, 5)))
+                code: 5,
+                isEnd: index > 4,
+                volume: 10,
+                duration: UInt16(160 * min(index + 1, 5))
+            )
             packets.append(Self.packet(event, sequence: UInt16(index), timestamp: UInt32(1000 + 160 * min(index, 5))))
         }
         #expect(try Self.receive(packets).keys == ["5"])
@@ -97,7 +101,11 @@ import Testing
         for (press, code) in [UInt8(1), 2, 2, 2].enumerated() {
             for index in 0..<6 {
                 let event = TelephoneEvent(
-                    code: code, isEnd: index > 3, volume: 10, duration: UInt16(160 * min(index + 1, 4)))
+                    code: code,
+                    isEnd: index > 3,
+                    volume: 10,
+                    duration: UInt16(160 * min(index + 1, 4))
+                )
                 packets.append(Self.packet(event, sequence: UInt16(press * 6 + index), timestamp: 1000))
             }
         }
@@ -106,7 +114,12 @@ import Testing
 
     @Test func `a press without ends is ended by the next, or by silence`() throws {
         let packets = (0..<4).map { index in
-            let event = TelephoneEvent(code: UInt8(index / 2), isEnd: false, volume: 10, duration: UInt16(160 * (index % 2 + 1)))
+            let event = TelephoneEvent(
+                code: UInt8(index / 2),
+                isEnd: false,
+                volume: 10,
+                duration: UInt16(160 * (index % 2 + 1))
+            )
             return Self.packet(event, sequence: UInt16(index), timestamp: UInt32(index / 2 * 1600))
         }
         let reports = try Self.receive(packets).reports
@@ -139,9 +152,13 @@ import Testing
         for step in 0..<50_000 {
             let random = generator.next()
             let header = RTPHeader(
-                isMarked: random & 1 == 1, payloadType: 101, sequenceNumber: UInt16(truncatingIfNeeded: random >> 1) & 31,
-                timestamp: random & 2 == 0 ? UInt32(truncatingIfNeeded: random >> 32) & 4095 : UInt32(truncatingIfNeeded: random >> 32),
-                ssrc: 1)
+                isMarked: random & 1 == 1,
+                payloadType: 101,
+                sequenceNumber: UInt16(truncatingIfNeeded: random >> 1) & 31,
+                timestamp: random & 2 == 0
+                    ? UInt32(truncatingIfNeeded: random >> 32) & 4095 : UInt32(truncatingIfNeeded: random >> 32),
+                ssrc: 1
+            )
             let payload = withUnsafeBytes(of: generator.next()) { Array($0.prefix(Int(random >> 60))) }
             receiver.receive(header, payload: payload.span, arrival: MediaTime(nanoseconds: Int64(step) * 10_000_000))
             while let report = receiver.next() {

@@ -31,8 +31,7 @@ public struct RTCPCompound: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - bytes: the whole datagram.
     ///   - allowsReducedSize: whether a datagram may begin with something else than a report (RFC 5506).
-    ///
-    /// Throws: `truncated`, `unsupportedVersion`, `invalidLength`, `invalidPadding`, or `invalidFirstPacket`.
+    /// - Throws: `truncated`, `unsupportedVersion`, `invalidLength`, `invalidPadding`, or `invalidFirstPacket`.
     public init(parsing bytes: Span<UInt8>, allowsReducedSize: Bool = false) throws(RTPError) {
         var offset = 0
         var end = 0
@@ -59,7 +58,7 @@ public struct RTCPCompound: Sendable, BitwiseCopyable {
         self.end = end
     }
 
-    /// The next packet, or nil after the last. `bytes` must be those that were checked.
+    /// The next packet, or nil after the last; `bytes` must be those that were checked.
     public mutating func next(in bytes: Span<UInt8>) -> Packet? {
         while position < end, bytes.count >= end {
             guard let header = try? RTCPHeader(parsing: bytes, at: position) else { return nil }

@@ -20,7 +20,7 @@ public struct RTCPReportBlock: Hashable, Sendable, BitwiseCopyable {
     public var ssrc: UInt32
     /// Loss since the last report, in 1/256.
     public var fractionLost: UInt8
-    /// Packets lost since the beginning; negative when duplicates outnumber losses. 24 bits travel.
+    /// Packets lost since the beginning, in 24 bits; negative when duplicates outnumber losses.
     public var cumulativeLost: Int32
     /// The highest sequence number received, cycles in the high half.
     public var extendedHighestSequence: UInt32

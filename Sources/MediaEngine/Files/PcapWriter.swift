@@ -1,0 +1,105 @@
+import Glibc
+
+/// Writes datagrams to a capture file that Wireshark and tcpdump open.
+///
+/// Shape: classic pcap, microseconds, link type raw IP; IP and UDP headers are made up from the addresses.
+/// Thread: one at a time, never the media thread, which hands its packets to a `PacketTap`.
+public final class PcapWriter {
+    /// The file's path.
+    public let path: String
+    /// Datagrams written.
+    public private(set) var recordCount = 0
+    /// Datagrams left out because no UDP datagram can be so long.
+    public private(set) var oversizeCount = 0
+
+    private let unixNanosecondsAtZero: Int64
+    private var descriptor: Int32
+    private var buffer = [UInt8](repeating: 0, count: 1 << 17)
+    private var bufferedCount = 0
+
+    /// Creates or empties the file at `path`.
+    ///
+    /// - Parameters:
+    ///   - path: where the file goes.
+    ///   - unixNanosecondsAtZero: nanoseconds since 1970 at `MediaTime.zero`.
+    /// - Throws: `system` when the file cannot be written.
+    public init(path: String, unixNanosecondsAtZero: Int64) throws(PcapError) {
+        self.path = path
+        self.unixNanosecondsAtZero = unixNanosecondsAtZero
+        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw Self.systemError("opened for writing", path) }
+        bufferedCount = buffer.withUnsafeMutableBufferPointer { buffer in
+            var target = buffer.mutableSpan
+            return PcapRecord.serializeFileHeader(into: &target)
+        }
+        try flush()
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    }
+
+    /// Adds a datagram that travelled at `time`.
+    ///
+    /// Throws: `system` when the disk is full or the file gone.
+    public func write(
+        _ bytes: Span<UInt8>,
+        from source: SocketAddress,
+        to destination: SocketAddress,
+        at time: MediaTime
+    ) throws(PcapError) {
+        guard bytes.count <= PcapRecord.maximumPayloadByteCount else {
+            oversizeCount += 1
+            return
+        }
+        if buffer.count - bufferedCount < bytes.count + PcapRecord.maximumOverhead { try flush() }
+        let unixNanoseconds = unixNanosecondsAtZero &+ time.nanoseconds
+        bufferedCount += buffer.withUnsafeMutableBufferPointer { buffer in
+            var target = UnsafeMutableBufferPointer(rebasing: buffer[bufferedCount...]).mutableSpan
+            return PcapRecord.serialize(
+                bytes,
+                from: source,
+                to: destination,
+                unixNanoseconds: unixNanoseconds,
+                into: &target
+            )
+        }
+        recordCount += 1
+    }
+
+    /// Brings what is buffered to the file, which is then whole.
+    ///
+    /// Throws: `system` when the disk is full or the file gone.
+    public func flush() throws(PcapError) {
+        var start = 0
+        while start < bufferedCount, descriptor >= 0 {
+            let count = buffer.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.map { $0 + start }, bufferedCount - start)
+            }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                throw Self.systemError("written", path)
+            }
+            start += count
+        }
+        bufferedCount = 0
+    }
+
+    /// Brings what is buffered to the file and closes it; nothing can be written any more.
+    ///
+    /// Throws: `system` when the disk is full or the file gone.
+    public func close() throws(PcapError) {
+        guard descriptor >= 0 else { return }
+        defer { descriptor = -1 }
+        try flush()
+        guard Glibc.close(descriptor) == 0 else { throw Self.systemError("closed", path) }
+    }
+
+    private static func systemError(_ action: String, _ path: String) -> PcapError {
+        let reason = String(cString: strerror(errno))
+        return PcapError(
+            .system,
+            "\(path) could not be \(action): \(reason). Choose a place that can be written and has room."
+        )
+    }
+}

@@ -51,6 +51,7 @@ public final class DTMFDetector {
     private static let bridgedCandidateStepCount = 6
     private static let frequencyTolerance: Float = 0.025
     private static let greatestDrift: Float = 0.012
+    private static let greatestDriftInNoise: Float = 0.004
     private static let frequencyToleranceInNoise: Float = 0.018
     /// Row over column and column over row, as ratios of power: 10 dB (Q.24: 8 must) and 6 dB (4 must).
     private static let greatestTwist: Float = 10
@@ -59,14 +60,17 @@ public final class DTMFDetector {
     private static let leastShare: Float = 0.85
     /// What they must have when they have held for `longDuration`: enough under noise as loud as the digit.
     private static let leastLongShare: Float = 0.48
-    private static let longDuration = 0.06
-    /// The most that another bin of the same group may have, as a share of the digit's: -5 dB, and -9 dB for the
-    /// smaller share. The window's own skirt leaves -10 dB in the next bin for a digit 1.5 % out of tune.
+    private static let longDuration = 0.07
+    /// The most that another bin of the same group may have, as a share of the digit's: -5 dB.
+    ///
+    /// For the smaller share it is -9 dB. The window's own skirt leaves -10 dB in the next bin for a digit 1.5 % out of tune.
     private static let greatestNeighbour: Float = 0.32
     private static let greatestLongNeighbour: Float = 0.13
-    /// Of the last `checkedStepCount` steps, those that must come within 3 dB of the loudest: speech swells and fades.
+    /// Of the last `checkedStepCount` steps (`checkedLongStepCount` for the smaller share), those that must come within 3 dB of the loudest: speech swells and fades.
     private static let leastSteadyStepCount: Float = 8
     private static let checkedStepCount = 14
+    private static let leastLongSteadyStepCount: Float = 16
+    private static let checkedLongStepCount = 28
     /// What they must have at any step.
     private static let leastStepShare: Float = 0.3
 
@@ -280,7 +284,8 @@ public final class DTMFDetector {
         var lateRowTurn = SIMD2<Float>()
         var lateColumnTurn = SIMD2<Float>()
         var power = SIMD8<Float>()
-        for back in 1...Self.checkedStepCount {
+        let checked = isLong ? Self.checkedLongStepCount : Self.checkedStepCount
+        for back in 1...checked {
             let step = history[(stepCount &- back) & (Self.historyCount &- 1)]
             guard heardRatio(step, candidate) > 0.5 else { continue }
             let earlier = history[(stepCount &- back &- Self.turnStepCount) & (Self.historyCount &- 1)]
@@ -289,7 +294,7 @@ public final class DTMFDetector {
             rowTurn += Self.turn(step, earlier, row)
             columnTurn += Self.turn(step, earlier, column)
             count += 1
-            guard back == Self.checkedStepCount / 2 else { continue }
+            guard back <= checked / 2 else { continue }
             lateRowTurn = rowTurn
             lateColumnTurn = columnTurn
         }
@@ -305,7 +310,8 @@ public final class DTMFDetector {
         let isClear = pairPower >= Self.leastShare * totalPower
         let neighbourShare = isClear ? Self.greatestNeighbour : Self.greatestLongNeighbour
         let tolerance = isClear ? Self.frequencyTolerance : Self.frequencyToleranceInNoise
-        return count >= Self.leastSteadyStepCount
+        let drift = isClear ? Self.greatestDrift : Self.greatestDriftInNoise
+        return count >= (isClear ? Self.leastSteadyStepCount : Self.leastLongSteadyStepCount)
             && min(rowPower, columnPower) > Self.leastPower * count
             && rowNeighbour <= neighbourShare * rowPower
             && columnNeighbour <= neighbourShare * columnPower
@@ -314,8 +320,8 @@ public final class DTMFDetector {
             && (isClear || isLong && pairPower >= Self.leastLongShare * totalPower)
             && isInTune(rowTurn, bin: row, tolerance: tolerance)
             && isInTune(columnTurn, bin: column, tolerance: tolerance)
-            && isSteady(lateRowTurn, rowTurn - lateRowTurn, bin: row)
-            && isSteady(lateColumnTurn, columnTurn - lateColumnTurn, bin: column)
+            && isSteady(lateRowTurn, rowTurn - lateRowTurn, bin: row, tolerance: drift)
+            && isSteady(lateColumnTurn, columnTurn - lateColumnTurn, bin: column, tolerance: drift)
     }
 
     private func isInTune(_ turn: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
@@ -338,9 +344,9 @@ public final class DTMFDetector {
     }
 
     /// Whether the frequency is the same early and late: the pitch of speech glides.
-    private func isSteady(_ late: SIMD2<Float>, _ early: SIMD2<Float>, bin: Int) -> Bool {
+    private func isSteady(_ late: SIMD2<Float>, _ early: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
         let between = SIMD2(late.x * early.x + late.y * early.y, late.y * early.x - late.x * early.y)
-        return isInTune(between, bin: bin, tolerance: Self.greatestDrift)
+        return isInTune(between, bin: bin, tolerance: tolerance)
     }
 
     /// The steps over which a bin's phase is compared: 5 ms tell apart what lies within 100 Hz of the bin.

@@ -210,7 +210,7 @@ struct DTMFDetectorTests {
     }
 
     /// Vowel-like sounds: harmonics of a gliding pitch under two or three moving resonances, with fricatives between.
-    @Test(arguments: UInt64(1)...4)
+    @Test(arguments: UInt64(1)...8)
     func `synthetic speech holds no digits`(seed: UInt64) throws {
         var random = ToneTestRandom(seed: seed)
         var samples: [Int16] = []
@@ -222,7 +222,7 @@ struct DTMFDetectorTests {
                 samples += (0..<length).map { _ in Int16(clamping: Int(random.gaussian() * gain)) }
                 continue
             }
-            let pitch = 80 + 200 * random.uniform()
+            let pitch = 80 + 270 * random.uniform()
             let glide = (random.uniform() - 0.5) * 0.5
             let first = 300 + 700 * random.uniform()
             let second = 900 + 1500 * random.uniform()

@@ -3,7 +3,7 @@ import Glibc
 /// Hears DTMF digits in audio, within the limits of ITU-T Q.24.
 ///
 /// A digit is a row's and a column's sine that hold together for 31 ms or more (Q.24: 40 ms is a digit, 23 ms is
-/// none): both within 2.5 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
+/// none): both within 2.2 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
 /// and together most of what sounds. Speech fails here: it moves, and spreads over harmonics.
 /// Interruptions up to 25 ms are bridged (10 ms must be, 40 ms must not), which also covers one concealed packet.
 /// Shape: `Int16` at 8 to 192 kHz; several channels are heard as their mean.
@@ -49,15 +49,17 @@ public final class DTMFDetector {
     /// Steps of 2.5 ms without the pair inside one digit.
     private static let bridgedStepCount = 10
     private static let bridgedCandidateStepCount = 6
-    private static let frequencyTolerance: Float = 0.025
-    private static let greatestDrift: Float = 0.012
+    private static let frequencyTolerance: Float = 0.022
+    private static let greatestDrift: Float = 0.008
     private static let greatestDriftInNoise: Float = 0.004
-    private static let frequencyToleranceInNoise: Float = 0.018
+    private static let frequencyToleranceInNoise: Float = 0.01
     /// Row over column and column over row, as ratios of power: 10 dB (Q.24: 8 must) and 6 dB (4 must).
     private static let greatestTwist: Float = 10
     private static let greatestReverseTwist: Float = 3.98
-    /// What both sines must have of the power while the digit is being recognised; noise 8 dB below leaves 0.86.
-    private static let leastShare: Float = 0.85
+    /// Either way, for the smaller share: 4 dB.
+    private static let greatestTwistInNoise: Float = 2.51
+    /// What both sines must have of the power while the digit is being recognised; noise 10 dB below leaves 0.91.
+    private static let leastShare: Float = 0.88
     /// What they must have when they have held for `longDuration`: enough under noise as loud as the digit.
     private static let leastLongShare: Float = 0.48
     private static let longDuration = 0.07
@@ -315,8 +317,8 @@ public final class DTMFDetector {
             && min(rowPower, columnPower) > Self.leastPower * count
             && rowNeighbour <= neighbourShare * rowPower
             && columnNeighbour <= neighbourShare * columnPower
-            && rowPower <= Self.greatestTwist * columnPower
-            && columnPower <= Self.greatestReverseTwist * rowPower
+            && rowPower <= (isClear ? Self.greatestTwist : Self.greatestTwistInNoise) * columnPower
+            && columnPower <= (isClear ? Self.greatestReverseTwist : Self.greatestTwistInNoise) * rowPower
             && (isClear || isLong && pairPower >= Self.leastLongShare * totalPower)
             && isInTune(rowTurn, bin: row, tolerance: tolerance)
             && isInTune(columnTurn, bin: column, tolerance: tolerance)

@@ -210,12 +210,20 @@ struct DTMFDetectorTests {
     }
 
     /// Vowel-like sounds: harmonics of a gliding pitch under two or three moving resonances, with fricatives between.
-    @Test(arguments: UInt64(1)...8)
-    func `synthetic speech holds no digits`(seed: UInt64) throws {
+    /// It is harder than speech: its pitch neither trembles nor is masked, so that pairs of harmonics come close to digits.
+    /// Seeds 1 to 8 were looked at while the limits were chosen; these were not.
+    @Test func `synthetic speech holds at most one false digit a minute`() throws {
+        let found = try (UInt64(101)...108).map { seed in
+            try ToneTestSignal.digits(in: Self.syntheticSpeech(seed: seed, seconds: 30), rate: 8000)
+        }
+        #expect(found.joined().count <= 4, "\(found)")
+    }
+
+    private static func syntheticSpeech(seed: UInt64, seconds: Int) -> [Int16] {
         var random = ToneTestRandom(seed: seed)
         var samples: [Int16] = []
         let rate = 8000
-        while samples.count < 30 * rate {
+        while samples.count < seconds * rate {
             let length = Int((0.05 + 0.4 * random.uniform()) * Double(rate))
             if random.uniform() < 0.2 {
                 let gain = 300 + 3000 * random.uniform()
@@ -245,8 +253,7 @@ struct DTMFDetectorTests {
                 samples.append(Int16(clamping: Int(value * 6000 * sin(.pi * time))))
             }
         }
-        let found = try ToneTestSignal.digits(in: samples, rate: rate)
-        #expect(found == "")
+        return samples
     }
 
     @Test(arguments: [7999, 0, 192_001])

@@ -3,7 +3,7 @@ import Glibc
 /// Hears DTMF digits in audio, within the limits of ITU-T Q.24.
 ///
 /// A digit is a row's and a column's sine that hold together for 31 ms or more (Q.24: 40 ms is a digit, 23 ms is
-/// none): both within 2.5 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
+/// none): both within 2.2 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
 /// and together most of what sounds. Speech fails here: it moves, and spreads over harmonics.
 /// Interruptions up to 25 ms are bridged (10 ms must be, 40 ms must not), which also covers one concealed packet.
 /// Shape: `Int16` at 8 to 192 kHz; several channels are heard as their mean.
@@ -31,6 +31,8 @@ public final class DTMFDetector {
     /// Steps measured so far; the newest is number `stepCount - 1`.
     private var stepCount = 0
     private var frameCount = 0
+    /// Where the audio ended, once that is known.
+    private var lastFrame = Int.max
     private var candidate: Candidate?
     private var current: Candidate?
     /// The first step that no earlier digit has claimed.
@@ -46,16 +48,31 @@ public final class DTMFDetector {
     private static let minimumDuration = 0.031
     /// Steps of 2.5 ms without the pair inside one digit.
     private static let bridgedStepCount = 10
-    private static let bridgedCandidateStepCount = 4
-    private static let frequencyTolerance: Float = 0.025
+    private static let bridgedCandidateStepCount = 6
+    private static let frequencyTolerance: Float = 0.022
+    private static let greatestDrift: Float = 0.008
+    private static let greatestDriftInNoise: Float = 0.004
+    private static let frequencyToleranceInNoise: Float = 0.01
     /// Row over column and column over row, as ratios of power: 10 dB (Q.24: 8 must) and 6 dB (4 must).
     private static let greatestTwist: Float = 10
     private static let greatestReverseTwist: Float = 3.98
-    /// What both sines must have of the power while the digit is being recognised; noise 8 dB below leaves 0.86.
-    private static let leastShare: Float = 0.7
+    /// Either way, for the smaller share: 4 dB.
+    private static let greatestTwistInNoise: Float = 2.51
+    /// What both sines must have of the power while the digit is being recognised; noise 10 dB below leaves 0.91.
+    private static let leastShare: Float = 0.88
     /// What they must have when they have held for `longDuration`: enough under noise as loud as the digit.
-    private static let leastLongShare: Float = 0.42
-    private static let longDuration = 0.06
+    private static let leastLongShare: Float = 0.48
+    private static let longDuration = 0.07
+    /// The most that another bin of the same group may have, as a share of the digit's: -5 dB.
+    ///
+    /// For the smaller share it is -9 dB. The window's own skirt leaves -10 dB in the next bin for a digit 1.5 % out of tune.
+    private static let greatestNeighbour: Float = 0.32
+    private static let greatestLongNeighbour: Float = 0.13
+    /// Of the last `checkedStepCount` steps (`checkedLongStepCount` for the smaller share), those that must come within 3 dB of the loudest: speech swells and fades.
+    private static let leastSteadyStepCount: Float = 8
+    private static let checkedStepCount = 14
+    private static let leastLongSteadyStepCount: Float = 16
+    private static let checkedLongStepCount = 28
     /// What they must have at any step.
     private static let leastStepShare: Float = 0.3
 
@@ -97,7 +114,7 @@ public final class DTMFDetector {
 
     /// Tells the detector that no more audio comes, so that a digit which sounds to the end is told, too.
     public func finish() {
-        let end = frameCount
+        lastFrame = frameCount
         let silence: InlineArray<64, Int16> = .init(repeating: 0)
         let needed = bank.sliceFrameCount &* (DTMFBank.sliceCount &+ Self.bridgedStepCount &+ 2)
         var given = 0
@@ -105,10 +122,7 @@ public final class DTMFDetector {
             process(silence.span)
             given &+= silence.count
         }
-        if var last = current {
-            last.end = min(last.end, Double(end))
-            endCurrent(last)
-        }
+        if let last = current { endCurrent(last) }
         candidate = nil
     }
 
@@ -188,7 +202,7 @@ public final class DTMFDetector {
             digit: candidate.digit,
             phase: phase,
             startFrame: start,
-            frameCount: max(1, Int(candidate.end.rounded()) &- start)
+            frameCount: max(1, min(lastFrame, Int(candidate.end.rounded())) &- start)
         )
     }
 
@@ -220,7 +234,7 @@ public final class DTMFDetector {
     private func confirm(_ candidate: Candidate) {
         guard let start = start(of: candidate) else { return }
         let isLong = time(ofStep: stepCount &- 1) - start >= longFrames
-        guard isDigit(candidate, leastShare: isLong ? Self.leastLongShare : Self.leastShare) else { return }
+        guard isDigit(candidate, isLong: isLong) else { return }
         if let sounding = current { endCurrent(sounding) }
         var confirmed = candidate
         confirmed.start = start
@@ -262,38 +276,79 @@ public final class DTMFDetector {
     }
 
     /// Checks level, twist, share and frequency over the last steps in which the candidate was well heard.
-    private func isDigit(_ candidate: Candidate, leastShare: Float) -> Bool {
+    private func isDigit(_ candidate: Candidate, isLong: Bool) -> Bool {
         let row = candidate.row
         let column = candidate.column &+ 4
-        var rowPower: Float = 0
-        var columnPower: Float = 0
         var totalPower: Float = 0
         var count: Float = 0
         var rowTurn = SIMD2<Float>()
         var columnTurn = SIMD2<Float>()
-        for back in 1...12 {
+        var lateRowTurn = SIMD2<Float>()
+        var lateColumnTurn = SIMD2<Float>()
+        var power = SIMD8<Float>()
+        let checked = isLong ? Self.checkedLongStepCount : Self.checkedStepCount
+        for back in 1...checked {
             let step = history[(stepCount &- back) & (Self.historyCount &- 1)]
             guard heardRatio(step, candidate) > 0.5 else { continue }
             let earlier = history[(stepCount &- back &- Self.turnStepCount) & (Self.historyCount &- 1)]
-            rowPower += step.power[row]
-            columnPower += step.power[column]
+            power += step.power
             totalPower += step.totalPower
             rowTurn += Self.turn(step, earlier, row)
             columnTurn += Self.turn(step, earlier, column)
             count += 1
+            guard back <= checked / 2 else { continue }
+            lateRowTurn = rowTurn
+            lateColumnTurn = columnTurn
         }
-        return min(rowPower, columnPower) > Self.leastPower * count
-            && rowPower <= Self.greatestTwist * columnPower
-            && columnPower <= Self.greatestReverseTwist * rowPower
-            && rowPower + columnPower >= leastShare * totalPower
-            && isInTune(rowTurn, bin: row)
-            && isInTune(columnTurn, bin: column)
+        let rowPower = power[row]
+        let columnPower = power[column]
+        var rowNeighbour: Float = 0
+        var columnNeighbour: Float = 0
+        for bin in 0..<4 {
+            if bin != row { rowNeighbour = max(rowNeighbour, power[bin]) }
+            if bin &+ 4 != column { columnNeighbour = max(columnNeighbour, power[bin &+ 4]) }
+        }
+        let pairPower = rowPower * skirt(rowTurn) + columnPower * skirt(columnTurn)
+        let isClear = pairPower >= Self.leastShare * totalPower
+        let neighbourShare = isClear ? Self.greatestNeighbour : Self.greatestLongNeighbour
+        let tolerance = isClear ? Self.frequencyTolerance : Self.frequencyToleranceInNoise
+        let drift = isClear ? Self.greatestDrift : Self.greatestDriftInNoise
+        return count >= (isClear ? Self.leastSteadyStepCount : Self.leastLongSteadyStepCount)
+            && min(rowPower, columnPower) > Self.leastPower * count
+            && rowNeighbour <= neighbourShare * rowPower
+            && columnNeighbour <= neighbourShare * columnPower
+            && rowPower <= (isClear ? Self.greatestTwist : Self.greatestTwistInNoise) * columnPower
+            && columnPower <= (isClear ? Self.greatestReverseTwist : Self.greatestTwistInNoise) * rowPower
+            && (isClear || isLong && pairPower >= Self.leastLongShare * totalPower)
+            && isInTune(rowTurn, bin: row, tolerance: tolerance)
+            && isInTune(columnTurn, bin: column, tolerance: tolerance)
+            && isSteady(lateRowTurn, rowTurn - lateRowTurn, bin: row, tolerance: drift)
+            && isSteady(lateColumnTurn, columnTurn - lateColumnTurn, bin: column, tolerance: drift)
     }
 
-    private func isInTune(_ turn: SIMD2<Float>, bin: Int) -> Bool {
-        let radians = atan2f(turn.y, turn.x)
-        let hertz = radians * Float(bank.sliceRate) / (2 * .pi * Float(Self.turnStepCount))
-        return abs(hertz) <= Self.frequencyTolerance * bank.frequencies[bin]
+    private func isInTune(_ turn: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
+        abs(hertz(turn)) <= tolerance * bank.frequencies[bin]
+    }
+
+    /// How far the sine is from its bin's frequency.
+    private func hertz(_ turn: SIMD2<Float>) -> Float {
+        atan2f(turn.y, turn.x) * Float(bank.sliceRate) / (2 * .pi * Float(Self.turnStepCount))
+    }
+
+    /// What a sine's power is to be multiplied by, because its bin sees less of it the further it is out of tune.
+    ///
+    /// The inverse of a raised-cosine window's response.
+    private func skirt(_ turn: SIMD2<Float>) -> Float {
+        let bins = min(0.9, abs(hertz(turn)) * Float(DTMFBank.sliceCount) / Float(bank.sliceRate))
+        guard bins > 0.01 else { return 1 }
+        let inverse = (1 - bins * bins) * .pi * bins / sinf(.pi * bins)
+        return inverse * inverse
+    }
+
+    /// Whether the frequency is the same early and late: the pitch of speech glides.
+    private func isSteady(_ late: SIMD2<Float>, _ early: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
+        let between = SIMD2(late.x * early.x + late.y * early.y, late.y * early.x - late.x * early.y)
+        return isInTune(between, bin: bin, tolerance: tolerance)
     }
 
     /// The steps over which a bin's phase is compared: 5 ms tell apart what lies within 100 Hz of the bin.

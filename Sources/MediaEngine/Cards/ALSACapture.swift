@@ -19,7 +19,10 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
         scratch = .allocate(capacity: pcm.shape.bufferFrameCount * pcm.shape.channelCount)
         scratch.initialize(repeating: 0)
         pace = PacedBuffer(
-            direction: .capture, sampleRate: format.sampleRate, capacity: 4 * pcm.shape.bufferFrameCount)
+            direction: .capture,
+            sampleRate: format.sampleRate,
+            capacity: 4 * pcm.shape.bufferFrameCount
+        )
     }
 
     deinit {
@@ -51,7 +54,8 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
 
     func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
         if !isStarted { start(at: now) }
-        let wanted = pcm.isClocked ? samples.count / format.channelCount : pace.read(samples.count / format.channelCount)
+        let wanted =
+            pcm.isClocked ? samples.count / format.channelCount : pace.read(samples.count / format.channelCount)
         guard wanted > 0 else { return CardTransfer(frameCount: 0) }
         let result = readOnce(into: &samples, frameCount: wanted)
         guard result < 0 else { return CardTransfer(frameCount: result) }
@@ -99,8 +103,12 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
         guard result > 0 else { return result }
         samples.withUnsafeMutableBufferPointer {
             CardChannels.map(
-                UnsafeBufferPointer(scratch).span, pcm.shape.channelCount, into: $0, format.channelCount,
-                frameCount: result)
+                UnsafeBufferPointer(scratch).span,
+                pcm.shape.channelCount,
+                into: $0,
+                format.channelCount,
+                frameCount: result
+            )
         }
         return result
     }

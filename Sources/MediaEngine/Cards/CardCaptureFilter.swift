@@ -43,7 +43,8 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
                 purpose: "Records from \(card.description.name).",
                 outputs: [.audio(configuration.format)],
                 latency: configuration.period
-            ))
+            )
+        )
     }
 
     deinit {
@@ -106,7 +107,7 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         var samples = block.mutableSamples
         if available > limit {
             var dropped = 0
-            while available &- dropped > reserve &+ blockCount {
+            while available &- dropped >= reserve &+ 2 &* blockCount {
                 let transfer = card.read(into: &samples, at: io.time)
                 guard count(transfer, io) else { return false }
                 guard transfer.frameCount > 0 else { break }

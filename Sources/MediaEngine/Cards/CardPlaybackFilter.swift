@@ -39,7 +39,8 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
                 purpose: "Plays on \(card.description.name).",
                 inputs: [.audio(configuration.format)],
                 latency: configuration.prefill
-            ))
+            )
+        )
     }
 
     deinit {

@@ -45,8 +45,11 @@ public final class FaultyCard: SoundCard {
         self.script = script.sorted { $0.time < $1.time }
         self.card = card
         description = CardDescription(
-            id: "builtin:faulty", name: "faulty", backend: "built-in",
-            capabilities: card.description.capabilities)
+            id: "builtin:faulty",
+            name: "faulty",
+            backend: "built-in",
+            capabilities: card.description.capabilities
+        )
     }
 
     /// A card that fails by `script` and whose clock is `driftPPM` parts per million too fast.

@@ -24,7 +24,11 @@ public final class LoopbackCard: SoundCard {
 
     private init(name: String, outgoing: Cable, incoming: Cable) {
         description = CardDescription(
-            id: CardID("builtin:\(name)"), name: name, backend: "built-in", capabilities: .duplex)
+            id: CardID("builtin:\(name)"),
+            name: name,
+            backend: "built-in",
+            capabilities: .duplex
+        )
         self.outgoing = outgoing
         self.incoming = incoming
     }
@@ -70,7 +74,9 @@ private final class Cable: PacedSound {
         }
         guard other == format else {
             throw CardError(
-                .unsupported, "The loopback card's other end is open at \(other), not \(format). Open both alike.")
+                .unsupported,
+                "The loopback card's other end is open at \(other), not \(format). Open both alike."
+            )
         }
         guard wasFirst else { return self }
         let usual = min(format.frameCount(in: delay) * format.channelCount, ring.capacity / 2)

@@ -40,7 +40,9 @@ extension SoundCard {
     /// Refuses: there is no mixer.
     public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
         throw CardError(
-            .unsupported, "\(description.name) has no volume control. Change the volume of the stream instead.")
+            .unsupported,
+            "\(description.name) has no volume control. Change the volume of the stream instead."
+        )
     }
 
     /// The error of a card that lacks `direction`.

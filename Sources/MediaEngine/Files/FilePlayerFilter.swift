@@ -21,7 +21,8 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
                 name: "file player",
                 purpose: "Plays a WAV file, and silence after it.",
                 outputs: [.audio(feed.format)]
-            ))
+            )
+        )
     }
 
     /// Opens the file at `path` to be played as `format`.

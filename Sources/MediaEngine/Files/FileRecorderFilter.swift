@@ -38,7 +38,8 @@ public final class FileRecorderFilter: Filter, @unchecked Sendable {
                 name: "file recorder",
                 purpose: "Records what it hears into a WAV file.",
                 inputs: [.audio(sink.format)]
-            ))
+            )
+        )
     }
 
     /// Creates the file at `path` to record `format`.

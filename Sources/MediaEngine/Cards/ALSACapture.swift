@@ -1,7 +1,9 @@
 internal import CALSA
 import Glibc
 
-/// Capture from an ALSA PCM, by reads that never wait. It starts when first looked at.
+/// Capture from an ALSA PCM, by reads that never wait.
+///
+/// It starts when first looked at.
 final class ALSACapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
 

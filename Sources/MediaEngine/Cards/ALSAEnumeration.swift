@@ -21,7 +21,7 @@ enum ALSAEnumeration {
         return cards
     }
 
-    /// The PCM devices of one hardware card, from the directories pcm0p, pcm0c, pcm1p... below `proc`.
+    /// The PCM devices of one hardware card: its directories pcm0p, pcm0c, pcm1p and so on below `proc`.
     static func devices(ofCard index: Int, identity: String, name: String, proc: String) -> [ALSACard] {
         let folder = "\(proc)/card\(index)"
         let shortName = SystemFile.read("\(folder)/id") ?? "\(index)"

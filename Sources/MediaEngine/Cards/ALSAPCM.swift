@@ -15,7 +15,9 @@ final class ALSAPCM: @unchecked Sendable {
     let handle: OpaquePointer
     let name: String
     let shape: Shape
-    /// Whether the device moves frames at the pace of a clock. ALSA's own `null` and `file` take any amount at once.
+    /// Whether the device moves frames at the pace of a clock.
+    ///
+    /// ALSA's own `null` and `file` take any amount at once.
     let isClocked: Bool
 
     /// Opens and sets up the PCM called `name`.
@@ -48,7 +50,9 @@ final class ALSAPCM: @unchecked Sendable {
         snd_pcm_close(handle)
     }
 
-    /// Waits until a period can be moved. Thread: of a driver.
+    /// Waits until a period can be moved.
+    ///
+    /// Thread: of a driver.
     func wait(timeout: Duration) -> Bool {
         snd_pcm_wait(handle, Int32(clamping: timeout.nanoseconds / 1_000_000)) == 1
     }

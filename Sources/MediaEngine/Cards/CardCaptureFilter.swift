@@ -10,7 +10,9 @@
 public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Opens and reopens the card; to be served in the background.
     public let supervisor: CardSupervisor<any CardCapture>
-    /// What has gone through. Thread: any.
+    /// What has gone through.
+    ///
+    /// Thread: any.
     public let statistics = LatestValue(CardStatistics())
 
     private typealias Slot = CardSlot<any CardCapture>
@@ -51,8 +53,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         slot?.release()
     }
 
-    /// Opens the card on the caller's thread, to be used from the next tick on. Without this call the supervisor does
-    /// it in the background, once a tick has found that there is no card.
+    /// Opens the card on the caller's thread, to be used from the next tick on.
+    ///
+    /// Without this call the supervisor does it in the background, once a tick has found that there is no card.
     ///
     /// - Throws: `CardError` when it cannot be opened.
     public func open(at now: MediaTime) throws(CardError) { try supervisor.open(at: now) }
@@ -63,7 +66,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Stops the flow and closes the card, which others may then use.
     public var deactivateCommand: GraphCommand { GraphCommand(to: self, "release") }
 
-    /// Obeys the commands above. Thread: media.
+    /// Obeys the commands above.
+    ///
+    /// Thread: media.
     public override func handle(_ command: GraphCommand) {
         switch command.name {
         case "activate":
@@ -77,7 +82,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         }
     }
 
-    /// Takes a block from the card. Thread: media.
+    /// Takes a block from the card.
+    ///
+    /// Thread: media.
     public override func process(_ io: borrowing FilterIO) {
         supervisor.noteTick(io.time)
         let block = io.output()

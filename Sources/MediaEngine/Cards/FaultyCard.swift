@@ -91,7 +91,9 @@ public final class FaultyCard: SoundCard {
     }
 }
 
-/// What remains of a script for one endpoint. Pure: the present time is an argument.
+/// What remains of a script for one endpoint.
+///
+/// Pure: the present time is an argument.
 struct FaultScript: Sendable {
     private let script: [ScriptedFault]
     private var next: Int
@@ -130,7 +132,9 @@ struct FaultScript: Sendable {
     /// Whether the card stands at `now`.
     func isStalled(at now: MediaTime) -> Bool { now < stallEnd }
 
-    /// The time on the card's own clock, which stands while the card does. Not to be asked while it stands.
+    /// The time on the card's own clock, which stands while the card does.
+    ///
+    /// Not to be asked while it stands.
     func cardTime(at now: MediaTime) -> MediaTime { now - missed }
 }
 

@@ -13,6 +13,7 @@ public final class LoopbackCard: SoundCard {
     ///
     /// - Parameter delay: From the speaker of one to the microphone of the other; at least one tick, or the last
     ///   block comes too late to be recorded.
+    /// - Returns: The two ends.
     public static func pair(delay: Duration = .milliseconds(10)) -> (LoopbackCard, LoopbackCard) {
         let there = Cable(delay: delay)
         let back = Cable(delay: delay)

@@ -69,7 +69,9 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
     }
 }
 
-/// Capture that is paced by the time it is given, for the built-in cards. It starts when first looked at.
+/// Capture that is paced by the time it is given, for the built-in cards.
+///
+/// It starts when first looked at.
 final class PacedCapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
     let periodFrameCount: Int

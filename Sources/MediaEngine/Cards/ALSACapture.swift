@@ -1,7 +1,9 @@
 internal import CALSA
 import Glibc
 
-/// Capture from an ALSA PCM, by reads that never wait. It starts when first looked at.
+/// Capture from an ALSA PCM, by reads that never wait.
+///
+/// It starts when first looked at.
 final class ALSACapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
 
@@ -19,7 +21,10 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
         scratch = .allocate(capacity: pcm.shape.bufferFrameCount * pcm.shape.channelCount)
         scratch.initialize(repeating: 0)
         pace = PacedBuffer(
-            direction: .capture, sampleRate: format.sampleRate, capacity: 4 * pcm.shape.bufferFrameCount)
+            direction: .capture,
+            sampleRate: format.sampleRate,
+            capacity: 4 * pcm.shape.bufferFrameCount
+        )
     }
 
     deinit {
@@ -51,7 +56,8 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
 
     func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
         if !isStarted { start(at: now) }
-        let wanted = pcm.isClocked ? samples.count / format.channelCount : pace.read(samples.count / format.channelCount)
+        let wanted =
+            pcm.isClocked ? samples.count / format.channelCount : pace.read(samples.count / format.channelCount)
         guard wanted > 0 else { return CardTransfer(frameCount: 0) }
         let result = readOnce(into: &samples, frameCount: wanted)
         guard result < 0 else { return CardTransfer(frameCount: result) }
@@ -99,8 +105,12 @@ final class ALSACapture: CardCapture, @unchecked Sendable {
         guard result > 0 else { return result }
         samples.withUnsafeMutableBufferPointer {
             CardChannels.map(
-                UnsafeBufferPointer(scratch).span, pcm.shape.channelCount, into: $0, format.channelCount,
-                frameCount: result)
+                UnsafeBufferPointer(scratch).span,
+                pcm.shape.channelCount,
+                into: $0,
+                format.channelCount,
+                frameCount: result
+            )
         }
         return result
     }

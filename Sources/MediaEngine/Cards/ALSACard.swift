@@ -9,8 +9,10 @@ public final class ALSACard: SoundCard {
     /// The PCM called `pcm`, which may or may not exist: opening it will tell.
     public convenience init(pcm: String) {
         self.init(
-            pcm: pcm, control: Self.controlName(of: pcm),
-            CardDescription(id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", capabilities: .duplex))
+            pcm: pcm,
+            control: Self.controlName(of: pcm),
+            CardDescription(id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", capabilities: .duplex)
+        )
     }
 
     init(pcm: String, control: String, _ description: CardDescription) {
@@ -54,7 +56,9 @@ public final class ALSACard: SoundCard {
     public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
         guard let mixer = ALSAMixer(control), try mixer.setVolume(volume, direction) else {
             throw CardError(
-                .unsupported, "PCM \(pcm) has no \(direction) volume. Change the volume of the stream instead.")
+                .unsupported,
+                "PCM \(pcm) has no \(direction) volume. Change the volume of the stream instead."
+            )
         }
     }
 

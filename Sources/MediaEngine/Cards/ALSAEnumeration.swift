@@ -21,7 +21,7 @@ enum ALSAEnumeration {
         return cards
     }
 
-    /// The PCM devices of one hardware card, from the directories pcm0p, pcm0c, pcm1p... below `proc`.
+    /// The PCM devices of one hardware card: its directories pcm0p, pcm0c, pcm1p and so on below `proc`.
     static func devices(ofCard index: Int, identity: String, name: String, proc: String) -> [ALSACard] {
         let folder = "\(proc)/card\(index)"
         let shortName = SystemFile.read("\(folder)/id") ?? "\(index)"
@@ -40,14 +40,16 @@ enum ALSAEnumeration {
         return found.sorted { $0.key < $1.key }.map { number, capabilities in
             let suffix = number == 0 ? "" : ",\(number)"
             return ALSACard(
-                pcm: "plughw:CARD=\(shortName),DEV=\(number)", control: "hw:\(shortName)",
+                pcm: "plughw:CARD=\(shortName),DEV=\(number)",
+                control: "hw:\(shortName)",
                 CardDescription(
                     id: CardID("alsa:\(identity)\(suffix)"),
                     name: number == 0 ? name : "\(name), device \(number)",
                     backend: "alsa",
                     capabilities: capabilities,
                     state: isInUse.contains(number) ? .inUse : .available
-                ))
+                )
+            )
         }
     }
 
@@ -78,9 +80,16 @@ enum ALSAEnumeration {
             }
             cards.append(
                 ALSACard(
-                    pcm: pcm, control: ALSACard.controlName(of: pcm),
+                    pcm: pcm,
+                    control: ALSACard.controlName(of: pcm),
                     CardDescription(
-                        id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", capabilities: capabilities)))
+                        id: CardID("alsa:\(pcm)"),
+                        name: pcm,
+                        backend: "alsa",
+                        capabilities: capabilities
+                    )
+                )
+            )
         }
         return cards
     }

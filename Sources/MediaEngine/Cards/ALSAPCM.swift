@@ -15,7 +15,9 @@ final class ALSAPCM: @unchecked Sendable {
     let handle: OpaquePointer
     let name: String
     let shape: Shape
-    /// Whether the device moves frames at the pace of a clock. ALSA's own `null` and `file` take any amount at once.
+    /// Whether the device moves frames at the pace of a clock.
+    ///
+    /// ALSA's own `null` and `file` take any amount at once.
     let isClocked: Bool
 
     /// Opens and sets up the PCM called `name`.
@@ -48,7 +50,9 @@ final class ALSAPCM: @unchecked Sendable {
         snd_pcm_close(handle)
     }
 
-    /// Waits until a period can be moved. Thread: of a driver.
+    /// Waits until a period can be moved.
+    ///
+    /// Thread: of a driver.
     func wait(timeout: Duration) -> Bool {
         snd_pcm_wait(handle, Int32(clamping: timeout.nanoseconds / 1_000_000)) == 1
     }
@@ -74,7 +78,9 @@ final class ALSAPCM: @unchecked Sendable {
         try check(snd_pcm_hw_params_any(handle, parameters), "snd_pcm_hw_params_any", name)
         try check(
             snd_pcm_hw_params_set_access(handle, parameters, SND_PCM_ACCESS_RW_INTERLEAVED),
-            "setting interleaved access", name)
+            "setting interleaved access",
+            name
+        )
         guard snd_pcm_hw_params_set_format(handle, parameters, SND_PCM_FORMAT_S16_LE) >= 0 else {
             throw refused("16-bit samples", name)
         }
@@ -84,12 +90,18 @@ final class ALSAPCM: @unchecked Sendable {
 
         var period = snd_pcm_uframes_t(max(16, configuration.format.frameCount(in: configuration.period)))
         try check(
-            snd_pcm_hw_params_set_period_size_near(handle, parameters, &period, nil), "setting the period", name)
+            snd_pcm_hw_params_set_period_size_near(handle, parameters, &period, nil),
+            "setting the period",
+            name
+        )
         // A recording buffer is longer: it costs no latency, and holds what comes while a tick is late.
         let asked = configuration.format.frameCount(in: configuration.buffer) * (direction == .capture ? 2 : 1)
         var buffer = max(snd_pcm_uframes_t(asked), 2 * period)
         try check(
-            snd_pcm_hw_params_set_buffer_size_near(handle, parameters, &buffer), "setting the buffer", name)
+            snd_pcm_hw_params_set_buffer_size_near(handle, parameters, &buffer),
+            "setting the buffer",
+            name
+        )
         try check(snd_pcm_hw_params(handle, parameters), "snd_pcm_hw_params", name)
         snd_pcm_hw_params_get_period_size(parameters, &period, nil)
         snd_pcm_hw_params_get_buffer_size(parameters, &buffer)
@@ -123,7 +135,9 @@ final class ALSAPCM: @unchecked Sendable {
             throw refused("\(wanted) Hz", name)
         }
         throw CardError(
-            .unsupported, "PCM \(name) refused \(wanted) Hz. Ask for \(near) Hz, or open plug\(name), which converts.")
+            .unsupported,
+            "PCM \(name) refused \(wanted) Hz. Ask for \(near) Hz, or open plug\(name), which converts."
+        )
     }
 
     private static func setSoftware(
@@ -142,10 +156,15 @@ final class ALSAPCM: @unchecked Sendable {
         let prefill = ALSAPCM.prefill(configuration, shape)
         let threshold = direction == .playback ? snd_pcm_uframes_t(prefill + 1) : snd_pcm_uframes_t(Int32.max)
         try check(
-            snd_pcm_sw_params_set_start_threshold(handle, parameters, threshold), "setting the start threshold", name)
+            snd_pcm_sw_params_set_start_threshold(handle, parameters, threshold),
+            "setting the start threshold",
+            name
+        )
         try check(
             snd_pcm_sw_params_set_avail_min(handle, parameters, snd_pcm_uframes_t(shape.periodFrameCount)),
-            "setting the wake-up point", name)
+            "setting the wake-up point",
+            name
+        )
         try check(snd_pcm_sw_params(handle, parameters), "snd_pcm_sw_params", name)
         try check(snd_pcm_prepare(handle), "snd_pcm_prepare", name)
     }
@@ -154,7 +173,8 @@ final class ALSAPCM: @unchecked Sendable {
     static func prefill(_ configuration: CardConfiguration, _ shape: Shape) -> Int {
         min(
             configuration.format.frameCount(in: configuration.prefill),
-            max(0, shape.bufferFrameCount - shape.periodFrameCount))
+            max(0, shape.bufferFrameCount - shape.periodFrameCount)
+        )
     }
 
     private static func check(_ code: Int32, _ call: StaticString, _ name: String) throws(CardError) {

@@ -84,7 +84,9 @@ public struct CardBindings: Hashable, Sendable {
             let device = Self.trim(content[content.index(after: equals)...])
             guard Self.keys.contains(key) else {
                 throw CardError(
-                    .configuration, "\(place) has the unknown key \(key). Use \(Self.keys.joined(separator: ", ")).")
+                    .configuration,
+                    "\(place) has the unknown key \(key). Use \(Self.keys.joined(separator: ", "))."
+                )
             }
             guard !device.isEmpty else {
                 throw CardError(.configuration, "\(place) binds \(key) to nothing. Name a PCM after the `=`.")

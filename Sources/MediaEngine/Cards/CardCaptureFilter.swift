@@ -10,7 +10,9 @@
 public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Opens and reopens the card; to be served in the background.
     public let supervisor: CardSupervisor<any CardCapture>
-    /// What has gone through. Thread: any.
+    /// What has gone through.
+    ///
+    /// Thread: any.
     public let statistics = LatestValue(CardStatistics())
 
     private typealias Slot = CardSlot<any CardCapture>
@@ -43,7 +45,8 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
                 purpose: "Records from \(card.description.name).",
                 outputs: [.audio(configuration.format)],
                 latency: configuration.period
-            ))
+            )
+        )
     }
 
     deinit {
@@ -53,8 +56,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// The open card, for a pacer. Thread: media.
     var endpoint: (any CardEndpoint)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
 
-    /// Opens the card on the caller's thread, to be used from the next tick on. Without this call the supervisor does
-    /// it in the background, once a tick has found that there is no card.
+    /// Opens the card on the caller's thread, to be used from the next tick on.
+    ///
+    /// Without this call the supervisor does it in the background, once a tick has found that there is no card.
     ///
     /// - Throws: `CardError` when it cannot be opened.
     public func open(at now: MediaTime) throws(CardError) { try supervisor.open(at: now) }
@@ -65,7 +69,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Stops the flow and closes the card, which others may then use.
     public var deactivateCommand: GraphCommand { GraphCommand(to: self, "release") }
 
-    /// Obeys the commands above. Thread: media.
+    /// Obeys the commands above.
+    ///
+    /// Thread: media.
     public override func handle(_ command: GraphCommand) {
         switch command.name {
         case "activate":
@@ -79,7 +85,9 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         }
     }
 
-    /// Takes a block from the card. Thread: media.
+    /// Takes a block from the card.
+    ///
+    /// Thread: media.
     public override func process(_ io: borrowing FilterIO) {
         supervisor.noteTick(io.time)
         let block = io.output()
@@ -109,7 +117,7 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         var samples = block.mutableSamples
         if available > limit {
             var dropped = 0
-            while available &- dropped > reserve &+ blockCount {
+            while available &- dropped >= reserve &+ 2 &* blockCount {
                 let transfer = card.read(into: &samples, at: io.time)
                 guard count(transfer, io) else { return false }
                 guard transfer.frameCount > 0 else { break }

@@ -24,12 +24,17 @@ public struct CardList: Sendable {
         func card(_ binding: CardBinding) throws(CardError) -> any SoundCard {
             guard !CardRole.allCases.contains(where: { $0.isNamed(binding.device) }) else {
                 throw CardError(
-                    .configuration, "\(binding.source) binds a role to the role \(binding.device). Name a PCM instead.")
+                    .configuration,
+                    "\(binding.source) binds a role to the role \(binding.device). Name a PCM instead."
+                )
             }
             return Self.find(binding.device, in: devices) ?? ALSACard(pcm: binding.device)
         }
         callCard = RoleCard(
-            .call, playback: try card(bindings.callPlayback), capture: try card(bindings.callCapture))
+            .call,
+            playback: try card(bindings.callPlayback),
+            capture: try card(bindings.callCapture)
+        )
         ringerCard = RoleCard(.ringer, playback: try card(bindings.ringer), capture: nil)
         cards = [callCard, ringerCard] + devices
     }

@@ -9,7 +9,9 @@
 public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     /// Opens and reopens the card; to be served in the background.
     public let supervisor: CardSupervisor<any CardPlayback>
-    /// What has gone through. Thread: any.
+    /// What has gone through.
+    ///
+    /// Thread: any.
     public let statistics = LatestValue(CardStatistics())
 
     private typealias Slot = CardSlot<any CardPlayback>
@@ -39,7 +41,8 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
                 purpose: "Plays on \(card.description.name).",
                 inputs: [.audio(configuration.format)],
                 latency: configuration.prefill
-            ))
+            )
+        )
     }
 
     deinit {
@@ -49,8 +52,9 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     /// The open card, for a pacer. Thread: media.
     var endpoint: (any CardEndpoint)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
 
-    /// Opens the card on the caller's thread, to be used from the next tick on. Without this call the supervisor does
-    /// it in the background, once a tick has found that there is no card.
+    /// Opens the card on the caller's thread, to be used from the next tick on.
+    ///
+    /// Without this call the supervisor does it in the background, once a tick has found that there is no card.
     ///
     /// - Throws: `CardError` when it cannot be opened.
     public func open(at now: MediaTime) throws(CardError) { try supervisor.open(at: now) }
@@ -65,7 +69,9 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     /// frames queued in the card before the block, its detail the index of the frame in the block.
     public var sampleCommand: GraphCommand { GraphCommand(to: self, "sample") }
 
-    /// Obeys the commands above. Thread: media.
+    /// Obeys the commands above.
+    ///
+    /// Thread: media.
     public override func handle(_ command: GraphCommand) {
         switch command.name {
         case "activate":
@@ -81,7 +87,9 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         }
     }
 
-    /// Hands the block to the card. Thread: media.
+    /// Hands the block to the card.
+    ///
+    /// Thread: media.
     public override func process(_ io: borrowing FilterIO) {
         supervisor.noteTick(io.time)
         guard isActive else { return }

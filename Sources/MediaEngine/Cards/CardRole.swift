@@ -18,8 +18,11 @@ public enum CardRole: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether `name` means this role: its full or its short name.
-    func isNamed(_ name: String) -> Bool { name == rawValue || name == shortName }
+    /// "role:AU" or "role:AQ".
+    public var id: CardID { CardID("role:\(shortName)") }
+
+    /// Whether `name` means this role: its name or its identity.
+    func isNamed(_ name: String) -> Bool { name == rawValue || name == id.description }
 }
 
 /// A role as a card: it opens what the role is bound to, and the null card where that does not open.
@@ -53,8 +56,12 @@ public final class RoleCard: SoundCard {
     /// The role's name and identity, and what its cards can do.
     public var description: CardDescription {
         CardDescription(
-            id: CardID(role.rawValue), name: role.rawValue, backend: playbackCard.description.backend,
-            capabilities: captureCard == nil ? .playback : .duplex, state: playbackCard.description.state)
+            id: role.id,
+            name: role.rawValue,
+            backend: playbackCard.description.backend,
+            capabilities: captureCard == nil ? .playback : .duplex,
+            state: playbackCard.description.state
+        )
     }
 
     /// The sentence that says that the null card stands in, once; nil when there is nothing to say.

@@ -45,8 +45,11 @@ public final class FaultyCard: SoundCard {
         self.script = script.sorted { $0.time < $1.time }
         self.card = card
         description = CardDescription(
-            id: "builtin:faulty", name: "faulty", backend: "built-in",
-            capabilities: card.description.capabilities)
+            id: "builtin:faulty",
+            name: "faulty",
+            backend: "built-in",
+            capabilities: card.description.capabilities
+        )
     }
 
     /// A card that fails by `script` and whose clock is `driftPPM` parts per million too fast.
@@ -88,7 +91,9 @@ public final class FaultyCard: SoundCard {
     }
 }
 
-/// What remains of a script for one endpoint. Pure: the present time is an argument.
+/// What remains of a script for one endpoint.
+///
+/// Pure: the present time is an argument.
 struct FaultScript: Sendable {
     private let script: [ScriptedFault]
     private var next: Int
@@ -127,7 +132,9 @@ struct FaultScript: Sendable {
     /// Whether the card stands at `now`.
     func isStalled(at now: MediaTime) -> Bool { now < stallEnd }
 
-    /// The time on the card's own clock, which stands while the card does. Not to be asked while it stands.
+    /// The time on the card's own clock, which stands while the card does.
+    ///
+    /// Not to be asked while it stands.
     func cardTime(at now: MediaTime) -> MediaTime { now - missed }
 }
 

@@ -19,7 +19,11 @@ public final class FileCard: SoundCard {
         if capturePath != nil { capabilities.insert(.capture) }
         if playbackPath != nil { capabilities.insert(.playback) }
         description = CardDescription(
-            id: "builtin:file", name: "file", backend: "built-in", capabilities: capabilities)
+            id: "builtin:file",
+            name: "file",
+            backend: "built-in",
+            capabilities: capabilities
+        )
     }
 
     /// Creates the file to play into.

@@ -13,6 +13,7 @@ public final class LoopbackCard: SoundCard {
     ///
     /// - Parameter delay: From the speaker of one to the microphone of the other; at least one tick, or the last
     ///   block comes too late to be recorded.
+    /// - Returns: The two ends.
     public static func pair(delay: Duration = .milliseconds(10)) -> (LoopbackCard, LoopbackCard) {
         let there = Cable(delay: delay)
         let back = Cable(delay: delay)
@@ -24,7 +25,11 @@ public final class LoopbackCard: SoundCard {
 
     private init(name: String, outgoing: Cable, incoming: Cable) {
         description = CardDescription(
-            id: CardID("builtin:\(name)"), name: name, backend: "built-in", capabilities: .duplex)
+            id: CardID("builtin:\(name)"),
+            name: name,
+            backend: "built-in",
+            capabilities: .duplex
+        )
         self.outgoing = outgoing
         self.incoming = incoming
     }
@@ -70,7 +75,9 @@ private final class Cable: PacedSound {
         }
         guard other == format else {
             throw CardError(
-                .unsupported, "The loopback card's other end is open at \(other), not \(format). Open both alike.")
+                .unsupported,
+                "The loopback card's other end is open at \(other), not \(format). Open both alike."
+            )
         }
         guard wasFirst else { return self }
         let usual = min(format.frameCount(in: delay) * format.channelCount, ring.capacity / 2)

@@ -13,7 +13,11 @@ public final class NullCard: SoundCard {
     ///   - driftPPM: How much faster than it should its clock runs, in parts per million; negative is slower.
     public init(name: String = "null", driftPPM: Int = 0) {
         description = CardDescription(
-            id: CardID("builtin:\(name)"), name: name, backend: "built-in", capabilities: .duplex)
+            id: CardID("builtin:\(name)"),
+            name: name,
+            backend: "built-in",
+            capabilities: .duplex
+        )
         self.driftPPM = driftPPM
     }
 

@@ -16,10 +16,8 @@ struct PacedBuffer: Sendable {
     /// What is left of a frame, in units of a frame / 10^15.
     private var fraction: Int128 = 0
 
-    /// An empty buffer of `capacity` frames that stands.
-    ///
-    /// - Parameters:
-    ///   - driftPPM: How much faster than `sampleRate` the card's crystal runs, in parts per million.
+    /// An empty buffer of `capacity` frames that stands; the card's crystal runs faster than `sampleRate` by
+    /// `driftPPM` parts per million.
     init(direction: CardDirection, sampleRate: Int, capacity: Int, driftPPM: Int = 0) {
         self.direction = direction
         self.capacity = capacity

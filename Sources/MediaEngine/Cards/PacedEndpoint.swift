@@ -37,7 +37,11 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
         prefill = min(format.frameCount(in: configuration.prefill), bufferFrameCount - periodFrameCount)
         self.sound = sound
         buffer = PacedBuffer(
-            direction: .playback, sampleRate: format.sampleRate, capacity: bufferFrameCount, driftPPM: driftPPM)
+            direction: .playback,
+            sampleRate: format.sampleRate,
+            capacity: bufferFrameCount,
+            driftPPM: driftPPM
+        )
     }
 
     var service: (any BackgroundService)? { sound.service }
@@ -65,7 +69,9 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
     }
 }
 
-/// Capture that is paced by the time it is given, for the built-in cards. It starts when first looked at.
+/// Capture that is paced by the time it is given, for the built-in cards.
+///
+/// It starts when first looked at.
 final class PacedCapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
     let periodFrameCount: Int
@@ -81,7 +87,11 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
         bufferFrameCount = max(format.frameCount(in: configuration.buffer), 4 * periodFrameCount)
         self.sound = sound
         buffer = PacedBuffer(
-            direction: .capture, sampleRate: format.sampleRate, capacity: bufferFrameCount, driftPPM: driftPPM)
+            direction: .capture,
+            sampleRate: format.sampleRate,
+            capacity: bufferFrameCount,
+            driftPPM: driftPPM
+        )
     }
 
     var service: (any BackgroundService)? { sound.service }

@@ -11,6 +11,7 @@ public protocol SoundCard: AnyObject, Sendable {
     /// - Parameters:
     ///   - configuration: What is asked of the card.
     ///   - now: The time of the opening; the cards that live in virtual time know no other.
+    /// - Returns: What the media thread uses; freeing it closes the card.
     /// - Throws: `CardError` when the card is absent, busy or cannot do what is asked.
     func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardPlayback
 
@@ -19,6 +20,7 @@ public protocol SoundCard: AnyObject, Sendable {
     /// - Parameters:
     ///   - configuration: What is asked of the card.
     ///   - now: The time of the opening; the cards that live in virtual time know no other.
+    /// - Returns: What the media thread uses; freeing it closes the card.
     /// - Throws: `CardError` when the card is absent, busy or cannot do what is asked.
     func openCapture(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardCapture
 
@@ -40,7 +42,9 @@ extension SoundCard {
     /// Refuses: there is no mixer.
     public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
         throw CardError(
-            .unsupported, "\(description.name) has no volume control. Change the volume of the stream instead.")
+            .unsupported,
+            "\(description.name) has no volume control. Change the volume of the stream instead."
+        )
     }
 
     /// The error of a card that lacks `direction`.
@@ -62,11 +66,17 @@ public enum CardDirection: String, Hashable, Sendable, CaseIterable, CustomStrin
 
 /// What is asked of a card when it is opened.
 public struct CardConfiguration: Hashable, Sendable {
-    /// The samples that go through. The rate must be one the card takes; one or two channels are mapped.
+    /// The samples that go through.
+    ///
+    /// The rate must be one the card takes; one or two channels are mapped.
     public var format: AudioFormat
-    /// Audio that the card moves at once. The card may choose another.
+    /// Audio that the card moves at once.
+    ///
+    /// The card may choose another.
     public var period: Duration
-    /// Audio that the card's buffer holds. The card may choose another.
+    /// Audio that the card's buffer holds.
+    ///
+    /// The card may choose another.
     public var buffer: Duration
     /// Silence put in front of the first block of playback, and after each xrun: what a late tick may cost.
     public var prefill: Duration

@@ -21,7 +21,8 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
                 name: "file player",
                 purpose: "Plays a WAV file, and silence after it.",
                 outputs: [.audio(feed.format)]
-            ))
+            )
+        )
     }
 
     /// Opens the file at `path` to be played as `format`.
@@ -35,10 +36,14 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
         self.init(WAVFeed(try WAVReader(path: path), format: format, repetition: repetition))
     }
 
-    /// Whether the last sample has been played. Thread: any.
+    /// Whether the last sample has been played.
+    ///
+    /// Thread: any.
     public var isFinished: Bool { ended.load(ordering: .acquiring) }
 
-    /// Plays the next block. Thread: media.
+    /// Plays the next block.
+    ///
+    /// Thread: media.
     public override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var samples = block.mutableSamples

@@ -17,7 +17,9 @@ public final class FileRecorderFilter: Filter, @unchecked Sendable {
 
     /// The file's side, to be served in the background, and closed in the end.
     public let sink: WAVSink
-    /// What has been recorded so far. Thread: any.
+    /// What has been recorded so far.
+    ///
+    /// Thread: any.
     public let statistics = LatestValue(Statistics())
 
     private var counters = Statistics()
@@ -38,7 +40,8 @@ public final class FileRecorderFilter: Filter, @unchecked Sendable {
                 name: "file recorder",
                 purpose: "Records what it hears into a WAV file.",
                 inputs: [.audio(sink.format)]
-            ))
+            )
+        )
     }
 
     /// Creates the file at `path` to record `format`.
@@ -54,13 +57,17 @@ public final class FileRecorderFilter: Filter, @unchecked Sendable {
     /// Records no more, until started again.
     public var stopCommand: GraphCommand { GraphCommand(to: self, "stop") }
 
-    /// Obeys "start" and "stop". Thread: media.
+    /// Obeys "start" and "stop".
+    ///
+    /// Thread: media.
     public override func handle(_ command: GraphCommand) {
         if command.name == "start" { isRecording = true }
         if command.name == "stop" { isRecording = false }
     }
 
-    /// Records the block. Thread: media.
+    /// Records the block.
+    ///
+    /// Thread: media.
     public override func process(_ io: borrowing FilterIO) {
         guard isRecording, io.time >= start else { return }
         let block = io.input()

@@ -64,8 +64,12 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
             frameCount = reader.frameCount
         } else {
             resampler = Resampler(
-                from: source.sampleRate, to: format.sampleRate, channelCount: format.channelCount, quality: 7,
-                skipsDelay: true)
+                from: source.sampleRate,
+                to: format.sampleRate,
+                channelCount: format.channelCount,
+                quality: 7,
+                skipsDelay: true
+            )
             frameCount = reader.frameCount.map {
                 ($0 * format.sampleRate + source.sampleRate - 1) / source.sampleRate
             }
@@ -147,7 +151,8 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
     private func push() {
         let channelCount = format.channelCount
         let waiting = UnsafeBufferPointer(
-            rebasing: mapped[mappedFrames.lowerBound * channelCount..<mappedFrames.upperBound * channelCount])
+            rebasing: mapped[mappedFrames.lowerBound * channelCount..<mappedFrames.upperBound * channelCount]
+        )
         guard let resampler else {
             ring.push(contentsOf: waiting.span)
             mappedFrames = 0..<0
@@ -193,7 +198,9 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
                 for channel in 0..<from { sum += Int(raw[frame * from + channel]) }
                 mapped[frame] = Int16(clamping: sum / from)
             } else {
-                for channel in 0..<to { mapped[frame * to + channel] = channel < from ? raw[frame * from + channel] : 0 }
+                for channel in 0..<to {
+                    mapped[frame * to + channel] = channel < from ? raw[frame * from + channel] : 0
+                }
             }
         }
     }

@@ -52,7 +52,11 @@ public struct WAVHeader: Hashable, Sendable {
                 (self.format, self.coding) = format
                 dataOffset = cursor.position
                 declaredByteCount = Self.declaredByteCount(
-                    byteCount, long: start.isLong ? longByteCount : nil, riff: start.byteCount, offset: cursor.position)
+                    byteCount,
+                    long: start.isLong ? longByteCount : nil,
+                    riff: start.byteCount,
+                    offset: cursor.position
+                )
                 return
             default:
                 try cursor.skip(byteCount)
@@ -71,7 +75,9 @@ public struct WAVHeader: Hashable, Sendable {
         return isOpen ? nil : 0
     }
 
-    private static func parseFormat(_ content: [UInt8], in name: String) throws(WAVError) -> (AudioFormat, WAVSampleCoding) {
+    private static func parseFormat(_ content: [UInt8], in name: String) throws(WAVError) -> (
+        AudioFormat, WAVSampleCoding
+    ) {
         guard content.count >= 16 else {
             throw WAVError(.truncatedHeader, "\(name) has a format chunk of \(content.count) bytes, of 16. \(remedy)")
         }
@@ -88,7 +94,9 @@ public struct WAVHeader: Hashable, Sendable {
         let bits = Int(content.littleEndian16(at: 14))
         guard (1...maximumChannelCount).contains(channelCount) else {
             throw WAVError(
-                .unsupported, "\(name) has \(channelCount) channels, of 1 to \(maximumChannelCount). \(remedy)")
+                .unsupported,
+                "\(name) has \(channelCount) channels, of 1 to \(maximumChannelCount). \(remedy)"
+            )
         }
         guard sampleRates.contains(sampleRate) else {
             throw WAVError(.unsupported, "\(name) has a sample rate of \(sampleRate) Hz, of 1000 to 768000. \(remedy)")
@@ -118,7 +126,9 @@ public struct WAVHeader: Hashable, Sendable {
         }
     }
 
-    private static var remedy: String { "Convert it to a plain 16-bit WAV, for example by: ffmpeg -i IN -c:a pcm_s16le OUT.wav" }
+    private static var remedy: String {
+        "Convert it to a plain 16-bit WAV, for example by: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+    }
 }
 
 /// Walks a file from chunk to chunk, front to back, so that a pipe can be read too.
@@ -185,7 +195,9 @@ private struct ChunkCursor {
     private mutating func read(_ count: Int) throws(WAVError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         // The closure of withUnsafeMutableBytes cannot carry a typed error out together with a mutation of `self`.
-        let result = bytes.withUnsafeMutableBytes { target in Result { () throws(WAVError) in try source.read(into: target) } }
+        let result = bytes.withUnsafeMutableBytes { target in
+            Result { () throws(WAVError) in try source.read(into: target) }
+        }
         let got = try result.get()
         position += got
         bytes.removeLast(count - got)

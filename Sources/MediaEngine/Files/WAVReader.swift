@@ -63,6 +63,7 @@ public final class WAVReader {
     /// Reads the next frames into `target` and answers how many; 0 at the end.
     ///
     /// - Parameter target: Interleaved samples; what does not fill a frame at its end stays untouched.
+    /// - Returns: The frames read.
     /// - Throws: `WAVError` when the disk fails.
     public func read(into target: inout MutableSpan<Int16>) throws(WAVError) -> Int {
         let channelCount = format.channelCount

@@ -41,7 +41,8 @@ public enum WAVSampleCoding: Hashable, Sendable, CustomStringConvertible {
         case .integer(2):
             for index in target.indices {
                 target[index] = Int16(
-                    littleEndian: bytes.loadUnaligned(fromByteOffset: index &* 2, as: Int16.self))
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: index &* 2, as: Int16.self)
+                )
             }
         case .integer(3):
             for index in target.indices {

@@ -30,7 +30,10 @@ public final class WAVWriter {
             (1...WAVHeader.maximumChannelCount).contains(format.channelCount),
             WAVHeader.sampleRates.contains(format.sampleRate)
         else {
-            throw WAVError(.unsupported, "A WAV of \(format) cannot be written. Ask for 1000 to 768000 Hz, 1 to 64 channels.")
+            throw WAVError(
+                .unsupported,
+                "A WAV of \(format) cannot be written. Ask for 1000 to 768000 Hz, 1 to 64 channels."
+            )
         }
         self.format = format
         self.byteLimit = byteLimit

@@ -37,7 +37,12 @@ public final class Resampler {
         isAligned = skipsDelay
         var error: Int32 = 0
         let state = speex_resampler_init(
-            UInt32(channelCount), UInt32(inputRate), UInt32(outputRate), Int32(quality), &error)
+            UInt32(channelCount),
+            UInt32(inputRate),
+            UInt32(outputRate),
+            Int32(quality),
+            &error
+        )
         // The arguments were checked above, so that only exhausted memory is left as a reason.
         guard let state else { fatalError("speex_resampler_init failed with code \(error)") }
         self.state = state
@@ -96,14 +101,20 @@ public final class Resampler {
         producedFrameCount = 0
     }
 
-    private func convert(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    private func convert(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         var consumed = UInt32(input.count / channelCount)
         var produced = UInt32(output.count / channelCount)
         guard consumed > 0, produced > 0 else { return (0, 0) }
         input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
                 _ = speex_resampler_process_interleaved_int(
-                    state, input.baseAddress, &consumed, output.baseAddress, &produced)
+                    state,
+                    input.baseAddress,
+                    &consumed,
+                    output.baseAddress,
+                    &produced
+                )
             }
         }
         return (Int(consumed), Int(produced))

@@ -43,7 +43,12 @@ import Testing
         let mono = AudioFormat(sampleRate: 8000)
         let samples = [Int16](1...200)
         let (recorded, _, player) = try play(
-            samples, mono, as: mono, repetition: .forever(pause: .milliseconds(10)), ticks: 14)
+            samples,
+            mono,
+            as: mono,
+            repetition: .forever(pause: .milliseconds(10)),
+            ticks: 14
+        )
         let round = samples + [Int16](repeating: 0, count: 80)
         #expect(recorded == Array((round + round + round + round).prefix(14 * 80)))
         #expect(!player.isFinished)
@@ -57,8 +62,11 @@ import Testing
     ])
     func `channels are fitted to the port`(from: Int, to: Int, samples: [Int16], expected: [Int16]) throws {
         let (recorded, _, _) = try play(
-            samples, AudioFormat(sampleRate: 8000, channelCount: from),
-            as: AudioFormat(sampleRate: 8000, channelCount: to), ticks: 1)
+            samples,
+            AudioFormat(sampleRate: 8000, channelCount: from),
+            as: AudioFormat(sampleRate: 8000, channelCount: to),
+            ticks: 1
+        )
         #expect(Array(recorded.prefix(expected.count)) == expected)
     }
 
@@ -67,7 +75,11 @@ import Testing
         let seconds = 2
         let tone = (0..<rate * seconds).map { Int16(8000 * sin(2 * Double.pi * 440 * Double($0) / Double(rate))) }
         let (recorded, events, player) = try play(
-            tone, AudioFormat(sampleRate: rate), as: AudioFormat(sampleRate: 48_000), ticks: 210)
+            tone,
+            AudioFormat(sampleRate: rate),
+            as: AudioFormat(sampleRate: 48_000),
+            ticks: 210
+        )
         #expect(player.feed.frameCount == 96_000)
         #expect(events.first?.value == 96_000)
         // A delay of one output frame would already err by 460.

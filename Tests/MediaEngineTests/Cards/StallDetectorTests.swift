@@ -1,0 +1,25 @@
+import Testing
+
+@testable import MediaEngine
+
+@Suite struct StallDetectorTests {
+    @Test func `standing for the tolerance is said once, and its end with its length`() {
+        var detector = StallDetector(tolerance: .milliseconds(30))
+        let findings = [true, false, false, false, false, true, true].enumerated().map { index, moved in
+            detector.look(moved: moved, at: .zero + .milliseconds(10 * index))
+        }
+        #expect(
+            findings == [
+                .nothing, .nothing, .nothing, .stalled, .nothing, .resumed(after: .milliseconds(50)), .nothing,
+            ]
+        )
+    }
+
+    @Test func `a card that never moved is stalled as well, and another card begins anew`() {
+        var detector = StallDetector(tolerance: .milliseconds(20))
+        #expect(detector.look(moved: false, at: .zero) == .nothing)
+        #expect(detector.look(moved: false, at: .zero + .milliseconds(20)) == .stalled)
+        detector.reset()
+        #expect(detector.look(moved: true, at: .zero + .milliseconds(30)) == .nothing)
+    }
+}

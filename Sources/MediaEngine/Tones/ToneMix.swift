@@ -75,24 +75,23 @@ struct ToneMix: BitwiseCopyable {
         count: Int,
         from position: Int
     ) {
-        let start = UInt64(truncatingIfNeeded: position)
-        var phase = partial.carrier.increment &* start
-        let step = partial.carrier.increment
         guard partial.depth > 0 else {
-            for index in 0..<count {
-                target[index] += partial.amplitude * Oscillator.sine(phase)
-                phase &+= step
-            }
+            partial.carrier.add(to: target, count: count, from: position, amplitude: partial.amplitude)
             return
         }
-        var modulatorPhase = partial.modulator.increment &* start
-        let modulatorStep = partial.modulator.increment
-        let crest = 1 / (1 + partial.depth)
-        for index in 0..<count {
-            let gain = (1 + partial.depth * Oscillator.sine(modulatorPhase)) * crest
-            target[index] += partial.amplitude * gain * Oscillator.sine(phase)
-            phase &+= step
-            modulatorPhase &+= modulatorStep
+        let amplitude = partial.amplitude / (1 + partial.depth)
+        var done = 0
+        while done < count {
+            let (run, first) = partial.carrier.run(from: position &+ done, limit: count &- done)
+            var modulatorTurn = partial.modulator.run(from: position &+ done, limit: run).turn
+            var turn = first
+            let end = done &+ run
+            while done < end {
+                target[done] += amplitude * (1 + partial.depth * Oscillator.sine(modulatorTurn)) * Oscillator.sine(turn)
+                turn &+= partial.carrier.turnStep
+                modulatorTurn &+= partial.modulator.turnStep
+                done &+= 1
+            }
         }
     }
 }

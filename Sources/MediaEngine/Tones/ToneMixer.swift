@@ -85,7 +85,7 @@ final class ToneMixer {
         }
     }
 
-    /// The nearest integer, for magnitudes below 2^22, without the range check that keeps a loop from vectorising:
+    /// The nearest integer, for magnitudes below 2^22, without a range check:
     /// adding 1.5 * 2^23 leaves the integer in the low bits of the number.
     @inline(__always)
     private static func rounded(_ value: Float) -> Int32 {

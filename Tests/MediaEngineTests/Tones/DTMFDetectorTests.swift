@@ -210,6 +210,7 @@ struct DTMFDetectorTests {
     }
 
     /// Vowel-like sounds: harmonics of a gliding pitch under two or three moving resonances, with fricatives between.
+    ///
     /// It is harder than speech: its pitch neither trembles nor is masked, so that pairs of harmonics come close to digits.
     /// Seeds 1 to 8 were looked at while the limits were chosen; these were not.
     @Test func `synthetic speech holds at most one false digit a minute`() throws {

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension CallEngine {
     /// The cards that are there; a role's card stands for what the role is bound to.
     public var cards: CardList { state.withLock { $0.cards } }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 extension CallEngine {
     static func sleepOneMillisecond() { usleep(1000) }

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension CallEngine {
     /// Opens the ringer card and keeps it warm, so that keys sound at once, until `stopDTMFStream`.
     ///

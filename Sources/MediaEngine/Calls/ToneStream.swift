@@ -26,7 +26,7 @@ public final class ToneStream: Sendable {
     /// The samples that are played.
     public let format: AudioFormat
     private let timebase: EngineTimebase
-    private let runner = GraphRunner()
+    private let runner: GraphRunner
     private let pump: EventPump
     private let tones: ToneFilter
     private let state: Mutex<State>
@@ -37,23 +37,20 @@ public final class ToneStream: Sendable {
     init(_ cards: [any SoundCard], format: AudioFormat, timebase: EngineTimebase) throws(EngineError) {
         self.format = format
         self.timebase = timebase
-        pump = EventPump(runner)
+        let runner = GraphRunner()
         let tones = ToneFilter(format: format)
-        self.tones = tones
-        var graph = Graph(tickDuration: Self.tickDuration)
-        graph.converterFactory = ConverterFilter.factory
-        let outputs = try EngineError.wrapping {
+        let outputs = try EngineError.wrapping { try Self.open(cards, format, timebase) }
+        let (graph, driver) = try EngineError.wrapping {
+            var graph = Graph(tickDuration: Self.tickDuration)
             try graph.add(tones)
-            return try Self.open(cards, format, timebase)
+            for output in outputs { try graph.connect(tones, to: output) }
+            runner.install(try GraphPlan(graph))
+            return (graph, try timebase.drive(runner, tickDuration: Self.tickDuration, name: "media-tones"))
         }
-        var state = State(graph: graph)
-        try EngineError.wrapping {
-            for output in outputs { try state.graph.connect(tones, to: output) }
-            runner.install(try GraphPlan(state.graph))
-            state.driver = try timebase.drive(runner, tickDuration: Self.tickDuration, name: "media-tones")
-        }
-        state.outputs = outputs
-        self.state = Mutex(state)
+        self.runner = runner
+        self.tones = tones
+        pump = EventPump(runner)
+        state = Mutex(State(graph: graph, outputs: outputs, driver: driver))
         timebase.add(pump)
         for output in outputs { timebase.add(output.supervisor, isCard: true) }
         pump.listen(to: tones) { [weak self] event in self?.handle(event) }

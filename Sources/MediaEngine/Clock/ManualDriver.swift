@@ -21,8 +21,12 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
     }
 
     /// A driver of one target.
-    public convenience init(_ target: any TickTarget, tickDuration: Duration = .milliseconds(10)) {
-        self.init()
+    public convenience init(
+        _ target: any TickTarget,
+        clock: ManualClock = ManualClock(),
+        tickDuration: Duration = .milliseconds(10)
+    ) {
+        self.init(clock: clock)
         add(target, tickDuration: tickDuration)
     }
 
@@ -67,6 +71,12 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
             }
         }
         clock.advance(by: end - clock.now)
+    }
+
+    /// Runs as much time as `count` ticks of the first target last.
+    public func run(ticks count: Int) {
+        guard let first = entries.first else { return }
+        advance(by: first.tickDuration * count)
     }
 
     /// Does nothing: `advance` ticks.

@@ -43,6 +43,7 @@ private final class Bench {
                 filter: filter.id,
                 events: events,
                 time: time,
+                lateness: .zero,
                 tickDuration: .milliseconds(10)
             )
             filter.process(io)

@@ -52,7 +52,10 @@ let package = Package(
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .testTarget(
             name: "MediaEngineTests",
-            dependencies: ["MediaEngine", "CMediaPlugin", "CTestPlugin"],
+            dependencies: [
+                "MediaEngine", "CMediaPlugin", "CTestPlugin",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),

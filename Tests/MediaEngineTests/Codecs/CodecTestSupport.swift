@@ -114,6 +114,8 @@ extension AudioEncoder {
 }
 
 extension AudioDecoder {
+    func frames(of payload: [UInt8]) -> Int { frameCount(of: payload.span) }
+
     func samples(of payload: [UInt8], room: Int = 5760) -> [Int16] {
         var buffer = [Int16](repeating: 0, count: room * format.channelCount)
         var output = buffer.mutableSpan

@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "media-engine",
     products: [
-        .library(name: "MediaEngine", targets: ["MediaEngine"]),
+        .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
     traits: [
@@ -28,10 +28,15 @@ let package = Package(
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
+        .systemLibrary(name: "CGSM", providers: [.apt(["libgsm1-dev"])]),
+        .systemLibrary(name: "CBCG729", providers: [.apt(["libbcg729-dev"])]),
+        .target(name: "CMediaPlugin"),
         .target(
             name: "MediaEngine",
             dependencies: [
-                "CALSA", "COpus", "CSpeexDSP",
+                "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
+                .target(name: "CGSM", condition: .when(traits: ["GSM"])),
+                .target(name: "CBCG729", condition: .when(traits: ["G729"])),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings
@@ -44,9 +49,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .testTarget(
             name: "MediaEngineTests",
-            dependencies: ["MediaEngine"],
+            dependencies: [
+                "MediaEngine", "CMediaPlugin", "CTestPlugin",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),

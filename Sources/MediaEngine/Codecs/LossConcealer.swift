@@ -23,6 +23,8 @@ public final class LossConcealer {
     /// `history` as it was when the gap began.
     private let past: UnsafeMutablePointer<Int16>
     private let coarse: UnsafeMutablePointer<Float>
+    /// The resemblance at each coarse lag.
+    private let scores: UnsafeMutablePointer<Float>
     /// What is added per channel, fading out, so that the gap begins without a step.
     private let lift: UnsafeMutablePointer<Float>
     private let frame: UnsafeMutablePointer<Float>
@@ -53,11 +55,13 @@ public final class LossConcealer {
         history = .allocate(capacity: historyFrameCount * channelCount)
         past = .allocate(capacity: historyFrameCount * channelCount)
         coarse = .allocate(capacity: historyFrameCount)
+        scores = .allocate(capacity: historyFrameCount)
         lift = .allocate(capacity: channelCount)
         frame = .allocate(capacity: channelCount)
         history.initialize(repeating: 0, count: historyFrameCount * channelCount)
         past.initialize(repeating: 0, count: historyFrameCount * channelCount)
         coarse.initialize(repeating: 0, count: historyFrameCount)
+        scores.initialize(repeating: 0, count: historyFrameCount)
         lift.initialize(repeating: 0, count: channelCount)
         frame.initialize(repeating: 0, count: channelCount)
     }
@@ -66,6 +70,7 @@ public final class LossConcealer {
         history.deallocate()
         past.deallocate()
         coarse.deallocate()
+        scores.deallocate()
         lift.deallocate()
         frame.deallocate()
     }
@@ -215,28 +220,40 @@ public final class LossConcealer {
 
     // MARK: The pitch
 
-    /// The lag between 5 and 15 ms at which the last 20 ms resemble what went before most.
+    /// The lag between 5 and 15 ms at which the last 20 ms resemble most what went before.
     ///
-    /// It searches at about 4 kHz first and refines the best lag at the full rate.
+    /// It searches at about 8 kHz and refines at the full rate every lag that is nearly as good as the best one: the
+    /// coarse raster alone would favour the lag that happens to lie on it.
     private func estimatePeriod() -> Int {
-        let step = max(1, sampleRate / 4000)
+        let step = max(1, sampleRate / 8000)
         let shortest = sampleRate / 200
         let longest = sampleRate * 15 / 1000
-        let windowFrameCount = sampleRate / 50
-        let coarseWindow = windowFrameCount / step
+        let coarseWindow = sampleRate / 50 / step
         let coarseLongest = longest / step
+        let coarseShortest = (shortest &+ step &- 1) / step
         fillCoarse(count: coarseWindow &+ coarseLongest, step: step)
-        var bestLag = coarseLongest
-        var bestScore: Float = -1
-        for lag in (shortest &+ step &- 1) / step...coarseLongest {
+        var bestLag = coarseShortest
+        var bestScore: Float = 0
+        for lag in coarseShortest...coarseLongest {
             let score = similarity(lag: lag, window: coarseWindow, end: coarseWindow &+ coarseLongest)
+            scores[lag] = score
             if score > bestScore {
                 bestScore = score
                 bestLag = lag
             }
         }
-        guard step > 1, bestScore > 0 else { return min(longest, max(shortest, bestLag &* step)) }
-        return refine(bestLag &* step, by: step, shortest: shortest, longest: longest)
+        guard step > 1 else { return bestLag }
+        var best = (lag: bestLag &* step, score: Float(0))
+        for lag in coarseShortest...coarseLongest where scores[lag] >= 0.9 * bestScore {
+            let isPeak = (lag == coarseShortest || scores[lag] >= scores[lag &- 1])
+                && (lag == coarseLongest || scores[lag] >= scores[lag &+ 1])
+            guard isPeak else { continue }
+            for candidate in max(shortest, (lag &- 1) &* step)...min(longest, (lag &+ 1) &* step) {
+                let score = fineSimilarity(lag: candidate, stride: step / 2)
+                if score > best.score { best = (candidate, score) }
+            }
+        }
+        return min(longest, max(shortest, best.lag))
     }
 
     /// Channel sums of `past`, `step` frames averaged into one, newest last.
@@ -263,28 +280,17 @@ public final class LossConcealer {
         return product / max(energy, 1).squareRoot()
     }
 
-    private func refine(_ lag: Int, by step: Int, shortest: Int, longest: Int) -> Int {
-        let window = sampleRate / 50
-        // At least 8000 terms per second of window: more would not move the maximum.
-        let stride = max(1, step / 2)
-        var bestLag = lag
-        var bestScore: Float = -1
-        for candidate in max(shortest, lag &- step)...min(longest, lag &+ step) {
-            var product: Float = 0
-            var energy: Float = 0
-            var index = historyFrameCount &- window
-            while index < historyFrameCount {
-                let earlier = Float(past[(index &- candidate) &* channelCount])
-                product += Float(past[index &* channelCount]) * earlier
-                energy += earlier * earlier
-                index = index &+ stride
-            }
-            let score = product / max(energy, 1).squareRoot()
-            if score > bestScore {
-                bestScore = score
-                bestLag = candidate
-            }
+    /// The same at the full rate on the first channel, on every `stride`-th frame.
+    private func fineSimilarity(lag: Int, stride: Int) -> Float {
+        var product: Float = 0
+        var energy: Float = 0
+        var index = historyFrameCount &- sampleRate / 50
+        while index < historyFrameCount {
+            let earlier = Float(past[(index &- lag) &* channelCount])
+            product += Float(past[index &* channelCount]) * earlier
+            energy += earlier * earlier
+            index = index &+ max(1, stride)
         }
-        return bestLag
+        return product / max(energy, 1).squareRoot()
     }
 }

@@ -38,17 +38,22 @@ enum CodecTest {
         var random = CodecTestRandom(seed: seed)
         let count = Int(Double(rate) * seconds)
         var phase = 0.0
+        var pending = 0.0
         var memory = [Double](repeating: 0, count: 6)
         var output = [Double](repeating: 0, count: count)
         for index in 0..<count {
             let time = Double(index) / Double(rate)
-            phase += (125 + 25 * sin(2 * .pi * 0.7 * time)) / Double(rate)
-            var excitation = random.nextUnit() * 0.02
+            let step = (125 + 15 * sin(2 * .pi * 0.4 * time)) / Double(rate)
+            phase += step
+            var excitation = random.nextUnit() * 0.02 + pending
+            pending = 0
             if phase >= 1 {
                 phase -= 1
-                excitation += 1
+                // Pulses lie between samples: on whole samples the pitch would tremble.
+                excitation += phase / step
+                pending = 1 - phase / step
             }
-            let glide = sin(2 * .pi * 1.3 * time)
+            let glide = sin(2 * .pi * 0.5 * time)
             let resonances = [(600 + 200 * glide, 80.0), (1300 - 400 * glide, 100.0), (2500 + 200 * glide, 150.0)]
             var value = excitation
             for (stage, (frequency, width)) in resonances.enumerated() {
@@ -109,6 +114,8 @@ extension AudioEncoder {
 }
 
 extension AudioDecoder {
+    func frames(of payload: [UInt8]) -> Int { frameCount(of: payload.span) }
+
     func samples(of payload: [UInt8], room: Int = 5760) -> [Int16] {
         var buffer = [Int16](repeating: 0, count: room * format.channelCount)
         var output = buffer.mutableSpan

@@ -1,0 +1,3 @@
+#pragma once
+#include <bcg729/decoder.h>
+#include <bcg729/encoder.h>

@@ -45,6 +45,11 @@ private final class LiveRig {
     }
 
     deinit {
+        stop()
+    }
+
+    /// Stops ticking, so that what filters hold may be read.
+    func stop() {
         driver.stop()
         background.stop()
     }
@@ -118,7 +123,7 @@ struct ALSACardTests {
             services: [playback.supervisor, capture.supervisor]
         )
         #expect(rig.wait { playback.statistics.value.frames > 2 * 48_000 })
-        withExtendedLifetime(rig) {}
+        rig.stop()
         let samples = heard.collected
         let found = stride(from: 0, to: samples.count - 24_000, by: 4800).contains {
             share(of: 1000, in: samples[$0..<$0 + 24_000]) > 0.99

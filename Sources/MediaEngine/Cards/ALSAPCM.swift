@@ -136,7 +136,7 @@ final class ALSAPCM: @unchecked Sendable {
         }
         throw CardError(
             .unsupported,
-            "PCM \(name) refused \(wanted) Hz. Ask for \(near) Hz, or open plug\(name), which converts."
+            "PCM \(name) refused \(wanted) Hz. Ask for \(near) Hz, or open \(converting(name))."
         )
     }
 
@@ -183,6 +183,10 @@ final class ALSAPCM: @unchecked Sendable {
     }
 
     private static func refused(_ what: String, _ name: String) -> CardError {
-        CardError(.unsupported, "PCM \(name) refused \(what). Open plug\(name), which converts, or another card.")
+        CardError(.unsupported, "PCM \(name) refused \(what). Open \(converting(name)), or another card.")
+    }
+
+    private static func converting(_ name: String) -> String {
+        name.hasPrefix("hw:") ? "plug\(name), which converts" : "a PCM of type plug over it, which converts"
     }
 }

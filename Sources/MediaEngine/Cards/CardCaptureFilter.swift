@@ -4,7 +4,7 @@
 ///
 /// A tick needs a whole block, and a card moves by periods of its own: the filter begins when enough frames for a tick
 /// and a little more are there, drops what exceeds a few blocks (so that latency cannot grow), and gives one silent
-/// block when too few came, after which it begins again.
+/// block when too few came, after which it begins again. A card that goes away, or stands for 3 s, is opened again.
 /// Events: "xrun", "suspend" (value: frames lost), "stall", "moving" (value: ms that it stood), "cardgone", "cardback",
 /// "dropped" (value: frames).
 public final class CardCaptureFilter: Filter, @unchecked Sendable {
@@ -106,7 +106,7 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Fills `block` from `card`, or answers false.
     private func take(_ block: AudioBlock, from card: any CardCapture, _ io: borrowing FilterIO) -> Bool {
         var available = card.availableFrameCount(at: io.time)
-        watchForStall(available, io)
+        guard watchForStall(available, io) else { return false }
         lastAvailable = available
         counters.latencyFrames = available
         let blockCount = block.frameCount
@@ -171,19 +171,25 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
             counters.suspends &+= 1
             io.emit("suspend", value: Int64(transfer.lostFrameCount))
         case .gone:
-            if let slot = slot.take() { supervisor.retire(slot) }
-            supervisor.report()
-            wasGone = true
-            counters.disappearances &+= 1
-            counters.latencyFrames = 0
-            io.emit("cardgone")
+            lose(io)
         }
         isFlowing = false
         lastAvailable = 0
         return false
     }
 
-    private func watchForStall(_ available: Int, _ io: borrowing FilterIO) {
+    private func lose(_ io: borrowing FilterIO) {
+        if let slot = slot.take() { supervisor.retire(slot) }
+        supervisor.report()
+        wasGone = true
+        isFlowing = false
+        counters.disappearances &+= 1
+        counters.latencyFrames = 0
+        io.emit("cardgone")
+    }
+
+    /// Counts a stall and its end; answers false when the card was given up.
+    private func watchForStall(_ available: Int, _ io: borrowing FilterIO) -> Bool {
         switch stalls.look(moved: available > lastAvailable, at: io.time) {
         case .nothing:
             break
@@ -192,6 +198,10 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
             io.emit("stall")
         case .resumed(let duration):
             io.emit("moving", value: duration.nanoseconds / 1_000_000)
+        case .hopeless:
+            lose(io)
+            return false
         }
+        return true
     }
 }

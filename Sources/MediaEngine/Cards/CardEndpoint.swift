@@ -94,7 +94,7 @@ public struct CardStatistics: Hashable, Sendable, BitwiseCopyable {
     public var suspends = 0
     /// Times that the card stopped moving without an error.
     public var stalls = 0
-    /// Times that the card went away.
+    /// Times that the card went away, or stood for so long that it was given up.
     public var disappearances = 0
     /// Times that it was opened again.
     public var reopenings = 0

@@ -3,7 +3,7 @@
 ///     audio ──► card playback ──► (card)
 ///
 /// Nothing waits here: what the card does not take is dropped and counted, a card that goes away is opened again by
-/// the supervisor, and meanwhile sound is discarded at the pace of the ticks.
+/// the supervisor, and meanwhile sound is discarded at the pace of the ticks. So is one that stands for 3 s.
 /// Events: "xrun", "suspend" (value: frames lost), "stall", "moving" (value: ms that it stood), "cardgone", "cardback",
 /// "sample" (see `sampleCommand`).
 public final class CardPlaybackFilter: Filter, @unchecked Sendable {
@@ -21,6 +21,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     private var wasGone = false
     private var isWatchingForSample = false
     private var stalls = StallDetector()
+    private var isHopeless = false
     private var counters = CardStatistics()
 
     /// A filter that plays on `card`, which is not opened yet: see `open`.
@@ -105,7 +106,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         if isWatchingForSample { watchForSample(io, card) }
         let transfer = card.write(block.samples, at: io.time)
         count(transfer, of: block.frameCount, io)
-        if transfer.condition == .gone {
+        if transfer.condition == .gone || isHopeless {
             lose(slot, io)
             counters.latencyFrames = 0
         } else {
@@ -118,6 +119,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         if let slot { supervisor.retire(slot) }
         slot = fresh
         stalls.reset()
+        isHopeless = false
         guard wasGone else { return }
         wasGone = false
         counters.reopenings &+= 1
@@ -158,6 +160,8 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
             io.emit("stall")
         case .resumed(let duration):
             io.emit("moving", value: duration.nanoseconds / 1_000_000)
+        case .hopeless:
+            isHopeless = true
         }
     }
 

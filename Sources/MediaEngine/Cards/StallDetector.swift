@@ -9,14 +9,19 @@ struct StallDetector: Sendable {
         case stalled
         /// A card that stood moves again after so long.
         case resumed(after: Duration)
+        /// The card has stood for so long that only opening it again can help. Said once.
+        case hopeless
     }
 
     private let tolerance: Duration
+    private let patience: Duration
     private var lastMove: MediaTime?
     private var isStalled = false
+    private var isHopeless = false
 
-    init(tolerance: Duration = .milliseconds(100)) {
+    init(tolerance: Duration = .milliseconds(100), patience: Duration = .seconds(3)) {
         self.tolerance = tolerance
+        self.patience = patience
     }
 
     /// Looks at the card at `now`, when it `moved` or stood since the last look.
@@ -26,7 +31,12 @@ struct StallDetector: Sendable {
         if moved {
             guard isStalled else { return .nothing }
             isStalled = false
+            isHopeless = false
             return .resumed(after: now - start)
+        }
+        if isStalled, !isHopeless, now - start >= patience {
+            isHopeless = true
+            return .hopeless
         }
         guard !isStalled, now - start >= tolerance else { return .nothing }
         isStalled = true
@@ -37,5 +47,6 @@ struct StallDetector: Sendable {
     mutating func reset() {
         lastMove = nil
         isStalled = false
+        isHopeless = false
     }
 }

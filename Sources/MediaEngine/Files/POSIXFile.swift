@@ -25,11 +25,7 @@ final class POSIXFile: ByteSource {
     /// Creates the file at `path`, or empties the one that is there.
     init(writing path: String) throws(WAVError) {
         name = path
-        descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        if descriptor < 0, errno == EACCES || errno == ENXIO || errno == EINVAL {
-            // A pipe or a device may take bytes without letting them be read back.
-            descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC)
-        }
+        descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw WAVError(
                 .unwritable,

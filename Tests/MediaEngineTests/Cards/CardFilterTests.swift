@@ -75,6 +75,17 @@ private struct DuplexRig {
         #expect(events.last?.value == 410)
     }
 
+    @Test func `a card that stands for 3 s is opened again`() throws {
+        let duplex = try DuplexRig(FaultyCard([ScriptedFault(.stall(.seconds(20)), at: ms(1000))]))
+        duplex.rig.driver.run(ticks: 600)
+        for statistics in [duplex.playback.statistics.value, duplex.capture.statistics.value] {
+            #expect(statistics.stalls == 1 && statistics.disappearances == 1 && statistics.reopenings == 1)
+        }
+        let events = duplex.rig.events().filter { $0.filter == duplex.playback.id }
+        #expect(events.map(\.name) == ["stall", "cardgone", "cardback"])
+        #expect(events.map { $0.time.nanoseconds / 1_000_000 } == [1090, 3990, 4000])
+    }
+
     @Test func `a card that is pulled out and comes back is used again`() throws {
         let script = [ScriptedFault(.unplug, at: ms(1000)), ScriptedFault(.comeBack, at: ms(3000))]
         let duplex = try DuplexRig(FaultyCard(script))

@@ -15,6 +15,12 @@ import Testing
         )
     }
 
+    @Test func `standing without end is hopeless, which is said once`() {
+        var detector = StallDetector(tolerance: .milliseconds(20), patience: .milliseconds(40))
+        let findings = (0..<7).map { detector.look(moved: false, at: .zero + .milliseconds(10 * $0)) }
+        #expect(findings == [.nothing, .nothing, .stalled, .nothing, .hopeless, .nothing, .nothing])
+    }
+
     @Test func `a card that never moved is stalled as well, and another card begins anew`() {
         var detector = StallDetector(tolerance: .milliseconds(20))
         #expect(detector.look(moved: false, at: .zero) == .nothing)

@@ -93,6 +93,9 @@ public protocol AudioEncoder: AnyObject {
     var format: AudioFormat { get }
     /// Frames in each packet.
     var frameCount: Int { get }
+    /// By how much a sound comes out of the decoder later than it went into the encoder, the packet's own length left
+    /// out: 6.5 ms for Opus (RFC 6716, section 2), nothing for G.711.
+    var lookahead: Duration { get }
 
     /// Encodes `frameCount` frames and answers the payload's byte count; 0 means that nothing need be sent (DTX).
     func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) -> Int
@@ -102,6 +105,9 @@ public protocol AudioEncoder: AnyObject {
 }
 
 extension AudioEncoder {
+    /// None.
+    public var lookahead: Duration { .zero }
+
     /// Ignores the change: the codec has one way to work.
     public func adapt(bitrate: Int?, usesFEC: Bool, expectedLossPercent: Int) {}
 }

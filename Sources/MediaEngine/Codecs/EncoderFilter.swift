@@ -71,6 +71,9 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
     /// The samples that the filter takes.
     public var format: AudioFormat { encoder.format }
 
+    /// By how much the codec itself delays sound.
+    public var lookahead: Duration { encoder.lookahead }
+
     /// Audio in each packet.
     public var ptime: Duration { description.latency }
 

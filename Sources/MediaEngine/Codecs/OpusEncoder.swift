@@ -38,6 +38,12 @@ final class OpusEncoder: AudioEncoder {
         }
     }
 
+    var lookahead: Duration {
+        var frames: opus_int32 = 0
+        guard copus_encoder_get(encoder, OPUS_GET_LOOKAHEAD_REQUEST, &frames) == OPUS_OK else { return .zero }
+        return format.duration(ofFrames: Int(frames))
+    }
+
     deinit {
         opus_encoder_destroy(encoder)
     }

@@ -40,6 +40,7 @@ import Testing
                     filter: filter.id,
                     events: events,
                     time: MediaTime(nanoseconds: 5),
+                    lateness: .zero,
                     tickDuration: .milliseconds(10)
                 )
             )

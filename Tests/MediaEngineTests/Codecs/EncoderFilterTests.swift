@@ -134,6 +134,13 @@ import Testing
         #expect(bytes() < before / 2)
     }
 
+    /// libopus at 48 kHz: 6.5 ms (RFC 6716, section 2); the 22 samples of G.722's filter banks; G.711 has none.
+    @Test func `the codec's own delay is known`() throws {
+        #expect(try filter(OpusCodec()).lookahead == .microseconds(6500))
+        #expect(try filter(G722Codec()).lookahead == .microseconds(1375))
+        #expect(try filter(PCMUCodec()).lookahead == .zero)
+    }
+
     @Test func `it describes itself`() throws {
         let filter = try filter(OpusCodec()) { $0.ptime = .milliseconds(60) }
         #expect(filter.description.name == "opus encoder")

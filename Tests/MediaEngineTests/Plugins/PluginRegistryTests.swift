@@ -51,7 +51,8 @@ private final class LogCapture: Sendable {
             builtIn == [
                 "opus/48000/2", "G722/8000", "PCMU/8000", "PCMA/8000", "L16/44100", "L16/44100/2", "L16/48000",
                 "L16/48000/2", "L16/16000", "L16/8000",
-            ])
+            ]
+        )
         #expect(registry.codecs.allSatisfy { $0.isEnabled && $0.overrides.isEmpty })
         #expect(registry.plugins.first?.state == .active)
     }

@@ -74,6 +74,10 @@ public final class Playout: @unchecked Sendable {
 
     /// Takes a packet.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>) {
+        guard !header.isPlaceholder else {
+            _ = buffer.insert(header, payload: payload, duration: 0)
+            return
+        }
         let frameCount = decoder.frameCount(of: payload)
         guard frameCount > 0, frameCount <= format.frameCount(in: .milliseconds(120)) else {
             counters.corruptCount &+= 1

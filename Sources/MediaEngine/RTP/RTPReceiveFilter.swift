@@ -60,6 +60,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         let payload = media.packet.payload(in: bytes)
         guard header.payloadType == transport.payloadType else {
             transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
+            // Events share the audio's sequence numbers: without this, the numbers they took would look lost.
+            packets.append(
+                PacketHeader(sequenceNumber: header.sequenceNumber, isPlaceholder: true, arrival: arrival)
+            ) { _ in 0 }
             return
         }
         guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }

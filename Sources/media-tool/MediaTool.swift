@@ -1,9 +1,27 @@
 import ArgumentParser
 
+/// The tool: one verb per command, each in a file of its own.
 @main
 struct MediaTool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "media-tool",
-        abstract: "Sound cards, tones, codecs and RTP calls from the shell."
+        abstract: "Sound cards, tones, codecs and RTP calls from the shell.",
+        discussion: """
+            Every command takes --json, which prints one JSON object on standard output and nothing else there; logs, \
+            notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
+            printed.
+
+            Exit codes: 0 success, 64 wrong usage, 1 failure.
+
+            EXAMPLES
+              media-tool devices
+              media-tool dtmf '159#'
+              media-tool loopback --virtual --loss 5 --output heard.wav
+              media-tool --generate-completion-script bash > media-tool.bash
+            """,
+        subcommands: [
+            DevicesCommand.self, CodecsCommand.self, PluginsCommand.self,
+            DTMFCommand.self, LoopbackCommand.self,
+        ]
     )
 }

@@ -161,7 +161,7 @@ public final class Call: Sendable {
         get { state.withLock { $0.isOnHold } }
         set {
             state.withLock { $0.isOnHold = newValue }
-            engine.send(stream.encoder.sendingCommand(!newValue))
+            engine.send(stream.encoder.sendingCommand(!newValue && configuration.sendsAudio))
             engine.send(stream.receiveGain.set(isMuted: newValue))
         }
     }

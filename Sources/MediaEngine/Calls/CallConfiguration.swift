@@ -24,6 +24,8 @@ public enum CallSink: Sendable {
     case card(any SoundCard)
     /// A WAV file at the codec's rate, from the call's first tick on.
     case file(String)
+    /// A WAV file at the codec's rate, from the first packet's playout to the last packet's end.
+    case playout(String)
     /// A filter with one audio input.
     case filter(Filter)
 }
@@ -48,8 +50,16 @@ public struct CallConfiguration: Sendable {
     public var remote: SocketAddress?
     /// Whether RTP and RTCP share one port (RFC 5761). A `link` always does.
     public var multiplexesControl = true
+    /// Whether RTP and RTCP go back to where valid packets come from (RFC 4961), whatever `remote` says.
+    ///
+    /// Not where a program in the middle passes packets on one way only.
+    public var isSymmetric = true
+    /// Whether audio is sent; without it the call listens, and sends RTCP and keys only.
+    public var sendsAudio = true
     /// Makes what arrives worse, also over real sockets.
     public var impairment = Impairment()
+    /// What draws the fate of each packet; nil takes the engine's own next number.
+    public var impairmentSeed: UInt64?
     /// What the call sends.
     public var source = CallSource.callCard
     /// Where the call is heard.

@@ -5,7 +5,9 @@ struct CallEndParts {
     /// What to serve in the background: files, and cards.
     var services: [(service: any BackgroundService, isCard: Bool)] = []
     /// The file to close at the end.
-    var sink: WAVSink?
+    private var sink: WAVSink?
+    /// What knows where the file is to end; nil for one that ends with the call.
+    private var playoutRecorder: PlayoutRecorderFilter?
 
     /// What `source` gives, as filters; `.callCard` is the engine's own.
     ///
@@ -35,9 +37,9 @@ struct CallEndParts {
     ///
     /// - Parameters:
     ///   - sink: Where sound goes.
-    ///   - format: The format of the sound.
+    ///   - stream: The stream that is heard.
     ///   - now: The time, for cards that are opened.
-    init(_ sink: CallSink, format: AudioFormat, at now: MediaTime) throws {
+    init(_ sink: CallSink, stream: AudioStream, at now: MediaTime) throws {
         switch sink {
         case .none, .callCard: filter = nil
         case .card(let card):
@@ -46,11 +48,25 @@ struct CallEndParts {
             filter = playback
             services = [(playback.supervisor, true)]
         case .file(let path):
-            let recorder = try FileRecorderFilter(path: path, format: format)
+            let recorder = try FileRecorderFilter(path: path, format: stream.format)
             filter = recorder
             services = [(recorder.sink, false)]
             self.sink = recorder.sink
+        case .playout(let path):
+            let file = WAVSink(try WAVWriter(path: path, format: stream.format))
+            let recorder = PlayoutRecorderFilter(file, of: stream.playout)
+            filter = recorder
+            services = [(file, false)]
+            self.sink = file
+            playoutRecorder = recorder
         case .filter(let given): filter = given
         }
+    }
+
+    /// Writes what waits and closes the file, if there is one.
+    ///
+    /// - Throws: `WAVError` when some samples could not be written.
+    func close() throws(WAVError) {
+        try sink?.close(keeping: playoutRecorder?.endFrame.value)
     }
 }

@@ -156,6 +156,9 @@ public final class CallEngine: Sendable {
                 state.graph = graph
                 state.devices = devices
                 state.calls += calls
+                for call in calls where !call.configuration.sendsAudio {
+                    send(call.stream.encoder.sendingCommand(false))
+                }
                 try startDriver(&state)
             }
             return calls
@@ -196,6 +199,7 @@ public final class CallEngine: Sendable {
             destination: configuration.remote
         )
         rules.isMultiplexed = sockets.controlLink == nil
+        rules.isSymmetric = configuration.isSymmetric
         let transport = RTPTransport(
             session: RTPSession(configuration: rules, seed: nextSeed()),
             link: sockets.link,
@@ -211,7 +215,7 @@ public final class CallEngine: Sendable {
             configuration,
             stream: stream,
             source: try CallEndParts(configuration.source, format: stream.format, at: now),
-            sink: try CallEndParts(configuration.sink, format: stream.format, at: now),
+            sink: try CallEndParts(configuration.sink, stream: stream, at: now),
             capture: capture,
             localAddress: sockets.local,
             engine: self
@@ -277,7 +281,7 @@ public final class CallEngine: Sendable {
                 timebase.remove(capture)
                 try capture.close()
             }
-            try call.sink.sink?.close()
+            try call.sink.close()
         }
     }
 

@@ -21,7 +21,7 @@ struct CallSockets {
             local = address
         }
         let impairment = configuration.impairment
-        link = impairment.isNone ? media : ImpairedLink(media, impairment, seed: seed)
+        link = impairment.isNone ? media : ImpairedLink(media, impairment, seed: configuration.impairmentSeed ?? seed)
         controlLink = control
     }
 }

@@ -90,6 +90,11 @@ final class POSIXFile: ByteSource {
         }
     }
 
+    /// Makes the file end after `byteCount` bytes; what is written next stands there.
+    func truncate(to byteCount: Int) throws(WAVError) {
+        guard ftruncate(descriptor, off_t(byteCount)) == 0, seek(to: byteCount) else { throw writeFailure }
+    }
+
     /// Closes the file; further calls fail or do nothing.
     func close() {
         guard descriptor >= 0 else { return }

@@ -66,11 +66,13 @@ public final class WAVSink: BackgroundService, @unchecked Sendable {
 
     /// Writes what waits, completes the header and closes the file; what comes later is dropped.
     ///
+    /// - Parameter frameCount: Frames to keep, when the file holds more; nil keeps all. A pipe keeps all.
     /// - Throws: `WAVError` when some samples could not be written.
-    public func close() throws(WAVError) {
+    public func close(keeping frameCount: Int? = nil) throws(WAVError) {
         serve()
         try writer.withLock { writer throws(WAVError) in
             guard let open = writer.take() else { return }
+            if let frameCount { try open.truncate(to: frameCount) }
             finalFrameCount.store(open.frameCount, ordering: .releasing)
             try open.close()
         }

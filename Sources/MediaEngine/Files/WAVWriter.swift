@@ -85,6 +85,18 @@ public final class WAVWriter {
         declaredFrameCount = frameCount
     }
 
+    /// Drops the frames after the first `count`; a pipe, where nothing can be taken back, keeps them.
+    ///
+    /// - Throws: `WAVError` when the disk fails.
+    public func truncate(to count: Int) throws(WAVError) {
+        guard isSeekable, count < frameCount else { return }
+        frameCount = max(count, 0)
+        let bytes = header(dataByteCount: UInt32(frameCount * bytesPerFrame))
+        try Self.withBytes(of: bytes) { bytes throws(WAVError) in try file.overwrite(bytes, at: 0) }
+        try file.truncate(to: bytes.count + frameCount * bytesPerFrame)
+        declaredFrameCount = frameCount
+    }
+
     /// Completes the header and closes the file; closing again does nothing.
     ///
     /// - Throws: `WAVError` when the disk fails.

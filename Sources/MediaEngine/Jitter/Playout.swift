@@ -14,6 +14,8 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var totalWaitNanoseconds: Int64 = 0
     /// When the packet that was played last began to sound.
     public internal(set) var lastPlayTime = MediaTime.zero
+    /// When the packet that was played last has sounded to its end.
+    public internal(set) var lastPlayEnd = MediaTime.zero
     /// The timestamp of the packet that was played last.
     public internal(set) var lastPlayTimestamp: UInt32 = 0
     /// Whether any packet has been played.
@@ -135,6 +137,7 @@ public final class Playout: @unchecked Sendable {
         let playTime = now + waiting
         counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
         counters.lastPlayTime = playTime
+        counters.lastPlayEnd = playTime + format.duration(ofFrames: decoded > 0 ? decoded : expected)
         counters.lastPlayTimestamp = header.rtpTimestamp
         guard decoded > 0 else {
             counters.corruptCount &+= 1

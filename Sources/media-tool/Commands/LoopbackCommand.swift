@@ -1,0 +1,188 @@
+import ArgumentParser
+import MediaEngine
+
+/// Makes a call between two legs of this process.
+struct LoopbackCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "loopback",
+        abstract: "Makes an RTP call between two legs, A and B, and reports on both.",
+        discussion: """
+            Both legs send the input (or the built-in test signal), from the same tick on. They use UDP sockets on \
+            127.0.0.1, or, with --virtual, a simulated network in virtual time, where the same seed gives the same \
+            files and the same report, byte for byte. Loss, delay and the like act on both directions, each with its \
+            own draws, RTCP included.
+
+            --output records what B hears, at the codec's rate, from the tick in which A begins to send, so that \
+            correlating it with the input gives the delay from mouth to ear. It is as long as the call: the input, and \
+            the time that its last sound needs to be heard.
+
+            --relay IN:OUT has A send to 127.0.0.1:IN and B listen on 127.0.0.1:OUT, for a program of yours to pass \
+            packets from IN to OUT. B answers A directly.
+
+            EXAMPLES
+              media-tool loopback --input speech.wav --output heard.wav
+              media-tool loopback --virtual --loss 5 --burst 2 --jitter 30 --seed 7 --json
+              media-tool loopback --codec PCMU --dtmf '159#' --seconds 3 --pcap call.pcap
+              media-tool loopback --relay 6000:6002 --input speech.wav --output heard.wav
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("The WAV file that both legs send, once; any usual rate, one or two channels.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var input: String?
+
+    @Option(
+        help: ArgumentHelp("The WAV file for what B hears.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var output: String?
+
+    @Option(help: ArgumentHelp("How long the call lasts. Default: until the input has been heard.", valueName: "n"))
+    var seconds: Double?
+
+    @OptionGroup var encoder: EncoderOptions
+
+    @Option(help: ArgumentHelp("A program between ports IN and OUT passes A's packets on to B.", valueName: "in:out"))
+    var relay: RelayPorts?
+
+    @Flag(help: "Simulate network and time.")
+    var virtual = false
+
+    @OptionGroup var network: ImpairmentOptions
+
+    @Option(
+        help: ArgumentHelp("A capture file of the packets that B sends and receives.", valueName: "file"),
+        completion: .file(extensions: ["pcap"])
+    )
+    var pcap: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        if virtual, relay != nil {
+            throw ValidationError("'--relay' needs sockets and cannot be used with '--virtual'. Leave out one.")
+        }
+    }
+
+    func run() throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        var configuration = virtual ? CallEngineConfiguration.virtual(seed: network.seed) : CallEngineConfiguration()
+        configuration.cardBindings = CardBindings()
+        let engine = try CallEngine(configuration)
+        defer { engine.shutDown() }
+        let codec = try engine.registry.codec(named: encoder.codec).description
+        try encoder.check(against: codec)
+        let sound = try AudioInput(path: input, seconds: seconds, format: codec.format)
+        let calls = try engine.makeCalls(try legs(sound))
+        let (a, b) = (calls[0], calls[1])
+        let start = engine.now
+        try converse(engine, a, sound)
+        engine.flushEvents()
+        let report = CallReport(
+            codec: codec.name,
+            mode: virtual ? "virtual" : "udp",
+            seconds: (engine.now - start).roundedSeconds,
+            legs: [a.report(hearing: b), b.report(hearing: a)],
+            ticks: CallReport.Ticks(engine.tickStatistics)
+        )
+        try a.end()
+        try b.end()
+        common.show(report.json, text: report.table)
+    }
+
+    // MARK: The legs
+
+    private func legs(_ sound: AudioInput) throws -> [CallConfiguration] {
+        let (links, addresses) = try networks()
+        var a = CallConfiguration(network: links.0)
+        a.name = "A"
+        a.remote = relay.map { .loopback(port: $0.input) } ?? addresses.1
+        a.stream = encoder.stream
+        // Through a relay, packets come from elsewhere than where answers must go.
+        a.isSymmetric = relay == nil
+        a.impairment = network.impairment
+        a.impairmentSeed = network.seed &+ 1
+        a.source = sound.source
+        a.sink = .none
+        var b = a
+        b.network = links.1
+        b.name = "B"
+        b.remote = addresses.0
+        b.impairmentSeed = network.seed
+        b.source = sound.source
+        b.sink = output.map { .file($0) } ?? .none
+        b.capturePath = pcap
+        return [a, b]
+    }
+
+    private func networks() throws -> ((CallNetwork, CallNetwork), (SocketAddress, SocketAddress)) {
+        if virtual {
+            let (left, right) = MemoryLink.pair()
+            return (
+                (.link(left, local: left.localAddress), .link(right, local: right.localAddress)),
+                (left.localAddress, right.localAddress)
+            )
+        }
+        let left = try UDPSocket(bind: .loopback(port: 0))
+        let right = try UDPSocket(bind: .loopback(port: relay?.output ?? 0))
+        return (
+            (.link(left, local: left.localAddress), .link(right, local: right.localAddress)),
+            (left.localAddress, right.localAddress)
+        )
+    }
+
+    // MARK: The call
+
+    private func converse(_ engine: CallEngine, _ a: Call, _ sound: AudioInput) throws {
+        let start = engine.now
+        var progress = ProgressLine(total: (seconds.map { .seconds(fraction: $0) } ?? sound.length)?.roundedSeconds)
+        defer { progress.clear() }
+        func run(until end: MediaTime) throws -> Bool {
+            while engine.now < end {
+                guard !Interruption.hasCome else { return false }
+                let step = min(end, engine.now + .milliseconds(500))
+                if virtual { try engine.advance(by: step - engine.now) } else { _ = Interruption.wait(until: step) }
+                progress.show((engine.now - start).roundedSeconds)
+            }
+            return true
+        }
+        let limit = seconds.map { start + .seconds(fraction: $0) }
+        if let keys = encoder.dtmf {
+            guard try run(until: min(limit ?? start + EncoderOptions.keyStart, start + EncoderOptions.keyStart)) else { return }
+            try a.sendDTMF(keys.sequence.description)
+        }
+        if let limit {
+            _ = try run(until: limit)
+            return
+        }
+        if let length = sound.length {
+            guard try run(until: start + length) else { return }
+        } else {
+            while !a.isSourceEnded { guard try run(until: engine.now + .milliseconds(10)) else { return } }
+        }
+        // The last sound is under way for as long as the network and the buffers hold it.
+        let stream = encoder.stream
+        let tail = stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
+            + .milliseconds(200)
+        _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
+    }
+}
+
+/// Two UDP ports, written IN:OUT.
+struct RelayPorts: ExpressibleByArgument {
+    let input: UInt16
+    let output: UInt16
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let input = UInt16(parts[0]), let output = UInt16(parts[1]), input > 0, output > 0 else {
+            return nil
+        }
+        self.input = input
+        self.output = output
+    }
+}

@@ -1,0 +1,36 @@
+import MediaEngine
+
+/// What a leg sends: a WAV file, played once, or the built-in test signal.
+struct AudioInput {
+    /// Seconds of the test signal where nothing else says how long.
+    static let defaultSeconds = 10.0
+
+    private let path: String?
+    private let format: AudioFormat
+    /// How long the sound is; nil where the file does not say.
+    let length: Duration?
+
+    /// The file at `path`, or the test signal for `seconds`, as `format`.
+    ///
+    /// - Throws: `WAVError` when the file cannot be read.
+    init(path: String?, seconds: Double?, format: AudioFormat) throws(WAVError) {
+        self.path = path
+        self.format = format
+        guard let path else {
+            length = .seconds(fraction: seconds ?? Self.defaultSeconds)
+            return
+        }
+        let reader = try WAVReader(path: path)
+        if reader.isTruncated {
+            StandardError.write("Note: \(path) is shorter than its header says; what is there is played.\n")
+        }
+        length = reader.frameCount.map { reader.format.duration(ofFrames: $0) }
+    }
+
+    /// A source that plays it from the beginning; each call gives another.
+    var source: CallSource {
+        if let path { return .file(path) }
+        let frameCount = format.frameCount(in: length ?? .zero)
+        return .filter(TestSignalFilter(format: format, frameCount: frameCount))
+    }
+}

@@ -1,0 +1,49 @@
+import MediaEngine
+
+extension CallReport {
+    /// The report with the keys that scripts rely on; what is not known is `null`.
+    var json: JSONValue {
+        [
+            "codec": .string(codec),
+            "mode": .string(mode),
+            "seconds": .number(seconds),
+            "legs": .array(legs.map(\.json)),
+            "ticks": [
+                "count": .integer(ticks.count),
+                "late": .integer(ticks.late),
+                "p99LatenessMs": .number(ticks.p99LatenessMs),
+            ],
+        ]
+    }
+}
+
+extension LegReport {
+    /// The leg with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "name": .string(name),
+            "sent": ["packets": .integer(sent.packets), "bytes": .integer(sent.bytes)],
+            "received": [
+                "packets": .integer(received.packets),
+                "lost": .integer(received.lost),
+                "late": .integer(received.late),
+                "duplicate": .integer(received.duplicate),
+                "reordered": .integer(received.reordered),
+                "concealedMs": .number(received.concealedMs),
+                "fecRecovered": .integer(received.fecRecovered),
+                "discarded": .integer(received.discarded),
+                "rejected": .integer(received.rejected),
+            ],
+            "jitterMs": .number(jitterMs),
+            "playoutDelayMs": .number(playoutDelayMs),
+            "mouthToEarMs": JSONValue(mouthToEarMs),
+            "dtmf": .string(dtmf),
+            "rtcp": [
+                "roundTripMs": JSONValue(rtcp.roundTripMs),
+                "fractionLost": JSONValue(rtcp.fractionLost),
+            ],
+            "sentLevel": .number(sentLevel),
+            "heardLevel": .number(heardLevel),
+        ]
+    }
+}

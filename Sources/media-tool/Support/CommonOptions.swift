@@ -1,0 +1,72 @@
+public import ArgumentParser
+public import Logging
+import MediaEngine
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}
+
+/// What every command takes.
+struct CommonOptions: ParsableArguments {
+    @Flag(help: "Print one JSON object on standard output, and nothing else there.")
+    var json = false
+
+    @Option(help: "What is logged on standard error: trace, debug, info, notice, warning, error or critical.")
+    var logLevel = Logger.Level.warning
+
+    /// Prints the result, as JSON when asked for, else as text.
+    func show(_ json: @autoclosure () -> JSONValue, text: @autoclosure () -> String) {
+        StandardOutput.write(self.json ? json().text + "\n" : text())
+    }
+
+    /// Sends the logs of the engine to standard error, at the level that was asked for.
+    func startLogging() {
+        let level = logLevel
+        LoggingSystem.bootstrap { label in
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = level
+            return handler
+        }
+    }
+}
+
+/// Which cards the roles stand for, on top of the environment and the configuration file.
+struct BindingOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("What the call card (AU: Audio Unit Receiver) stands for.", valueName: "device"),
+        completion: DeviceName.completion
+    )
+    var au: String?
+
+    @Option(
+        help: ArgumentHelp("As --au, for playback only.", valueName: "device"),
+        completion: DeviceName.completion
+    )
+    var auPlayback: String?
+
+    @Option(help: ArgumentHelp("As --au, for capture only.", valueName: "device"), completion: DeviceName.completion)
+    var auCapture: String?
+
+    @Option(
+        help: ArgumentHelp("What the ringer card (AQ: Audio Queue Device) stands for.", valueName: "device"),
+        completion: DeviceName.completion
+    )
+    var aq: String?
+
+    /// The bindings of flags, environment and file.
+    ///
+    /// - Throws: `CardError` that names the flag, the variable or the line that is wrong.
+    func bindings() throws -> CardBindings {
+        var flags: [String: String] = [:]
+        flags["au"] = au
+        flags["au.playback"] = auPlayback
+        flags["au.capture"] = auCapture
+        flags["aq"] = aq
+        return try CardBindings(flags: flags, environment: ProcessEnvironment.variables)
+    }
+
+    /// An engine in real time with these bindings.
+    func engine() throws -> CallEngine {
+        var configuration = CallEngineConfiguration()
+        configuration.cardBindings = try bindings()
+        return try CallEngine(configuration)
+    }
+}

@@ -1,0 +1,40 @@
+internal import Glibc
+import MediaEngine
+import Synchronization
+
+/// Ctrl-C and SIGTERM, taken as the wish to end cleanly; a second one ends at once.
+enum Interruption {
+    private static let isWanted = Atomic(false)
+
+    /// Whether a signal came.
+    static var hasCome: Bool { isWanted.load(ordering: .relaxed) }
+
+    /// Catches the signals from now on.
+    static func catchSignals() {
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in Interruption.isWanted.store(true, ordering: .relaxed) }
+        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
+        sigaction(SIGINT, &action, nil)
+        sigaction(SIGTERM, &action, nil)
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// Waits until `instant`; answers false when a signal came before.
+    static func wait(until instant: MediaTime) -> Bool {
+        wait(until: { MonotonicClock.current >= instant }, deadline: instant)
+    }
+
+    /// Waits for `duration`; answers false when a signal came before.
+    static func wait(_ duration: Duration) -> Bool { wait(until: MonotonicClock.current + duration) }
+
+    /// Waits until `isDone`, looked at every 5 ms; answers false when a signal came before.
+    static func wait(until isDone: () -> Bool, deadline: MediaTime? = nil) -> Bool {
+        while !isDone() {
+            guard !hasCome else { return false }
+            var pause = Duration.milliseconds(5)
+            if let deadline { pause = min(pause, max(deadline - MonotonicClock.current, .microseconds(50))) }
+            usleep(UInt32(pause.nanoseconds / 1000))
+        }
+        return !hasCome
+    }
+}

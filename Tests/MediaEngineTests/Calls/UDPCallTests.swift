@@ -116,6 +116,6 @@ import Testing
         for _ in 0..<20 { _ = policy.update(fractionLost: 1) }
         #expect(policy.current.expectedLossPercent == 30)
         for _ in 0..<20 { _ = policy.update(fractionLost: 0.016) }
-        #expect(policy.current.expectedLossPercent == 5)
+        #expect(policy.current.expectedLossPercent == 10)
     }
 }

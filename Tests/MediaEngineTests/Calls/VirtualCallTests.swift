@@ -92,6 +92,13 @@ import Testing
         #expect(off.legs[1].received.concealedMs > auto.legs[1].received.concealedMs + 400)
     }
 
+    @Test(arguments: [2.0, 5.0]) func `also under little loss the FEC that is on recovers packets`(loss: Double) throws {
+        var impairment = Impairment()
+        impairment.lossPercent = loss
+        let outcome = try run(seconds: 60, impairment: impairment)
+        #expect(outcome.legs[1].received.fecRecovered > 5)
+    }
+
     @Test func `keys arrive once each, also under loss`() throws {
         var impairment = Impairment()
         impairment.lossPercent = 20

@@ -15,6 +15,7 @@ import Glibc
     static let all: [(name: String, run: @Sendable (Options) throws -> [Figure])] = [
         ("opus-legs", OpusLegs.measure),
         ("g711-legs", G711Legs.measure),
+        ("g711-unpaced", UnpacedLegs.measure),
         ("allocations", SteadyTicks.measure),
         ("filter-step", FilterSteps.measureStep),
         ("gain", FilterSteps.measureGain),

@@ -62,7 +62,7 @@ enum TickLateness {
             var graph = Graph()
             let format = AudioFormat(sampleRate: 48000)
             try graph.connect(
-                LoopingSource(TestSignal.samples(1, format), format: format, offset: 0),
+                LoopingSource(SharedSamples(TestSignal.samples(1, format)), format: format, offset: 0),
                 to: GainFilter(format: format, gain: Decibels(-6))
             )
             runner.install(try GraphPlan(graph))
@@ -95,7 +95,7 @@ enum VirtualCall {
 
     static func measure(_ options: Options) throws -> [Figure] {
         let format = AudioFormat(sampleRate: 48000)
-        let speech = try Speech.samples(options, format)
+        let speech = SharedSamples(try Speech.samples(options, format))
         var best = Double.infinity
         for _ in 0..<max(2, options.repetitions - 1) {
             let engine = try CallEngine(.virtual())

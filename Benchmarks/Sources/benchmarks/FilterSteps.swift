@@ -82,7 +82,7 @@ enum FilterSteps {
 
     private static func nanosecondsPerTick(_ ticks: Int, _ filters: [Filter]) throws -> Double {
         var graph = Graph()
-        var last: Filter = LoopingSource(TestSignal.samples(1, format), format: format, offset: 0)
+        var last: Filter = LoopingSource(SharedSamples(TestSignal.samples(1, format)), format: format, offset: 0)
         try graph.add(last)
         for filter in filters {
             try graph.connect(last, to: filter)

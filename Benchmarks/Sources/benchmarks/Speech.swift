@@ -26,7 +26,7 @@ enum Speech {
         var graph = Graph(tickDuration: tick)
         let converter = try ConverterFilter.factory(from, to, tick)
         let collector = Collector(format: to, capacity: samples.count / from.sampleRate * to.sampleRate)
-        try graph.connect(LoopingSource(samples, format: from, offset: 0), to: converter)
+        try graph.connect(LoopingSource(SharedSamples(samples), format: from, offset: 0), to: converter)
         try graph.connect(converter, to: collector)
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
@@ -37,29 +37,41 @@ enum Speech {
     }
 }
 
-/// Says the same again and again, from memory.
-final class LoopingSource: Filter, @unchecked Sendable {
-    private let samples: UnsafeMutableBufferPointer<Int16>
-    private var position: Int
+/// Samples in memory that several sources read.
+final class SharedSamples: Sendable {
+    nonisolated(unsafe) let samples: UnsafePointer<Int16>
+    let count: Int
 
-    init(_ samples: [Int16], format: AudioFormat, offset: Int) {
-        self.samples = .allocate(capacity: max(samples.count, 1))
-        self.samples.initialize(repeating: 0)
-        for (index, sample) in samples.enumerated() { self.samples[index] = sample }
-        position = offset % max(samples.count, 1)
-        super.init(FilterDescription(name: "speech", purpose: "repeats itself", outputs: [.audio(format)]))
+    init(_ samples: [Int16]) {
+        let copy = UnsafeMutablePointer<Int16>.allocate(capacity: max(samples.count, 1))
+        for (index, sample) in samples.enumerated() { (copy + index).initialize(to: sample) }
+        self.samples = UnsafePointer(copy)
+        count = samples.count
     }
 
     deinit {
         samples.deallocate()
     }
+}
+
+/// Says the same again and again, from memory.
+final class LoopingSource: Filter, @unchecked Sendable {
+    private let speech: SharedSamples
+    private var position: Int
+
+    init(_ speech: SharedSamples, format: AudioFormat, offset: Int) {
+        self.speech = speech
+        position = offset % max(speech.count, 1)
+        super.init(FilterDescription(name: "speech", purpose: "repeats itself", outputs: [.audio(format)]))
+    }
 
     override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var target = block.mutableSamples
-        if position &+ target.count > samples.count { position = 0 }
-        let count = min(target.count, samples.count)
-        for index in 0..<count { target[index] = samples[position &+ index] }
+        if position &+ target.count > speech.count { position = 0 }
+        let source = speech.samples + position
+        let count = min(target.count, speech.count)
+        for index in 0..<count { target[index] = source[index] }
         position &+= count
     }
 }

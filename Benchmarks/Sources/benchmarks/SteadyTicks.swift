@@ -34,7 +34,7 @@ enum SteadyTicks {
         impairment.duplicatePercent = 2
         let (left, right) = MemoryLink.pair()
         var graph = Graph()
-        let speech = TestSignal.samples(2, codec.description.format)
+        let speech = SharedSamples(TestSignal.samples(2, codec.description.format))
         for (own, other) in [(left, right), (right, left)] {
             let stream = AudioStreamConfiguration()
             let transport = RTPTransport(

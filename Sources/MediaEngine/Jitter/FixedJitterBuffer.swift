@@ -21,7 +21,8 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// How long the first packet is held back.
     public let delay: Duration
     private let clockRate: Int
-    private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
+    // One thread owns the store, so checking each access would be a waste of the tick.
+    @exclusivity(unchecked) private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
     private var state = State.waiting
     private var counters = JitterBufferStatistics()
 

@@ -75,12 +75,14 @@ let package = Package(
             dependencies: examples.map { .target(name: $0) },
             swiftSettings: settings
         ),
-    ] + examples.map { name in
-        .executableTarget(
-            name: name,
-            dependencies: ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
-            path: "Examples/\(name)",
-            swiftSettings: settings
-        )
-    }
+    ]
 )
+
+package.targets += examples.map { name in
+    .executableTarget(
+        name: name,
+        dependencies: ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
+        path: "Examples/\(name)",
+        swiftSettings: settings
+    )
+}

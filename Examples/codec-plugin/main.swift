@@ -36,7 +36,9 @@ final class L8Encoder: AudioEncoder {
 
     func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) -> Int {
         guard samples.count == frameCount, payload.count >= frameCount else { return 0 }
-        for index in 0..<frameCount { payload[index] = UInt8(truncatingIfNeeded: (Int32(samples[index]) &+ 32768) &>> 8) }
+        for index in 0..<frameCount {
+            payload[index] = UInt8(truncatingIfNeeded: (Int32(samples[index]) &+ 32768) &>> 8)
+        }
         return frameCount
     }
 }
@@ -47,7 +49,9 @@ struct L8PayloadDecoder: PayloadDecoder {
     func frameCount(of payload: Span<UInt8>) -> Int { payload.count }
 
     func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
-        for index in 0..<payload.count { samples[index] = Int16(truncatingIfNeeded: (Int32(payload[index]) &- 128) &<< 8) }
+        for index in 0..<payload.count {
+            samples[index] = Int16(truncatingIfNeeded: (Int32(payload[index]) &- 128) &<< 8)
+        }
         return payload.count
     }
 

@@ -23,7 +23,9 @@ func end(_ name: String, _ network: CallNetwork, seconds: Double) -> CallConfigu
     return configuration
 }
 
-/// One second over the loopback interface. B knows no address: it answers to where packets come from (RFC 4961).
+/// One second over the loopback interface.
+///
+/// B knows no address: it answers to where packets come from (RFC 4961).
 func callOverUDP() async throws {
     let engine = try CallEngine()
     defer { engine.shutDown() }
@@ -65,7 +67,8 @@ let clock = ContinuousClock()
 let start = clock.now
 let report = try callInVirtualTime(seed: 7)
 let elapsed = start.duration(to: clock.now)
-check(report.received.lost > 20 && report.received.lost < 100, "virtual: \(report.received.lost) of 1000 packets are lost")
+let lost = report.received.lost
+check(lost > 20 && lost < 100, "virtual: \(lost) of 1000 packets are lost")
 check(report.received.fecRecovered > 0, "virtual: FEC recovers \(report.received.fecRecovered) of them")
 check(report.dtmf == "159#", "virtual: every key arrives once all the same (\(report.dtmf))")
 check((report.mouthToEarMs ?? 1000) < 150, "virtual: mouth to ear takes \(report.mouthToEarMs ?? 0) ms")

@@ -54,13 +54,13 @@ import Testing
 
     @Test(arguments: ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"])
     func `an example is at most 100 lines`(name: String) throws {
-        let source = try String(contentsOf: Example.root.appending(path: "Examples/\(name)/main.swift"), encoding: .utf8)
+        let source = try Example.text("Examples/\(name)/main.swift")
         #expect(source.split(separator: "\n", omittingEmptySubsequences: false).count <= 101)
     }
 
     @Test func `the README shows the first call as it is`() throws {
-        let readme = try String(contentsOf: Example.root.appending(path: "README.md"), encoding: .utf8)
-        let example = try String(contentsOf: Example.root.appending(path: "Examples/first-call/main.swift"), encoding: .utf8)
+        let readme = try Example.text("README.md")
+        let example = try Example.text("Examples/first-call/main.swift")
         #expect(readme.contains("```swift\n\(example)```\n"))
     }
 }
@@ -76,6 +76,11 @@ enum Example {
     /// The package.
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
+
+    /// The text of a file of the package.
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
 
     /// Runs the example `name` to its end.
     static func run(

@@ -17,7 +17,8 @@ import Testing
         return configuration
     }
 
-    @Test(arguments: [("opus", "127.0.0.1"), ("PCMU", "::1")]) func `two legs hear each other, the callee by symmetric RTP`(
+    @Test(arguments: [("opus", "127.0.0.1"), ("PCMU", "::1")])
+    func `two legs hear each other, the callee by symmetric RTP`(
         codec: String,
         host: String
     ) async throws {

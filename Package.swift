@@ -60,5 +60,6 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),
+        .testTarget(name: "MediaToolTests", dependencies: ["media-tool", "MediaEngine"], swiftSettings: settings),
     ]
 )

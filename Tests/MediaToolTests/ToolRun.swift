@@ -39,6 +39,11 @@ final class ToolRun {
             let handle = try #require(FileHandle(forWritingAtPath: folder.file(name)))
             if isError { process.standardError = handle } else { process.standardOutput = handle }
         }
+        // Threads of the test runner block signals, and a process inherits that.
+        var (none, before) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         try process.run()
     }
 

@@ -17,7 +17,7 @@ struct CallEndParts {
     ///   - now: The time, for cards that are opened.
     init(_ source: CallSource, format: AudioFormat, at now: MediaTime) throws {
         switch source {
-        case .silence: filter = SamplePlayerFilter([], format: format)
+        case .silence: filter = SilenceFilter(format: format)
         case .callCard: filter = nil
         case .card(let card):
             let capture = CardCaptureFilter(card, CardRole.call.configuration(CallEngine.cardFormat))

@@ -37,10 +37,10 @@ public final class CallEngine: Sendable {
         self.configuration = configuration
         switch configuration.time {
         case .real(let priority):
-            timebase = try EngineError.wrapping { try EngineTimebase(priority: priority) }
+            timebase = try EngineError.wrapping { try EngineTimebase(priority: priority, logger: configuration.logger) }
             seeds = Mutex(SeededGenerator(seed: UInt64.random(in: .min ... .max)))
         case .virtual(let seed):
-            timebase = EngineTimebase()
+            timebase = EngineTimebase(logger: configuration.logger)
             seeds = Mutex(SeededGenerator(seed: seed))
         }
         var graph = Graph()

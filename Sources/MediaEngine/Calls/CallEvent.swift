@@ -8,7 +8,7 @@ public enum CallEvent: Sendable, Equatable {
     case report(fractionLost: Double)
     /// In-band FEC was switched because of what the other side reported.
     case fec(isOn: Bool)
-    /// Another sender was taken up.
+    /// Another sender took the place of the one that was heard.
     case sourceChanged
     /// The other side said goodbye (RTCP BYE).
     case goodbye

@@ -54,5 +54,5 @@ public struct LatenessPolicy: Sendable {
     }
 
     /// Ticks to skip when the driver is `behind` ticks late.
-    func skippedTicks(behind: Int) -> Int { max(0, behind &- maximumCatchUp) }
+    public func skippedTicks(behind: Int) -> Int { max(0, behind &- maximumCatchUp) }
 }

@@ -19,7 +19,7 @@ public struct TickStatistics: Sendable, BitwiseCopyable {
     }
 }
 
-/// Counts of latenesses in steps that grow by a quarter of an octave, from 1 µs to 16 s.
+/// Counts of latenesses in steps that grow by a quarter of an octave, from 1 µs to 33 s.
 public struct LatenessHistogram: Sendable, BitwiseCopyable {
     private static var bucketsPerOctave: Int { 4 }
     private static var bucketCount: Int { 96 }
@@ -41,12 +41,13 @@ public struct LatenessHistogram: Sendable, BitwiseCopyable {
         var seen = 0
         for bucket in 0..<Self.bucketCount {
             seen += Int(counts[bucket])
-            if seen >= wanted { return min(Self.upperEdge(of: bucket), maximum) }
+            if seen >= wanted, bucket < Self.bucketCount - 1 { return min(Self.upperEdge(of: bucket), maximum) }
         }
         return maximum
     }
 
-    mutating func add(_ lateness: Duration) {
+    /// Counts one lateness.
+    public mutating func add(_ lateness: Duration) {
         let nanoseconds = max(lateness.nanoseconds, 0)
         total &+= 1
         longest = max(longest, nanoseconds)

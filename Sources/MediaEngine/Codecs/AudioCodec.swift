@@ -4,7 +4,9 @@ public struct CodecDescription: Hashable, Sendable {
     public let name: String
     /// RTP timestamp units per second (RFC 3550, section 5.1).
     public let clockRate: Int
-    /// The audio that encoders take and decoders give. The rate is not always `clockRate`: see G.722.
+    /// The audio that encoders take and decoders give.
+    ///
+    /// The rate is not always `clockRate`: see G.722.
     public let format: AudioFormat
     /// The payload type that RFC 3551 assigns for good, or nil where it is negotiated.
     public let staticPayloadType: UInt8?
@@ -35,12 +37,15 @@ public struct CodecDescription: Hashable, Sendable {
     }
 }
 
-/// What an application asks of an encoder. A codec that has no such knob ignores the value, and says so in its own
-/// documentation.
+/// What an application asks of an encoder.
+///
+/// A codec that has no such knob ignores the value, and says so in its own documentation.
 public struct EncoderConfiguration: Hashable, Sendable {
     /// Audio per packet; nil takes the codec's default.
     public var ptime: Duration?
     /// Channels to encode; the samples handed to `encode` have as many.
+    ///
+    /// A codec with a fixed count, such as L16, takes only its own.
     public var channelCount = 1
     /// Target rate of the payload in bit/s; nil takes the codec's default.
     public var bitrate: Int?
@@ -53,6 +58,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     /// Whether silence is left out (DTX).
     public var usesDTX = false
     /// The receiver's format parameters, as in `a=fmtp` after the payload type: "useinbandfec=1;stereo=1".
+    ///
+    /// Empty means that nothing is known of the receiver.
     public var remoteParameters = ""
 
     /// The defaults: mono, complexity 5, no FEC, no DTX.
@@ -69,6 +76,7 @@ public protocol AudioCodec: Sendable {
     /// The format parameters that tell a sender what this receiver takes (`a=fmtp`), or "" for none.
     ///
     /// - Parameter configuration: What the application wishes; a receiver that wants FEC says so here.
+    /// - Returns: The parameters.
     func receiveParameters(for configuration: EncoderConfiguration) -> String
 
     /// Makes an encoder.
@@ -87,7 +95,9 @@ extension AudioCodec {
     public func receiveParameters(for configuration: EncoderConfiguration) -> String { "" }
 }
 
-/// Turns samples into payloads. Thread: media; it must not allocate, lock or wait.
+/// Turns samples into payloads.
+///
+/// Thread: media; it must not allocate, lock or wait.
 public protocol AudioEncoder: AnyObject {
     /// The samples that `encode` takes.
     var format: AudioFormat { get }
@@ -112,7 +122,9 @@ extension AudioEncoder {
     public func adapt(bitrate: Int?, usesFEC: Bool, expectedLossPercent: Int) {}
 }
 
-/// Turns payloads into samples. Thread: media; it must not allocate, lock or wait. No payload makes it trap.
+/// Turns payloads into samples.
+///
+/// Thread: media; it must not allocate, lock or wait. No payload makes it trap.
 public protocol AudioDecoder: AnyObject {
     /// The samples that come out.
     var format: AudioFormat { get }
@@ -123,9 +135,13 @@ public protocol AudioDecoder: AnyObject {
     /// Decodes `payload` and answers the frames written; 0 when it is not of this codec or does not fit.
     func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int
 
-    /// Decodes the copy of the packet before `next` that `next` carries; answers 0 when it carries none.
+    /// Decodes the copy of the packet before `next` that `next` carries.
     ///
-    /// - Parameter frameCount: Frames that the lost packet held.
+    /// - Parameters:
+    ///   - next: The packet after the lost one; it must be decoded itself afterwards.
+    ///   - frameCount: Frames that the lost packet held.
+    ///   - samples: Where the frames go.
+    /// - Returns: The frames written; 0 when `next` carries no copy.
     func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int
 
     /// Writes `frameCount` frames in place of audio that did not arrive, continuing what was decoded last.

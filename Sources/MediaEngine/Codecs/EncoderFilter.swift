@@ -124,9 +124,11 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
             for index in 0..<count { gathered[gatheredCount &+ index] = samples[taken &+ index] }
             taken = taken &+ count
             gatheredCount = gatheredCount &+ count
-            if gatheredCount == gatheredCapacity { emitPacket(to: packets, at: io.time) }
+            if gatheredCount == gatheredCapacity {
+                emitPacket(to: packets, at: io.time)
+                statistics.publish(counters)
+            }
         }
-        statistics.publish(counters)
     }
 
     private func emitPacket(to packets: PacketBatch, at time: MediaTime) {

@@ -70,8 +70,10 @@ enum G711 {
 }
 
 extension Int32 {
-    /// A whole number from 0 to 2^23 - 1 that a `Float` holds exactly; the checked conversion would keep loops from
-    /// becoming vector code. Adding 2^23 moves the number into the lowest bits of the mantissa.
+    /// A whole number from 0 to 2^23 - 1 that a `Float` holds exactly.
+    ///
+    /// Adding 2^23 moves the number into the lowest bits of the mantissa; the checked conversion would keep loops from
+    /// becoming vector code.
     fileprivate init(whole value: Float) {
         self.init(bitPattern: (value + 8_388_608).bitPattern & 0x7F_FFFF)
     }

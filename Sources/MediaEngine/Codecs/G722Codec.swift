@@ -35,6 +35,8 @@ public struct G722Codec: AudioCodec {
 private final class G722Encoder: AudioEncoder {
     let format: AudioFormat
     let frameCount: Int
+    /// The two filter banks together delay by 22 samples.
+    var lookahead: Duration { format.duration(ofFrames: 22) }
     private var coder = G722Coder()
 
     init(format: AudioFormat, frameCount: Int) {

@@ -9,8 +9,9 @@
 struct G722Coder {
     private var low = G722Band(scale: 32)
     private var high = G722Band(scale: 8)
-    /// The newest 24 values of the filter bank, the newest last.
-    private var line = InlineArray<24, Int32>(repeating: 0)
+    /// The newest 24 values of the filter bank, every other one in each line, the newest last.
+    private var evenLine = InlineArray<12, Int32>(repeating: 0)
+    private var oddLine = InlineArray<12, Int32>(repeating: 0)
 
     /// Codes two samples.
     mutating func encode(_ first: Int16, _ second: Int16) -> UInt8 {
@@ -56,9 +57,12 @@ struct G722Coder {
     }
 
     private mutating func push(_ first: Int32, _ second: Int32) {
-        for index in 0..<22 { line[index] = line[index &+ 2] }
-        line[22] = first
-        line[23] = second
+        for index in 0..<11 {
+            evenLine[index] = evenLine[index &+ 1]
+            oddLine[index] = oddLine[index &+ 1]
+        }
+        evenLine[11] = first
+        oddLine[11] = second
     }
 
     /// The two phases of the quadrature mirror filter.
@@ -66,8 +70,8 @@ struct G722Coder {
         var even: Int32 = 0
         var odd: Int32 = 0
         for tap in 0..<12 {
-            odd = odd &+ line[2 &* tap &+ 1] &* G722.filterTaps[11 &- tap]
-            even = even &+ line[2 &* tap] &* G722.filterTaps[tap]
+            even = even &+ evenLine[tap] &* G722.filterTaps[tap]
+            odd = odd &+ oddLine[tap] &* G722.reversedFilterTaps[tap]
         }
         return (even, odd)
     }
@@ -170,8 +174,17 @@ enum G722 {
     /// QUANTL.
     static func quantizeLow(_ difference: Int32, scale: Int32) -> Int {
         let magnitude = difference >= 0 ? difference : ~difference
+        // The number of decision levels that the magnitude reaches; they rise, so halving finds it.
         var interval = 0
-        while interval < 29, magnitude >= (decisionLevels[interval] &* scale) &>> 12 { interval &+= 1 }
+        var end = 29
+        while interval < end {
+            let middle = (interval &+ end) &>> 1
+            if magnitude >= (decisionLevels[middle] &* scale) &>> 12 {
+                interval = middle &+ 1
+            } else {
+                end = middle
+            }
+        }
         // Codes fall as the magnitude grows. Those of positive differences begin at 61; those of negative ones at 63
         // for the two innermost intervals and at 31 from there.
         guard difference < 0 else { return 61 &- interval }
@@ -186,6 +199,10 @@ enum G722 {
     }
 
     static let filterTaps: InlineArray<12, Int32> = [3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11]
+
+    static let reversedFilterTaps: InlineArray<12, Int32> = [
+        -11, 53, -156, 362, -805, 3876, 951, -210, 32, 12, -11, 3,
+    ]
 
     private static let decisionLevels: InlineArray<29, Int32> = [
         35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858, 940, 1023, 1121, 1219,

@@ -58,6 +58,8 @@ private enum G729 {
 private final class G729Encoder: AudioEncoder {
     let format: AudioFormat
     let frameCount: Int
+    /// ITU-T G.729, section 2.1.
+    var lookahead: Duration { .milliseconds(5) }
     private let encoder: OpaquePointer
 
     init(_ encoder: OpaquePointer, format: AudioFormat, frameCount: Int) {

@@ -245,7 +245,8 @@ public final class LossConcealer {
         guard step > 1 else { return bestLag }
         var best = (lag: bestLag &* step, score: Float(0))
         for lag in coarseShortest...coarseLongest where scores[lag] >= 0.9 * bestScore {
-            let isPeak = (lag == coarseShortest || scores[lag] >= scores[lag &- 1])
+            let isPeak =
+                (lag == coarseShortest || scores[lag] >= scores[lag &- 1])
                 && (lag == coarseLongest || scores[lag] >= scores[lag &+ 1])
             guard isPeak else { continue }
             for candidate in max(shortest, (lag &- 1) &* step)...min(longest, (lag &+ 1) &* step) {

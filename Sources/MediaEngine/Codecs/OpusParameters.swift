@@ -55,8 +55,10 @@ struct OpusParameters: Equatable {
         return parts.joined(separator: ";")
     }
 
-    /// The packet length in ms to send: `wish`, or the receiver's, or 20, within the receiver's limits, as the
-    /// nearest that the encoder has. The receiver's least counts more than its most.
+    /// The packet length in ms to send.
+    ///
+    /// It is `wish`, or what the receiver prefers, or 20, within the receiver's limits, and of the lengths that the
+    /// encoder has the next. The receiver's least counts more than its most.
     func ptime(wish: Int?) -> Int {
         var value = wish ?? ptime ?? 20
         if let maxPtime { value = min(value, maxPtime) }

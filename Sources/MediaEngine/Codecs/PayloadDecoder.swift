@@ -21,7 +21,8 @@ public protocol PayloadDecoder {
 public final class ConcealingDecoder<Payload: PayloadDecoder>: AudioDecoder {
     /// The samples that come out.
     public let format: AudioFormat
-    private var payloadDecoder: Payload
+    // One thread owns the decoder, so checking each access would be a waste of the tick.
+    @exclusivity(unchecked) private var payloadDecoder: Payload
     private let concealer: LossConcealer
 
     /// A decoder that takes payloads through `payloadDecoder`.

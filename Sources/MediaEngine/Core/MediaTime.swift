@@ -29,7 +29,7 @@ public struct MediaTime: Hashable, Comparable, Sendable, BitwiseCopyable, Custom
 
     /// The time from `right` to `left`.
     public static func - (left: MediaTime, right: MediaTime) -> Duration {
-        .nanoseconds(left.nanoseconds &- right.nanoseconds)
+        Duration(wholeNanoseconds: left.nanoseconds &- right.nanoseconds)
     }
 
     /// Moves the instant on by `duration`.

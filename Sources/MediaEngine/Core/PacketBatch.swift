@@ -10,6 +10,9 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     public var isMarked = false
     /// Whether the packet is the first of another source than the one before it.
     public var beginsSource = false
+    /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
+    /// telephone event, and has no payload here.
+    public var isPlaceholder = false
     /// When the packet reached this host; for packets to send, the start of the tick.
     public var arrival = MediaTime.zero
 
@@ -19,12 +22,14 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
         sequenceNumber: UInt16 = 0,
         payloadType: UInt8 = 0,
         isMarked: Bool = false,
+        isPlaceholder: Bool = false,
         arrival: MediaTime = .zero
     ) {
         self.rtpTimestamp = rtpTimestamp
         self.sequenceNumber = sequenceNumber
         self.payloadType = payloadType
         self.isMarked = isMarked
+        self.isPlaceholder = isPlaceholder
         self.arrival = arrival
     }
 }
@@ -70,7 +75,8 @@ public struct PacketBatch {
         return _overrideLifetime(buffer.span, borrowing: self)
     }
 
-    /// Adds a packet whose payload `write` writes; `write` answers its byte count, or 0 to add nothing.
+    /// Adds a packet whose payload `write` writes; `write` answers its byte count, or 0 to add nothing (a placeholder is
+    /// added all the same).
     ///
     /// Answers false when the batch is full or nothing was written.
     @discardableResult
@@ -80,7 +86,7 @@ public struct PacketBatch {
         let start = payloadStart(index).assumingMemoryBound(to: UInt8.self)
         var payload = UnsafeMutableBufferPointer(start: start, count: Self.maximumPayloadByteCount).mutableSpan
         let written = write(&payload)
-        guard written > 0 else { return false }
+        guard written > 0 || header.isPlaceholder else { return false }
         precondition(written <= Self.maximumPayloadByteCount)
         slot(index).initialize(to: Slot(header: header, byteCount: Int32(written)))
         base.storeBytes(of: Int32(index + 1), as: Int32.self)

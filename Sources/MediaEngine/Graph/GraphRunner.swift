@@ -6,7 +6,7 @@ import Synchronization
 /// for the control side, from any thread.
 public final class GraphRunner: @unchecked Sendable {
     /// Every how many ticks each filter's time is taken.
-    public static let profilingInterval = 16
+    public static let profilingInterval = 64
 
     private let plans = HandOff<GraphPlan>()
     private var current: Unmanaged<GraphPlan>?

@@ -21,7 +21,8 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// How long the first packet is held back.
     public let delay: Duration
     private let clockRate: Int
-    private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
+    // One thread owns the store, so checking each access would be a waste of the tick.
+    @exclusivity(unchecked) private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
     private var state = State.waiting
     private var counters = JitterBufferStatistics()
 
@@ -30,9 +31,12 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// The timestamp that is played next.
     private var playhead: Int64 = 0
     private var playedSequence: Int64 = 0
+    /// Placeholders that were dropped behind a gap since the last packet was played.
+    private var placeholderCount: Int64 = 0
     private var packetDuration = 0
     private var lateRun = 0
-    /// Units invented since the last packet, while it is open whether the sender paused or the packets are lost.
+    /// Units invented since the last packet. Whether the sender paused or packets are lost is settled when the next one
+    /// is played: until then what is missing may still come.
     private var provisional = 0
     private var surplusCount = 0
     private var smallestSurplus = Int64.max
@@ -50,6 +54,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     public var statistics: JitterBufferStatistics { counters }
 
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
+        guard !header.isPlaceholder else { return insertPlaceholder(header, payload) }
         var (sequence, timestamp) = extend(header)
         var result = InsertionResult.accepted
         if isJump(timestamp) {
@@ -87,14 +92,22 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         switch state {
         case .waiting: state = .starting(at: header.arrival + delay)
         case .starting: break
-        case .playing:
-            if provisional > 0 { settleProvisional(isLoss: sequence != playedSequence &+ 1) }
-            watchSurplus(timestamp)
+        case .playing: watchSurplus(timestamp)
         }
         return result
     }
 
+    /// Keeps the place of a packet of another kind, so that its number is not missed.
+    private func insertPlaceholder(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
+        guard let highest = highestSequence else { return .accepted }
+        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highest)
+        if case .playing = state, sequence <= playedSequence { return .late }
+        highestSequence = max(highest, sequence)
+        return store.insert(header, payload: payload, sequence: sequence, timestamp: highestTimestamp, duration: 0)
+    }
+
     public func decide(at now: MediaTime) -> PlayoutDecision {
+        dropPlaceholders()
         switch state {
         case .waiting: return .idle
         case .starting(let start):
@@ -110,15 +123,14 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
                 excessCount &-= 1
                 playedSinceDiscard = 0
                 counters.discardedCount &+= 1
-                playhead = first.timestamp &+ Int64(first.duration)
-                playedSequence = first.sequence
+                advance(over: first)
                 store.removeFirst()
                 return decide(at: now)
             }
             counters.playedCount &+= 1
             playedSinceDiscard &+= 1
-            playhead = first.timestamp &+ Int64(first.duration)
-            playedSequence = first.sequence
+            if provisional > 0 { settleProvisional(isLoss: missingCount(before: first) > 0) }
+            advance(over: first)
             return .play
         }
         return decideInGap(before: first)
@@ -146,6 +158,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         surplusCount = 0
         smallestSurplus = .max
         excessCount = 0
+        placeholderCount = 0
     }
 
     /// Nothing waits: the packet may be late or lost, or the sender may be silent. Its successor will tell.
@@ -167,16 +180,39 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         let gap = Int(first.timestamp &- playhead)
         let duration = min(gap, max(packetDuration, 1))
         playhead &+= Int64(duration)
-        guard first.sequence != playedSequence &+ 1 else {
-            counters.comfortDuration &+= duration
-            return .comfort(duration: duration)
-        }
-        if gap <= packetDuration {
+        let isLoss = missingCount(before: first) > 0
+        if isLoss, gap <= packetDuration {
+            if provisional > 0 { settleProvisional(isLoss: true) }
             playedSequence = first.sequence &- 1
+            placeholderCount = 0
             return .recover(duration: duration)
         }
-        counters.concealedDuration &+= duration
-        return .conceal(duration: duration)
+        provisional &+= duration
+        return isLoss ? .conceal(duration: duration) : .comfort(duration: duration)
+    }
+
+    /// Drops placeholders that are first: no packet before them can be recovered from its successor any more.
+    private func dropPlaceholders() {
+        while let first = store.first, first.header.isPlaceholder {
+            if first.sequence == playedSequence &+ 1 {
+                playedSequence = first.sequence
+            } else {
+                placeholderCount &+= 1
+            }
+            store.removeFirst()
+        }
+    }
+
+    /// Numbers between the packet played last and `next` that belong to no packet that came.
+    private func missingCount(before next: PacketStore.Entry) -> Int64 {
+        next.sequence &- playedSequence &- 1 &- placeholderCount
+    }
+
+    /// Marks `packet` as played or thrown away.
+    private func advance(over packet: PacketStore.Entry) {
+        playhead = packet.timestamp &+ Int64(packet.duration)
+        playedSequence = packet.sequence
+        placeholderCount = 0
     }
 
     private func settleProvisional(isLoss: Bool) {

@@ -47,6 +47,8 @@ public final class Playout: @unchecked Sendable {
     private var readIndex = 0
     private var writeIndex = 0
     private var counters = PlayoutStatistics()
+    /// Whether a packet has come or a decision was carried out since it was last asked.
+    private var hasNews = false
 
     /// The longest packet, 120 ms, on top of as much that waits.
     private static let capacity = Duration.milliseconds(250)
@@ -74,8 +76,19 @@ public final class Playout: @unchecked Sendable {
         return statistics
     }
 
+    /// Whether the statistics have changed since the last call, but for what the last packet has left to play.
+    func takeNews() -> Bool {
+        defer { hasNews = false }
+        return hasNews
+    }
+
     /// Takes a packet.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>) {
+        guard !header.isPlaceholder else {
+            _ = buffer.insert(header, payload: payload, duration: 0)
+            return
+        }
+        hasNews = true
         let frameCount = decoder.frameCount(of: payload)
         guard frameCount > 0, frameCount <= format.frameCount(in: .milliseconds(120)) else {
             counters.corruptCount &+= 1
@@ -120,6 +133,7 @@ public final class Playout: @unchecked Sendable {
         case .conceal(let duration), .comfort(let duration):
             conceal(frameCount: frameCount(of: duration))
         }
+        hasNews = true
         return true
     }
 

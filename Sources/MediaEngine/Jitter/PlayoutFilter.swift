@@ -47,6 +47,6 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         let output = io.output()
         var samples = output.mutableSamples
         playout.play(into: &samples, at: io.time)
-        published.publish(playout.statistics)
+        if playout.takeNews() { published.publish(playout.statistics) }
     }
 }

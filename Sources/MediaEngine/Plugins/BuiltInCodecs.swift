@@ -13,8 +13,8 @@ public struct BuiltInCodecs: MediaPlugin {
     public func register(in registry: inout PluginRegistry) {
         registry.add(OpusCodec())
         registry.add(G722Codec())
-        registry.add(PCMUCodec())
-        registry.add(PCMACodec())
+        registry.add(G711Codec(.muLaw))
+        registry.add(G711Codec(.aLaw))
         registry.add(L16Codec())
         registry.add(L16Codec(sampleRate: 44100, channelCount: 2))
         registry.add(L16Codec(sampleRate: 48000))

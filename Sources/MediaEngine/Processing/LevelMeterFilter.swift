@@ -30,7 +30,8 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
                 name: "meter",
                 purpose: "measures the level",
                 inputs: [.audio(format)],
-                outputs: [.audio(format)]
+                outputs: [.audio(format)],
+                worksInPlace: true
             )
         )
     }

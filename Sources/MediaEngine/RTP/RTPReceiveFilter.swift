@@ -3,9 +3,10 @@
 ///     (network) ─► RTP receive ─► packets
 ///
 /// Events: "key down" and "key up" (value: the code, detail: ms it was held), "report" (the other side told what it
-/// receives), "goodbye", "source" (another sender was taken up).
+/// receives), "goodbye", "source" (another sender took the place of the first).
 public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     private let transport: RTPTransport
+    private var hasSource = false
     /// Datagrams taken in one tick at most, so that a flood costs a bounded time.
     private static let datagramLimit = 48
 
@@ -40,7 +41,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             guard wasTaken else { break }
             taken &+= 1
         }
-        if isNewSource { io.emit("source") }
+        if isNewSource {
+            if hasSource { io.emit("source") }
+            hasSource = true
+        }
         if told.contains(.remoteReport) { io.emit("report") }
         if told.contains(.goodbye) { io.emit("goodbye") }
         reportKeys(io)
@@ -56,6 +60,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         let payload = media.packet.payload(in: bytes)
         guard header.payloadType == transport.payloadType else {
             transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
+            // Events share the audio's sequence numbers: without this, the numbers they took would look lost.
+            packets.append(
+                PacketHeader(sequenceNumber: header.sequenceNumber, isPlaceholder: true, arrival: arrival)
+            ) { _ in 0 }
             return
         }
         guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }

@@ -80,7 +80,8 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
         for index in 0..<packets.count where !dropsAudio {
             let header = packets.header(index)
             let age = Int32(bitPattern: timestamp &- header.rtpTimestamp)
-            let captured = now - .nanoseconds(Int64(age) * 1_000_000_000 / Int64(transport.clockRate))
+            let ageNanoseconds = Int64(age) &* 1_000_000_000 / Int64(transport.clockRate)
+            let captured = MediaTime(nanoseconds: now.nanoseconds &- ageNanoseconds)
             transport.send(
                 payloadType: header.payloadType,
                 isMarked: header.isMarked,

@@ -22,10 +22,11 @@ public final class RTPSession: @unchecked Sendable {
 
     let configuration: RTPSessionConfiguration
     let canonicalName: [UInt8]
-    var generator: SeededGenerator
-    var scheduler: RTCPScheduler
-    private var clockRates = InlineArray<128, UInt32>(repeating: 0)
-    private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) var generator: SeededGenerator
+    @exclusivity(unchecked) var scheduler: RTCPScheduler
+    @exclusivity(unchecked) private var clockRates = InlineArray<128, UInt32>(repeating: 0)
+    @exclusivity(unchecked) private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
     var separateControlDestination: SocketAddress?
 
     private var nextSequenceNumber: UInt16
@@ -39,12 +40,12 @@ public final class RTPSession: @unchecked Sendable {
     var packetsSincePreviousReport = 0
     var packetsSinceLastReport = 0
 
-    var current: RemoteSource?
+    @exclusivity(unchecked) var current: RemoteSource?
     private var candidate: RemoteSource?
     var lastSenderReport: SenderReportArrival?
     private var conflict: Conflict?
     var leavingSSRC: UInt32?
-    var counters = RTPStatistics()
+    @exclusivity(unchecked) var counters = RTPStatistics()
 
     struct RemoteSource: BitwiseCopyable {
         let ssrc: UInt32

@@ -10,8 +10,11 @@ public final class RTPTransport: @unchecked Sendable {
     public let telephoneEventPayloadType: UInt8?
 
     let clockRate: UInt32
-    var eventSender: TelephoneEventSender
-    var eventReceiver = TelephoneEventReceiver()
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) var eventSender: TelephoneEventSender
+    @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
+    /// Whether the session's counters have changed since they were published.
+    private var hasNews = false
     private let link: any DatagramLink
     private let controlLink: (any DatagramLink)?
     private let localAddress: SocketAddress
@@ -131,8 +134,10 @@ public final class RTPTransport: @unchecked Sendable {
         return take(from: controlLink, at: now, body)
     }
 
-    /// Makes the counters readable from other threads.
+    /// Makes the counters readable from other threads, if they have changed.
     func publishStatistics() {
+        guard hasNews else { return }
+        hasNews = false
         published.publish(session.statistics)
     }
 
@@ -143,6 +148,7 @@ public final class RTPTransport: @unchecked Sendable {
     ) -> Bool {
         var buffer = scratch.mutableSpan
         guard let datagram = link.receive(into: &buffer, at: now) else { return false }
+        hasNews = true
         // What was cut off cannot be whole: handing on nothing makes the session count it as malformed.
         let byteCount = datagram.byteCount <= buffer.count ? datagram.byteCount : 0
         let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
@@ -162,6 +168,7 @@ public final class RTPTransport: @unchecked Sendable {
         to destination: SocketAddress,
         at now: MediaTime
     ) {
+        hasNews = true
         let bytes = UnsafeBufferPointer(rebasing: scratch[..<byteCount]).span
         link.send(bytes, to: destination, at: now)
         tap?.record(bytes, from: localAddress, to: destination, at: now)

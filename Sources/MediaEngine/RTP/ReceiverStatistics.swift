@@ -109,7 +109,7 @@ public struct ReceiverStatistics: Sendable, BitwiseCopyable {
     /// Interarrival jitter as a time, by the clock rate of the last packet.
     public var jitterDuration: Duration {
         guard jitterClockRate > 0 else { return .zero }
-        return .nanoseconds(scaledJitter &* 62_500_000 / Int64(jitterClockRate))
+        return Duration(wholeNanoseconds: scaledJitter &* 62_500_000 / Int64(jitterClockRate))
     }
 
     /// The low 32 bits of the extended highest sequence number, as a report block carries them.

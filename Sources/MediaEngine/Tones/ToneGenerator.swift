@@ -24,7 +24,8 @@ public final class ToneGenerator {
     private let mixer: ToneMixer
     private let minimumFrameCount: Int
     private let minimumGapFrameCount: Int
-    private var queue: DigitQueue
+    // One thread owns the generator, so checking each access would be a waste of the tick.
+    @exclusivity(unchecked) private var queue: DigitQueue
     /// Frames rendered since the generator was made.
     private var position = 0
 
@@ -35,7 +36,7 @@ public final class ToneGenerator {
     private var digitEnd = 0
     private var earliestNextDigit = 0
 
-    private var tone: TonePlayer
+    @exclusivity(unchecked) private var tone: TonePlayer
     private let notices: RingBuffer<ToneNotice>
 
     /// A generator of blocks of `format` whose queue holds `queueCapacity` digits and pauses.
@@ -163,9 +164,10 @@ public final class ToneGenerator {
     /// Adds the next frames to `samples`, a whole number of frames, and notes what starts and ends in them.
     public func render(into samples: inout MutableSpan<Int16>) {
         let frameCount = samples.count / format.channelCount
+        defer { position &+= frameCount }
+        guard isActive else { return }
         renderDigits(into: &samples, frameCount: frameCount)
         tone.render(into: &samples, frameCount: frameCount, position: position, mixer: mixer, notices: notices)
-        position &+= frameCount
     }
 
     /// What happened in the block rendered last, oldest first; nil when all has been told.

@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: [(10, [1, 1, 1, 1]), (20, [0, 1, 0, 1]), (30, [0, 0, 1, 0]), (40, [0, 0, 0, 1])])
     func `ticks are gathered into packets of the asked length`(ptime: Int, counts: [Int]) throws {
-        let filter = try filter(PCMUCodec()) { $0.ptime = .milliseconds(ptime) }
+        let filter = try filter(G711Codec(.muLaw)) { $0.ptime = .milliseconds(ptime) }
         let found = counts.map { _ in packets(filter) }
         #expect(found.map(\.count) == counts)
         #expect(found.joined().allSatisfy { $0.1 == ptime * 8 })
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a header carries the type, the time and one marker at the start`() throws {
-        let filter = try filter(PCMACodec(), payloadType: 8)
+        let filter = try filter(G711Codec(.aLaw), payloadType: 8)
         let headers = (0..<6).flatMap { _ in tick(filter) }
         #expect(headers.map(\.payloadType) == [8, 8, 8])
         #expect(headers.map(\.isMarked) == [true, false, false])
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func `while sending is off the timestamp goes on, and the next packet is marked`() throws {
-        let filter = try filter(PCMUCodec()) { $0.ptime = .milliseconds(10) }
+        let filter = try filter(G711Codec(.muLaw)) { $0.ptime = .milliseconds(10) }
         #expect(tick(filter).count == 1)
         filter.handle(filter.sendingCommand(false))
         #expect((0..<5).allSatisfy { _ in tick(filter).isEmpty })
@@ -132,6 +132,13 @@ import Testing
         filter.handle(filter.fecCommand(true, expectedLossPercent: 1000))
         filter.handle(GraphCommand(to: filter, "strange", value: 1))
         #expect(bytes() < before / 2)
+    }
+
+    /// libopus at 48 kHz: 6.5 ms (RFC 6716, section 2); the 22 samples of G.722's filter banks; G.711 has none.
+    @Test func `the codec's own delay is known`() throws {
+        #expect(try filter(OpusCodec()).lookahead == .microseconds(6500))
+        #expect(try filter(G722Codec()).lookahead == .microseconds(1375))
+        #expect(try filter(G711Codec(.muLaw)).lookahead == .zero)
     }
 
     @Test func `it describes itself`() throws {

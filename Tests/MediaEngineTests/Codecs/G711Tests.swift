@@ -25,16 +25,16 @@ import Testing
     }
 
     @Test func `every A-law code decodes to the recommendation's value`() throws {
-        #expect(try PCMACodec().makeDecoder(channelCount: 1).samples(of: everyCode) == tables().alaw)
+        #expect(try G711Codec(.aLaw).makeDecoder(channelCount: 1).samples(of: everyCode) == tables().alaw)
     }
 
     @Test func `every µ-law code decodes to the recommendation's value`() throws {
-        #expect(try PCMUCodec().makeDecoder(channelCount: 1).samples(of: everyCode) == tables().ulaw)
+        #expect(try G711Codec(.muLaw).makeDecoder(channelCount: 1).samples(of: everyCode) == tables().ulaw)
     }
 
     /// corpora own/g711/alaw-encode.bin: equal to the sweep of the ITU-T software tool library.
     @Test func `every sample encodes to the A-law code of the ITU tool library`() throws {
-        let codes = try encoded(PCMACodec())
+        let codes = try encoded(G711Codec(.aLaw))
         #expect(try codes == CodecTest.fixture("alaw-encode.bin"))
     }
 
@@ -46,7 +46,7 @@ import Testing
         for (width, last) in [(4, 95), (8, 223), (16, 479), (32, 991), (64, 2015), (128, 4063), (256, 8159)] {
             for step in (0..<16).reversed() { decisionValues.append(last - width * step) }
         }
-        let codes = try encoded(PCMUCodec())
+        let codes = try encoded(G711Codec(.muLaw))
         for (index, code) in codes.enumerated() {
             let sample = index - 32768
             let magnitude = abs(sample)
@@ -60,9 +60,9 @@ import Testing
     }
 
     @Test func `a code survives decoding and encoding`() throws {
-        let decoded = try PCMUCodec().makeDecoder(channelCount: 1).samples(of: everyCode)
+        let decoded = try G711Codec(.muLaw).makeDecoder(channelCount: 1).samples(of: everyCode)
         let padded = decoded + [Int16](repeating: 0, count: 64)
-        let again = try PCMUCodec().makeEncoder(EncoderConfiguration()).packets(of: padded).joined().prefix(256)
+        let again = try G711Codec(.muLaw).makeEncoder(EncoderConfiguration()).packets(of: padded).joined().prefix(256)
         // 0x7F and 0xFF both mean zero.
         #expect(zip(everyCode, again).allSatisfy { $0 == $1 || ($0 == 0x7F && $1 == 0xFF) })
     }
@@ -70,8 +70,8 @@ import Testing
     @Test(arguments: [10, 20, 30, 120]) func `a packet has the asked length`(milliseconds: Int) throws {
         var configuration = EncoderConfiguration()
         configuration.ptime = .milliseconds(milliseconds)
-        #expect(try PCMUCodec().makeEncoder(configuration).frameCount == milliseconds * 8)
-        #expect(try PCMACodec().makeEncoder(configuration).frameCount == milliseconds * 8)
+        #expect(try G711Codec(.muLaw).makeEncoder(configuration).frameCount == milliseconds * 8)
+        #expect(try G711Codec(.aLaw).makeEncoder(configuration).frameCount == milliseconds * 8)
     }
 
     @Test func `a length that no packet has and a second channel are refused`() {
@@ -80,14 +80,14 @@ import Testing
         var stereo = EncoderConfiguration()
         stereo.channelCount = 2
         for configuration in [long, stereo] {
-            #expect(throws: CodecError.self) { try PCMUCodec().makeEncoder(configuration) }
-            #expect(throws: CodecError.self) { try PCMACodec().makeEncoder(configuration) }
+            #expect(throws: CodecError.self) { try G711Codec(.muLaw).makeEncoder(configuration) }
+            #expect(throws: CodecError.self) { try G711Codec(.aLaw).makeEncoder(configuration) }
         }
-        #expect(throws: CodecError.self) { try PCMUCodec().makeDecoder(channelCount: 2) }
+        #expect(throws: CodecError.self) { try G711Codec(.muLaw).makeDecoder(channelCount: 2) }
     }
 
     @Test func `a payload that does not fit is refused`() throws {
-        let decoder = try PCMUCodec().makeDecoder(channelCount: 1)
+        let decoder = try G711Codec(.muLaw).makeDecoder(channelCount: 1)
         #expect(decoder.samples(of: everyCode, room: 255).isEmpty)
         #expect(decoder.samples(of: []).isEmpty)
     }

@@ -27,7 +27,7 @@ private final class NumberDecoder: AudioDecoder {
 
 /// Arrivals above, playout below, one character for 10 ms.
 ///
-///     arrivals   the packet number that arrives in this tick, `.` for none
+///     arrivals   the packet number that arrives in this tick, `.` for none, a letter for an event in its place
 ///     playout    the packet number that is heard, `-` concealed, `r` recovered, ` ` silence
 @Suite struct PlayoutTimelineTests {
     private func play(
@@ -45,6 +45,17 @@ private final class NumberDecoder: AudioDecoder {
         var block = [Int16](repeating: 0, count: 80)
         for (tick, character) in arrivals.enumerated() {
             let now = MediaTime.zero + .milliseconds(10 * tick)
+            if character.isLetter {
+                // An event: a letter instead of the number that it takes.
+                let number = Int(character.asciiValue ?? 97) - 97
+                let header = PacketHeader(
+                    sequenceNumber: UInt16(truncatingIfNeeded: 65534 + number),
+                    isPlaceholder: true,
+                    arrival: now
+                )
+                let nothing: [UInt8] = []
+                playout.insert(header, payload: nothing.span)
+            }
             if let number = character.wholeNumberValue {
                 let header = PacketHeader(
                     rtpTimestamp: timestamp(number),
@@ -120,6 +131,20 @@ private final class NumberDecoder: AudioDecoder {
         #expect(result.heard == "    0011--------2233")
         #expect(result.statistics.concealedFrameCount == 0)
         #expect(result.statistics.buffer.comfortDuration == 640)
+    }
+
+    @Test func `events between packets are no loss`() {
+        // c, d, e are events that took the numbers 2, 3, 4 while the sound paused for 60 ms.
+        let result = play("0.1.c.d.e.5.6.7.8...")
+        #expect(result.heard == "    0011------556677")
+        #expect(result.statistics.concealedFrameCount == 0)
+        let reordered = play("0.1.d.c...5e6.7.8...")
+        #expect(reordered.statistics.concealedFrameCount == 0)
+    }
+
+    @Test func `a packet lost among events is still a loss`() {
+        // The packet 2 is lost before the events d and e.
+        #expect(play("0.1...d.e.5.6.7.8...").statistics.concealedFrameCount > 0)
     }
 
     @Test func `a jump of the timestamps starts over`() {

@@ -33,7 +33,7 @@ private final class LogCapture: Sendable {
 @Suite struct PluginRegistryTests {
     private struct Codecs: MediaPlugin {
         var name = "extra"
-        var codecs: [any AudioCodec] = [PCMUCodec()]
+        var codecs: [any AudioCodec] = [G711Codec(.muLaw)]
         var nested: [any MediaPlugin] = []
 
         func register(in registry: inout PluginRegistry) {
@@ -51,7 +51,8 @@ private final class LogCapture: Sendable {
             builtIn == [
                 "opus/48000/2", "G722/8000", "PCMU/8000", "PCMA/8000", "L16/44100", "L16/44100/2", "L16/48000",
                 "L16/48000/2", "L16/16000", "L16/8000",
-            ])
+            ]
+        )
         #expect(registry.codecs.allSatisfy { $0.isEnabled && $0.overrides.isEmpty })
         #expect(registry.plugins.first?.state == .active)
     }
@@ -157,8 +158,8 @@ private final class LogCapture: Sendable {
 
     @Test func `what the application adds itself is listed as its own`() throws {
         var registry = PluginRegistry()
-        registry.add(PCMUCodec())
-        registry.add(PCMACodec())
+        registry.add(G711Codec(.muLaw))
+        registry.add(G711Codec(.aLaw))
         #expect(names(registry) == ["PCMU/8000", "PCMA/8000"])
         #expect(registry.plugins.map(\.name) == ["application"])
         #expect(registry.plugins.map(\.summary) == ["registered PCMU/8000, PCMA/8000"])
@@ -166,7 +167,7 @@ private final class LogCapture: Sendable {
 
     @Test func `a plugin may load others, but not itself`() {
         var registry = PluginRegistry()
-        let inner = Codecs(name: "inner", codecs: [PCMACodec()])
+        let inner = Codecs(name: "inner", codecs: [G711Codec(.aLaw)])
         let selfish = Codecs(name: "outer", nested: [inner, Codecs(name: "outer")])
         registry.load(selfish)
         for _ in 0..<2 {

@@ -11,8 +11,7 @@ enum TestFiles {
     /// The corpora that are read in place, or nil where this machine has none.
     static let fetchedCorpora: URL? = {
         let url = folder.appendingPathComponent("../../../shared/corpora/fetched").standardizedFileURL
-        let places = [url, URL(fileURLWithPath: "/work/shared/corpora/fetched")]
-        return places.first { FileManager.default.fileExists(atPath: $0.path) }
+        return FileManager.default.fileExists(atPath: url.path) ? url : nil
     }()
 
     /// Runs `body` with the path of a file that does not exist yet, and removes what is there afterwards.
@@ -24,4 +23,13 @@ enum TestFiles {
 
     /// The bytes of the file at `path`.
     static func bytes(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+}
+
+/// A path for a file that is removed when the test is over.
+final class TemporaryFile {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("media-\(UUID().uuidString)").path
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
 }

@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "benchmarks",
+    dependencies: [.package(name: "media-engine", path: "..")],
+    targets: [
+        // The same sources as in ../Tests: a link in Sources leads there.
+        .target(name: "CAllocationCounter"),
+        .target(name: "CMeasure", cSettings: [.unsafeFlags(["-O3"])]),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: [
+                "CAllocationCounter", "CMeasure",
+                .product(name: "MediaEngine", package: "media-engine"),
+            ],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+                .enableExperimentalFeature("Lifetimes"),
+                .treatAllWarnings(as: .error),
+            ]
+        ),
+    ]
+)

@@ -1,0 +1,33 @@
+// What the benchmarks need of C: clocks, a floor to compare with, a loop by the C compiler, processes, busy threads.
+#pragma once
+#include <stdint.h>
+
+// CPU time of the calling thread and of the process, and the monotonic clock, in nanoseconds.
+int64_t measure_thread_cpu(void);
+int64_t measure_process_cpu(void);
+int64_t measure_now(void);
+
+// Starts or stops counting the CPU time inside libopus, of all threads; the counters begin at zero.
+void measure_opus(int on);
+int64_t measure_opus_nanoseconds(void);
+int64_t measure_opus_calls(void);
+
+// A G.711 leg without an engine: per 20 ms and leg u-law both ways, one sendto, recv until nothing is left, paced in
+// real time under SCHED_FIFO when permitted. Answers CPU nanoseconds of `seconds`, after one second to warm up, or a
+// negative errno. `received` gets the packets that came in that time.
+int64_t measure_floor(int legs, int seconds, const int16_t *samples, int sample_count, int64_t *received);
+
+// What GainFilter does, in C: 16-bit samples times a fixed-point factor, rounded and clipped.
+void measure_gain(const int16_t *source, int16_t *target, int count, int32_t factor, int32_t shift);
+// The same function compiled by gcc with -O3, when the file given exists; NULL otherwise.
+typedef void (*measure_gain_function)(const int16_t *, int16_t *, int, int32_t, int32_t);
+measure_gain_function measure_gain_of(const char *library);
+
+// Threads that do nothing but use the processor, under the normal scheduler.
+void measure_start_busy(int count);
+void measure_stop_busy(void);
+
+// Runs a program to its end with its output thrown away; answers its exit code or a negative errno.
+int measure_run(const char *path, char *const arguments[], int64_t *wall_nanoseconds, int64_t *cpu_nanoseconds);
+// The same, traced, for its peak resident memory in KiB, or a negative errno.
+int64_t measure_peak_memory(const char *path, char *const arguments[]);

@@ -1,0 +1,52 @@
+import Glibc
+
+/// Measures what the engine promises and says whether it keeps it.
+@main enum Benchmarks {
+    static let usage = """
+        usage: benchmarks [--only NAME,…] [--speech F.wav] [--tool PATH] [--repeat K=3] [--seconds S=4] [--json] [--list]
+          --only     run these alone; --list prints their names
+          --speech   a WAV to send; without it a chirp with pauses
+          --tool     the release build of media-tool, for "tool"
+          --repeat   how often each is measured; the least disturbed counts
+          --seconds  how long each run over the network lasts
+        Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage.
+        """
+
+    static let all: [(name: String, run: @Sendable (Options) throws -> [Figure])] = [
+        ("opus-legs", OpusLegs.measure),
+        ("g711-legs", G711Legs.measure),
+        ("g711-unpaced", UnpacedLegs.measure),
+        ("allocations", SteadyTicks.measure),
+        ("filter-step", FilterSteps.measureStep),
+        ("gain", FilterSteps.measureGain),
+        ("dtmf", KeyToSample.measure),
+        ("lateness", TickLateness.measure),
+        ("virtual", VirtualCall.measure),
+        ("tool", ToolStart.measure),
+    ]
+
+    static func main() {
+        let options: Options
+        do {
+            options = try Options(CommandLine.arguments.dropFirst())
+        } catch {
+            complain("\(error)\n\(usage)")
+            exit(64)
+        }
+        var figures: [Figure] = []
+        for benchmark in all where options.only.isEmpty || options.only.contains(benchmark.name) {
+            do {
+                figures += try benchmark.run(options)
+            } catch {
+                figures.append(Figure(benchmark.name, "could not be measured: \(error)"))
+            }
+        }
+        print(options.isJSON ? Report.json(figures, options) : Report.table(figures, options))
+        exit(figures.allSatisfy { $0.isKept } ? 0 : 1)
+    }
+
+    static func complain(_ text: String) {
+        let line = text + "\n"
+        _ = write(STDERR_FILENO, line, line.utf8.count)
+    }
+}

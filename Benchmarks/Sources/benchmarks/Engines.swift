@@ -1,0 +1,158 @@
+import CMeasure
+import Glibc
+import MediaEngine
+
+/// How long a key takes to the card.
+enum KeyToSample {
+    private static let presses = 60
+    private static let key = DTMFDigit.all[5]
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        var warm: [Double] = []
+        let engine = try makeEngine()
+        let stream = try engine.startDTMFStream()
+        usleep(200_000)
+        var generator = SeededGenerator(seed: UInt64(measure_now()))
+        for _ in 0..<presses {
+            try engine.playDTMF(key, for: .milliseconds(40))
+            while stream.isDialling { usleep(2000) }
+            usleep(UInt32(70_000 + generator.nextUnit() * 20_000))
+        }
+        warm = stream.keyToSample.map(\.inMilliseconds)
+        engine.stopDTMFStream()
+        engine.shutDown()
+        var cold: [Double] = []
+        for _ in 0..<max(options.repetitions, 5) { cold.append(try measureCold()) }
+        guard warm.count == presses else { throw Options.Wrong(description: "\(warm.count) keys of \(presses) sounded") }
+        let mean = warm.reduce(0, +) / Double(warm.count)
+        return [
+            Figure("dtmf: call to card, warm, mean", mean, "ms", .atMost(5), note: "\(presses) keys at random phases"),
+            Figure("dtmf: call to card, warm, longest", warm.max() ?? 0, "ms", .atMost(10)),
+            Figure("dtmf: call to card, cold, longest", cold.max() ?? 0, "ms", .atMost(20), note: "\(cold.count) engines"),
+        ]
+    }
+
+    /// From the call on an engine that has opened nothing, the opening included.
+    private static func measureCold() throws -> Double {
+        let engine = try makeEngine()
+        defer { engine.shutDown() }
+        let start = measure_now()
+        try engine.playDTMF(key, for: .milliseconds(40))
+        let opening = Double(measure_now() - start) / 1e6
+        while let stream = engine.openToneStream, stream.isDialling { usleep(2000) }
+        guard let first = engine.openToneStream?.keyToSample.first else {
+            throw Options.Wrong(description: "the cold key did not sound")
+        }
+        return opening + first.inMilliseconds
+    }
+
+    private static func makeEngine() throws -> CallEngine {
+        var configuration = CallEngineConfiguration()
+        configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
+        return try CallEngine(configuration)
+    }
+}
+
+/// How late ticks come when the processors are busy.
+enum TickLateness {
+    static func measure(_ options: Options) throws -> [Figure] {
+        var best = (p99: Double.infinity, maximum: 0.0, scheduling: "")
+        for _ in 0..<options.repetitions {
+            let runner = GraphRunner()
+            var graph = Graph()
+            let format = AudioFormat(sampleRate: 48000)
+            try graph.connect(
+                LoopingSource(SharedSamples(TestSignal.samples(1, format)), format: format, offset: 0),
+                to: GainFilter(format: format, gain: Decibels(-6))
+            )
+            runner.install(try GraphPlan(graph))
+            let driver = TimerDriver(runner)
+            measure_start_busy(4)
+            try driver.start()
+            sleep(UInt32(max(options.seconds, 5)))
+            driver.stop()
+            measure_stop_busy()
+            let lateness = driver.statistics.lateness
+            let p99 = lateness.quantile(0.99).inMilliseconds
+            let scheduling = driver.scheduling.map { "\($0)" } ?? ""
+            if p99 < best.p99 { best = (p99, lateness.maximum.inMilliseconds, scheduling) }
+        }
+        return [
+            Figure(
+                "lateness: p99 under 4 busy threads",
+                best.p99,
+                "ms",
+                .atMost(0.3),
+                note: "longest \(Report.number(best.maximum)) ms, \(best.scheduling)"
+            )
+        ]
+    }
+}
+
+/// How fast a call runs in virtual time.
+enum VirtualCall {
+    private static let seconds = 60
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let format = AudioFormat(sampleRate: 48000)
+        let speech = SharedSamples(try Speech.samples(options, format))
+        var best = Double.infinity
+        for _ in 0..<max(2, options.repetitions - 1) {
+            let engine = try CallEngine(.virtual())
+            defer { engine.shutDown() }
+            let (left, right) = MemoryLink.pair()
+            let configurations = [(left, right), (right, left)].map { own, other in
+                var call = CallConfiguration(network: .link(own, local: own.localAddress))
+                call.remote = other.localAddress
+                call.source = .filter(LoopingSource(speech, format: format, offset: 0))
+                call.sink = .none
+                return call
+            }
+            _ = try engine.makeCalls(configurations)
+            let start = measure_thread_cpu()
+            try engine.advance(by: .seconds(seconds))
+            best = min(best, Double(measure_thread_cpu() - start) / 1e9)
+        }
+        return [
+            Figure(
+                "virtual: Opus both ways, \(seconds) s",
+                Double(seconds) / best,
+                "x real time",
+                .atLeast(25),
+                note: "\(Report.number(best)) s of CPU on one core"
+            )
+        ]
+    }
+}
+
+/// What it costs to start the tool.
+enum ToolStart {
+    static func measure(_ options: Options) throws -> [Figure] {
+        guard let path = options.toolPath else {
+            guard options.only.contains("tool") else { return [] }
+            throw Options.Wrong(description: "give the tool's path with --tool")
+        }
+        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(path), strdup("codecs"), nil]
+        defer { for argument in arguments { free(argument) } }
+        var (wall, cpu) = (Double.infinity, Double.infinity)
+        for _ in 0..<30 {
+            var (elapsed, used): (Int64, Int64) = (0, 0)
+            let code = measure_run(path, &arguments, &elapsed, &used)
+            guard code == 0 else { throw Options.Wrong(description: "\(path) codecs answered \(code)") }
+            wall = min(wall, Double(elapsed) / 1e6)
+            cpu = min(cpu, Double(used) / 1e6)
+        }
+        let peak = measure_peak_memory(path, &arguments)
+        guard peak > 0 else { throw Options.Wrong(description: "its memory could not be read: \(peak)") }
+        return [
+            Figure("tool: codecs, start to exit", wall, "ms", .atMost(25), note: "CPU \(Report.number(cpu)) ms"),
+            Figure("tool: codecs, peak memory", Double(peak) / 1024, "MiB", .atMost(20)),
+        ]
+    }
+}
+
+extension Duration {
+    var inMilliseconds: Double {
+        Double(components.seconds) * 1000 + Double(components.attoseconds) / 1e15
+    }
+}

@@ -1,0 +1,162 @@
+import CMeasure
+import Glibc
+import MediaEngine
+
+/// Full-duplex legs in one engine, two and two connected over UDP on the loopback interface, in real time.
+enum Legs {
+    struct Cost {
+        var process = 0.0
+        var codec = 0.0
+        /// Packets received for each that should have been.
+        var share = 0.0
+        var lateTicks = 0
+    }
+
+    /// Runs `count` legs for `seconds` after a second to warm up, and answers CPU nanoseconds.
+    static func run(
+        count: Int,
+        seconds: Int,
+        speech: [Int16],
+        stream: AudioStreamConfiguration
+    ) throws -> Cost {
+        let engine = try CallEngine(CallEngineConfiguration())
+        defer { engine.shutDown() }
+        let format = try engine.registry.codec(named: stream.codec).description.format
+        let ports = try freePorts(count)
+        let shared = SharedSamples(speech)
+        let configurations = (0..<count).map { leg in
+            var call = CallConfiguration(network: .udp(local: ports[leg]))
+            call.name = "leg \(leg)"
+            call.stream = stream
+            call.remote = ports[leg ^ 1]
+            call.source = .filter(LoopingSource(shared, format: format, offset: leg * 7919 * 16))
+            call.sink = .none
+            return call
+        }
+        let calls = try engine.makeCalls(configurations)
+        sleep(1)
+        measure_opus(1)
+        let before = (measure_process_cpu(), received(calls), measure_now(), engine.tickStatistics.lateCount)
+        sleep(UInt32(seconds))
+        var cost = Cost(process: Double(measure_process_cpu() - before.0), codec: Double(measure_opus_nanoseconds()))
+        measure_opus(0)
+        let expected = Double(measure_now() - before.2) / 20_000_000 * Double(count)
+        cost.share = Double(received(calls) - before.1) / expected
+        cost.lateTicks = engine.tickStatistics.lateCount - before.3
+        return cost
+    }
+
+    private static func received(_ calls: [Call]) -> Int {
+        calls.reduce(0) { $0 + $1.report().received.packets }
+    }
+
+    /// Ports that were free a moment ago.
+    private static func freePorts(_ count: Int) throws -> [SocketAddress] {
+        let sockets = try (0..<count).map { _ in try UDPSocket(bind: .loopback(port: 0)) }
+        return sockets.map(\.localAddress)
+    }
+}
+
+/// How much an Opus leg costs beside the codec itself.
+enum OpusLegs {
+    static let count = 40
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let speech = try Speech.samples(options, AudioFormat(sampleRate: 48000))
+        var stream = AudioStreamConfiguration()
+        stream.encoder.complexity = 5
+        stream.encoder.bitrate = 24000
+        stream.fec = .on
+        var runs: [Legs.Cost] = []
+        for _ in 0..<options.repetitions {
+            runs.append(try Legs.run(count: count, seconds: options.seconds, speech: speech, stream: stream))
+        }
+        let best = runs.min { $0.process / $0.codec < $1.process / $1.codec } ?? Legs.Cost()
+        let perLeg = best.process / 1000 / Double(count * options.seconds)
+        let received = Report.number(best.share * 100)
+        return [
+            Figure(
+                "opus-legs: process CPU / libopus CPU, N=\(count)",
+                best.process / best.codec,
+                "",
+                .atMost(1.06),
+                note: "\(Report.number(perLeg)) us/leg-s, received \(received) %, late ticks \(best.lateTicks)"
+            )
+        ]
+    }
+}
+
+/// How much a leg costs whose codec costs nothing.
+enum G711Legs {
+    static let count = 200
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let speech = try Speech.samples(options, AudioFormat(sampleRate: 8000))
+        var stream = AudioStreamConfiguration()
+        stream.codec = "PCMU"
+        var floors: [Double] = []
+        var legs: [Legs.Cost] = []
+        for _ in 0..<options.repetitions {
+            var received: Int64 = 0
+            let floor = measure_floor(Int32(count), Int32(options.seconds), speech, Int32(speech.count), &received)
+            guard floor > 0 else { throw Options.Wrong(description: "the floor program failed: \(floor)") }
+            floors.append(Double(floor))
+            legs.append(try Legs.run(count: count, seconds: options.seconds, speech: speech, stream: stream))
+        }
+        let floor = floors.min() ?? 1
+        let best = legs.min { $0.process < $1.process } ?? Legs.Cost()
+        let scale = 1000 * Double(count * options.seconds)
+        let pairs = zip(legs, floors).map { $0.process / $1 }.map(Report.number).joined(separator: " ")
+        return [
+            Figure(
+                "g711-legs: leg / floor program, N=\(count)",
+                best.process / floor,
+                "",
+                .atMost(2),
+                note: "\(Report.number(best.process / scale)) / \(Report.number(floor / scale)) us/leg-s, "
+                    + "received \(Report.number(best.share * 100)) %, late ticks \(best.lateTicks), pairs \(pairs)"
+            )
+        ]
+    }
+}
+
+/// G.711 legs over UDP whose ticks follow each other without a pause: for profilers, and to compare two builds.
+///
+/// Instructions per leg and second: run `valgrind --tool=callgrind` with `--seconds 2` and `--seconds 6`, divide the
+/// difference by 4 s and the legs.
+enum UnpacedLegs {
+    static let count = 20
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let codec = try PluginRegistry.standard().codec(named: "PCMU")
+        let speech = SharedSamples(TestSignal.samples(2, codec.description.format))
+        let sockets = try (0..<count).map { _ in try UDPSocket(bind: .loopback(port: 0)) }
+        var graph = Graph()
+        for (leg, socket) in sockets.enumerated() {
+            let rules = RTPSessionConfiguration(
+                canonicalName: "leg",
+                destination: sockets[leg ^ 1].localAddress
+            )
+            let transport = RTPTransport(
+                session: RTPSession(configuration: rules, seed: UInt64(leg)),
+                link: socket,
+                localAddress: socket.localAddress,
+                payloadType: 0,
+                clockRate: 8000,
+                telephoneEventPayloadType: 101
+            )
+            let source = LoopingSource(speech, format: codec.description.format, offset: leg * 800)
+            try AudioStream(codec, AudioStreamConfiguration(), transport: transport).assemble(in: &graph, source: source)
+        }
+        let runner = GraphRunner()
+        runner.install(try GraphPlan(graph))
+        var now = MonotonicClock.current
+        let start = measure_thread_cpu()
+        for _ in 0..<options.seconds * 100 {
+            runner.tick(at: now)
+            now += .milliseconds(10)
+        }
+        let cost = Double(measure_thread_cpu() - start) / 1000 / Double(options.seconds * count)
+        return [Figure("g711-unpaced: N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")]
+    }
+}

@@ -1,0 +1,41 @@
+/// What the command line asks for.
+struct Options {
+    struct Wrong: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    var only: Set<String> = []
+    var speechPath: String?
+    var toolPath: String?
+    var repetitions = 3
+    var seconds = 4
+    var isJSON = false
+
+    init(_ arguments: some Sequence<String>) throws {
+        var remaining = Array(arguments)[...]
+        func value(_ option: String) throws -> String {
+            guard let value = remaining.popFirst() else { throw Wrong(description: "\(option) needs a value") }
+            return value
+        }
+        func number(_ option: String) throws -> Int {
+            let text = try value(option)
+            guard let number = Int(text), number > 0 else { throw Wrong(description: "\(option) \(text) is no count") }
+            return number
+        }
+        while let argument = remaining.popFirst() {
+            switch argument {
+            case "--only":
+                only = Set(try value(argument).split(separator: ",").map(String.init))
+                let unknown = only.subtracting(Benchmarks.all.map(\.name))
+                guard unknown.isEmpty else { throw Wrong(description: "there is no benchmark \(unknown.sorted()[0])") }
+            case "--speech": speechPath = try value(argument)
+            case "--tool": toolPath = try value(argument)
+            case "--repeat": repetitions = try number(argument)
+            case "--seconds": seconds = try number(argument)
+            case "--json": isJSON = true
+            case "--list": throw Wrong(description: Benchmarks.all.map(\.name).joined(separator: " "))
+            default: throw Wrong(description: "\(argument) is not understood")
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import MediaEngine
+import Testing
+
+/// What an application does with a running call, in virtual time.
+@Suite struct CallControlTests {
+    /// Two legs over a perfect network; B collects what it hears.
+    private final class Pair {
+        let engine: CallEngine
+        let caller: Call
+        let callee: Call
+        let heard = CallCollector()
+
+        init(seconds: Double = 4, codec: String = "PCMU", configure: (inout CallConfiguration) -> Void = { _ in }) throws {
+            engine = try CallEngine(.virtual())
+            let (left, right) = MemoryLink.pair()
+            let format = try engine.registry.codec(named: codec).description.format
+            var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+            calling.name = "A"
+            calling.remote = right.localAddress
+            calling.stream.codec = codec
+            calling.source = .samples([Int16](repeating: 8000, count: Int(seconds * Double(format.sampleRate))), format)
+            calling.sink = .none
+            configure(&calling)
+            var called = CallConfiguration(network: .link(right, local: right.localAddress))
+            called.name = "B"
+            called.remote = left.localAddress
+            called.stream.codec = codec
+            called.source = .silence
+            called.sink = .filter(heard.filter(format))
+            let calls = try engine.makeCalls([calling, called])
+            (caller, callee) = (calls[0], calls[1])
+        }
+
+        deinit {
+            engine.shutDown()
+        }
+
+        func advance(_ milliseconds: Int64) throws { try engine.advance(by: .milliseconds(milliseconds)) }
+    }
+
+    @Test func `mute sends silence and unmute brings the sound back`() throws {
+        let pair = try Pair()
+        try pair.advance(1000)
+        #expect(pair.heard.samples.last ?? 0 > 7000)
+        pair.caller.isMuted = true
+        try pair.advance(500)
+        #expect(abs(Int(pair.heard.samples.last ?? 1)) <= 8)
+        #expect(pair.caller.sentLevel.rms < Decibels(-25))
+        pair.caller.isMuted = false
+        try pair.advance(500)
+        #expect(pair.heard.samples.last ?? 0 > 7000)
+        #expect(pair.callee.report().received.lost == 0)
+    }
+
+    @Test func `hold sends no audio, and what follows is neither lost nor late`() throws {
+        let pair = try Pair()
+        try pair.advance(1000)
+        let before = pair.caller.report().sent.packets
+        pair.caller.isOnHold = true
+        try pair.advance(1500)
+        #expect(pair.caller.report().sent.packets <= before + 1)
+        pair.caller.isOnHold = false
+        try pair.advance(1000)
+        let report = pair.callee.report()
+        #expect(report.received.lost == 0 && report.received.late == 0)
+        #expect(pair.heard.samples.last ?? 0 > 7000)
+    }
+
+    @Test func `volume changes what is heard, by decibels`() throws {
+        let pair = try Pair()
+        try pair.advance(1000)
+        pair.callee.setVolume(Decibels(-20))
+        try pair.advance(500)
+        let sample = try #require(pair.heard.samples.last)
+        #expect(abs(Int(sample) - 800) < 30)
+    }
+
+    @Test func `a held key is down until it is released`() async throws {
+        let pair = try Pair()
+        try pair.advance(200)
+        let digit = try #require(DTMFDigit("7"))
+        pair.caller.pressKey(digit)
+        try pair.advance(600)
+        #expect(pair.callee.receivedKeys == "7")
+        pair.caller.releaseKey()
+        try pair.advance(400)
+        pair.engine.flushEvents()
+        try pair.callee.end()
+        let events = await allEvents(pair.callee)
+        #expect(events.filter { $0 == .keyDown(digit) }.count == 1)
+        let held = events.compactMap { event -> Duration? in
+            if case .keyUp(digit, let duration) = event { duration } else { nil }
+        }
+        #expect(held.count == 1)
+        #expect(abs((held.first ?? .zero).milliseconds - 600) <= 40)
+    }
+
+    @Test func `wrong keys and too many are refused with a reason`() throws {
+        let pair = try Pair()
+        #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }
+        #expect(throws: EngineError.self) { try pair.caller.sendDTMF(String(repeating: "1", count: 65)) }
+        let silent = try Pair { $0.stream.telephoneEventPayloadType = nil }
+        let error = #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("telephone events"))
+    }
+
+    @Test func `in-band keys are heard by the detector at the other end`() throws {
+        let pair = try Pair(seconds: 0)
+        try pair.advance(200)
+        try pair.caller.sendInBandDTMF("159#")
+        try pair.advance(2000)
+        let detector = try DTMFDetector(sampleRate: 8000)
+        detector.process(pair.heard.samples.span)
+        detector.finish()
+        var digits = ""
+        while let detection = detector.nextDetection() {
+            if case .ended = detection.phase { digits.append(detection.digit.character) }
+        }
+        #expect(digits == "159#")
+    }
+
+    @Test func `each side is recorded in a file of its own`() throws {
+        let (near, far) = (TemporaryFile(), TemporaryFile())
+        let pair = try Pair()
+        try pair.advance(500)
+        try pair.callee.startRecording(near: near.path, far: far.path)
+        #expect(throws: EngineError.self) { try pair.callee.startRecording(near: nil, far: nil) }
+        try pair.advance(1000)
+        try pair.callee.stopRecording()
+        try pair.advance(100)
+        let sent = try WAVFile.read(near.path).1
+        let received = try WAVFile.read(far.path).1
+        #expect(sent.count == 8000 && received.count == 8000)
+        #expect(sent.allSatisfy { $0 == 0 })
+        #expect(received.allSatisfy { $0 > 7000 })
+    }
+
+    @Test func `ending a call says goodbye, completes files and leaves the other leg running`() async throws {
+        let capture = TemporaryFile()
+        let pair = try Pair { $0.capturePath = capture.path }
+        try pair.advance(1000)
+        try pair.caller.end()
+        try pair.caller.end()
+        try pair.advance(100)
+        pair.engine.flushEvents()
+        #expect(pair.engine.calls.count == 1)
+        var packets = 0
+        for _ in try PcapReader(path: capture.path) { packets += 1 }
+        // 50 of audio each way, one or two reports each way, and the goodbye.
+        #expect(packets >= 100 && packets <= 106)
+        try pair.callee.end()
+        #expect(await allEvents(pair.callee).contains(.goodbye))
+    }
+
+    @Test func `a graph of the call can be drawn`() throws {
+        let pair = try Pair()
+        try pair.advance(500)
+        let text = try pair.engine.drawing(asDOT: false)
+        for part in ["encoder", "RTP send", "RTP receive", "playout", "gain", "meter", "tones"] {
+            #expect(text.contains(part))
+        }
+        #expect(try pair.engine.drawing(asDOT: true).contains("->"))
+    }
+
+    @Test func `an unknown codec is an error with a remedy`() throws {
+        let engine = try CallEngine(.virtual())
+        var configuration = CallConfiguration(network: .udp(local: .loopback(port: 0)))
+        configuration.stream.codec = "SILK"
+        let error = #expect(throws: EngineError.self) { try engine.makeCall(configuration) }
+        guard case .codec(let codecError) = error else {
+            Issue.record("expected a codec error, got \(String(describing: error))")
+            return
+        }
+        #expect(codecError.code == .unknownCodec)
+    }
+
+    @Test func `real time cannot be moved by hand`() throws {
+        let engine = try CallEngine()
+        defer { engine.shutDown() }
+        #expect(throws: EngineError.self) { try engine.advance(by: .seconds(1)) }
+    }
+}
+
+/// Every event of a call that has ended.
+func allEvents(_ call: Call) async -> [CallEvent] {
+    var events: [CallEvent] = []
+    for await event in call.events { events.append(event) }
+    return events
+}

@@ -78,7 +78,7 @@ public final class CallEngine: Sendable {
     /// - Throws: `EngineError` in an engine of real time.
     public func advance(by duration: Duration) throws(EngineError) {
         guard timebase.advance(by: duration) else {
-            throw .state("This engine runs in real time. Make it with CallEngineConfiguration.virtual to move its clock.")
+            throw .state("This engine runs in real time. Make it with CallEngineConfiguration.virtual to move time.")
         }
     }
 

@@ -103,6 +103,7 @@ public final class DeadlinePacer: TickPacer {
     /// A pacer.
     public init() {}
 
+    /// Sleeps until `deadline`, and answers it.
     public func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000),

@@ -28,7 +28,9 @@ public struct AudioBlock {
         }
     }
 
-    /// The samples, to write. Only a filter's outputs may be written.
+    /// The samples, to write.
+    ///
+    /// Only a filter's outputs may be written.
     @inlinable public var mutableSamples: MutableSpan<Int16> {
         @_lifetime(borrow self) get {
             let buffer = UnsafeMutableBufferPointer(start: base, count: frameCount &* channelCount)

@@ -66,7 +66,9 @@ struct PacketStore: ~Copyable {
         return .accepted
     }
 
-    /// The payload of the packet with the lowest sequence number. The store must not be empty.
+    /// The payload of the packet with the lowest sequence number.
+    ///
+    /// The store must not be empty.
     func withFirstPayload<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         precondition(count > 0)
         let start = payloads.address(entries[0].slot)

@@ -36,7 +36,9 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
         )
     }
 
-    /// The level now. Thread: any.
+    /// The level now.
+    ///
+    /// Thread: any.
     public var currentLevel: AudioLevel { published.value }
 
     public override func process(_ io: borrowing FilterIO) {

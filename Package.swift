@@ -64,6 +64,7 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),
+        .testTarget(name: "MediaToolTests", dependencies: ["media-tool", "MediaEngine"], swiftSettings: settings),
         .target(
             name: "CExamplePlugin",
             dependencies: ["CMediaPlugin"],

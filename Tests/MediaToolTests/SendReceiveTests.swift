@@ -22,7 +22,9 @@ import Testing
         return Double(loud.count) / Double(format.sampleRate)
     }
 
-    @Test(arguments: ["opus", "PCMU", "L16/44100/2"]) func `what is sent is received, to the frame`(codec: String) throws {
+    @Test(arguments: ["opus", "PCMU", "L16/44100/2"]) func `what is sent is received, to the frame`(codec: String)
+        throws
+    {
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let receiver = try ToolRun(
@@ -30,7 +32,14 @@ import Testing
         )
         usleep(300_000)
         let sender = try ToolRun.finished(
-            "send", "--to", "localhost:\(port)", "--codec", codec, "--seconds", "1", "--json"
+            "send",
+            "--to",
+            "localhost:\(port)",
+            "--codec",
+            codec,
+            "--seconds",
+            "1",
+            "--json"
         )
         #expect(sender.status == 0)
         #expect(receiver.wait() == 0)
@@ -171,7 +180,9 @@ import Testing
             ]
         }
         try ToolRun(arguments("0.1", scratch.file("x.sdp")), program: ffmpeg).wait()
-        let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("h.wav"), "--json"])
+        let receiver = try ToolRun([
+            "receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("h.wav"), "--json",
+        ])
         usleep(300_000)
         try ToolRun(arguments("2", scratch.file("y.sdp")), program: ffmpeg).wait()
         #expect(receiver.wait() == 0, "\(receiver.errors)")

@@ -3,7 +3,8 @@ import Testing
 
 /// The file of a call's playout: from the first packet to the end of the last.
 @Suite struct PlayoutRecorderFilterTests {
-    @Test(arguments: ["PCMU", "opus", "L16/44100/2"]) func `what is played is written, to the frame`(codec: String) throws {
+    @Test(arguments: ["PCMU", "opus", "L16/44100/2"])
+    func `what is played is written, to the frame`(codec: String) throws {
         try TestFiles.withTemporaryPath { path in
             let engine = try CallEngine(.virtual())
             defer { engine.shutDown() }

@@ -1,4 +1,4 @@
-# Sourced by demo and test: finds the toolchain, and installs Debian packages that are missing.
+# Sourced by demo, test and format: finds the toolchain, and installs Debian packages that are missing.
 
 # The oldest toolchain with Span and InlineArray in its standard library.
 least_swift=6.2
@@ -47,3 +47,6 @@ require_packages() {
 
 # What every build needs: g++ brings the C library's headers, the linker and the start-up files that Swift links with.
 build_packages=(ca-certificates git g++ pkg-config libasound2-dev libopus-dev libspeexdsp-dev)
+
+# The files that swift format reads.
+formatted=(Sources Tests Examples Benchmarks/Sources Package.swift)

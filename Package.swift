@@ -10,6 +10,10 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
+
+let examples = ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"]
+
 let package = Package(
     name: "media-engine",
     products: [
@@ -61,5 +65,26 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),
+        .testTarget(name: "MediaToolTests", dependencies: ["media-tool", "MediaEngine"], swiftSettings: settings),
+        .target(
+            name: "CExamplePlugin",
+            dependencies: ["CMediaPlugin"],
+            path: "Examples/CExamplePlugin",
+            cSettings: cSettings
+        ),
+        .testTarget(
+            name: "ExampleTests",
+            dependencies: examples.map { .target(name: $0) },
+            swiftSettings: settings
+        ),
     ]
 )
+
+package.targets += examples.map { name in
+    .executableTarget(
+        name: name,
+        dependencies: ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
+        path: "Examples/\(name)",
+        swiftSettings: settings
+    )
+}

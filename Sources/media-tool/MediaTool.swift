@@ -21,7 +21,9 @@ struct MediaTool: ParsableCommand {
             """,
         subcommands: [
             DevicesCommand.self, CodecsCommand.self, PluginsCommand.self,
-            DTMFCommand.self, LoopbackCommand.self,
+            DTMFCommand.self, RingCommand.self, PlayCommand.self, RecordCommand.self,
+            LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
+            GraphDrawingCommand.self, DetectCommand.self,
         ]
     )
 }

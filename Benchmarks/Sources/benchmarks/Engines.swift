@@ -23,12 +23,20 @@ enum KeyToSample {
         engine.shutDown()
         var cold: [Double] = []
         for _ in 0..<max(options.repetitions, 5) { cold.append(try measureCold()) }
-        guard warm.count == presses else { throw Options.Wrong(description: "\(warm.count) keys of \(presses) sounded") }
+        guard warm.count == presses else {
+            throw Options.Wrong(description: "\(warm.count) keys of \(presses) sounded")
+        }
         let mean = warm.reduce(0, +) / Double(warm.count)
         return [
             Figure("dtmf: call to card, warm, mean", mean, "ms", .atMost(5), note: "\(presses) keys at random phases"),
             Figure("dtmf: call to card, warm, longest", warm.max() ?? 0, "ms", .atMost(10)),
-            Figure("dtmf: call to card, cold, longest", cold.max() ?? 0, "ms", .atMost(20), note: "\(cold.count) engines"),
+            Figure(
+                "dtmf: call to card, cold, longest",
+                cold.max() ?? 0,
+                "ms",
+                .atMost(20),
+                note: "\(cold.count) engines"
+            ),
         ]
     }
 

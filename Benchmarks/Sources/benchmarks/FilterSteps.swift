@@ -103,7 +103,8 @@ enum FilterSteps {
         _ shift: Int32
     ) -> Double {
         let speech = TestSignal.samples(1, format)
-        let (first, second) = (UnsafeMutablePointer<Int16>.allocate(capacity: 480), UnsafeMutablePointer<Int16>.allocate(capacity: 480))
+        let first = UnsafeMutablePointer<Int16>.allocate(capacity: 480)
+        let second = UnsafeMutablePointer<Int16>.allocate(capacity: 480)
         defer {
             first.deallocate()
             second.deallocate()

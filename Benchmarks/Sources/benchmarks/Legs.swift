@@ -146,7 +146,8 @@ enum UnpacedLegs {
                 telephoneEventPayloadType: 101
             )
             let source = LoopingSource(speech, format: codec.description.format, offset: leg * 800)
-            try AudioStream(codec, AudioStreamConfiguration(), transport: transport).assemble(in: &graph, source: source)
+            let stream = try AudioStream(codec, AudioStreamConfiguration(), transport: transport)
+            try stream.assemble(in: &graph, source: source)
         }
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))

@@ -109,7 +109,8 @@ enum Machine {
         let kernel = withUnsafeBytes(of: &name.release) { bytes in
             String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
-        return "\(sysconf(Int32(_SC_NPROCESSORS_ONLN))) x \(model ?? "unknown processor"), Linux \(kernel), load \(load)"
+        let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        return "\(processors) x \(model ?? "unknown processor"), Linux \(kernel), load \(load)"
     }
 
     private static func firstLine(_ path: String) -> String? { line(of: path, beginning: "") }
@@ -119,7 +120,8 @@ enum Machine {
         defer { fclose(file) }
         var buffer = [CChar](repeating: 0, count: 512)
         while fgets(&buffer, Int32(buffer.count), file) != nil {
-            let line = String(decoding: buffer.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let bytes = buffer.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:))
+            let line = String(decoding: bytes, as: UTF8.self)
             if line.hasPrefix(beginning) { return line }
         }
         return nil

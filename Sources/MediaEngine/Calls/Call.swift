@@ -26,7 +26,9 @@ public final class Call: Sendable {
     public let name: String
     /// Where the other side's RTP must go.
     public let localAddress: SocketAddress
-    /// What happens in the call. One task reads it; the newest 256 events wait for it.
+    /// What happens in the call.
+    ///
+    /// One task reads it; the newest 256 events wait for it.
     public let events: AsyncStream<CallEvent>
 
     let configuration: CallConfiguration
@@ -203,6 +205,7 @@ public final class Call: Sendable {
     ///
     /// - Parameter peer: The call at the other end when it is in this engine; then the delay from mouth to ear is
     ///   known.
+    /// - Returns: The counters, read at once.
     public func report(hearing peer: Call? = nil) -> LegReport {
         LegReport(
             name: name,
@@ -229,7 +232,9 @@ public final class Call: Sendable {
 
     // MARK: Events
 
-    /// Takes an event of one of the call's filters. Thread: background.
+    /// Takes an event of one of the call's filters.
+    ///
+    /// Thread: background.
     func handle(_ event: GraphEvent) {
         switch event.name {
         case "key down":

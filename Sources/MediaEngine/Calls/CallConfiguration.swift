@@ -48,7 +48,9 @@ public struct CallConfiguration: Sendable {
     public var network: CallNetwork
     /// Where RTP goes; nil waits for packets and answers to where they come from (symmetric RTP, RFC 4961).
     public var remote: SocketAddress?
-    /// Whether RTP and RTCP share one port (RFC 5761). A `link` always does.
+    /// Whether RTP and RTCP share one port (RFC 5761).
+    ///
+    /// A `link` always does.
     public var multiplexesControl = true
     /// Whether RTP and RTCP go back to where valid packets come from (RFC 4961), whatever `remote` says.
     ///

@@ -15,6 +15,7 @@ struct CallEndParts {
     ///   - source: Where sound comes from.
     ///   - format: The format that is wanted, where the source can give any.
     ///   - now: The time, for cards that are opened.
+    /// - Throws: The error of the file or card that cannot be had.
     init(_ source: CallSource, format: AudioFormat, at now: MediaTime) throws {
         switch source {
         case .silence: filter = SilenceFilter(format: format)
@@ -39,6 +40,7 @@ struct CallEndParts {
     ///   - sink: Where sound goes.
     ///   - stream: The stream that is heard.
     ///   - now: The time, for cards that are opened.
+    /// - Throws: The error of the file or card that cannot be had.
     init(_ sink: CallSink, stream: AudioStream, at now: MediaTime) throws {
         switch sink {
         case .none, .callCard: filter = nil

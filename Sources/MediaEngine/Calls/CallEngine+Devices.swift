@@ -4,7 +4,9 @@ extension CallEngine {
     /// The cards that are there; a role's card stands for what the role is bound to.
     public var cards: CardList { state.withLock { $0.cards } }
 
-    /// Looks anew which cards there are. Cards in use stay in use.
+    /// Looks anew which cards there are.
+    ///
+    /// Cards in use stay in use.
     ///
     /// - Throws: `EngineError` when a role is bound to a role.
     public func reloadSoundDevices() throws(EngineError) {

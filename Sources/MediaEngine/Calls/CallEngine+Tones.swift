@@ -12,7 +12,9 @@ extension CallEngine {
         return stream
     }
 
-    /// Lets go of the warm stream; the last holder's call closes the card. Calls without a `start` do nothing.
+    /// Lets go of the warm stream; the last holder's call closes the card.
+    ///
+    /// Calls without a `start` do nothing.
     public func stopDTMFStream() {
         let ended = state.withLock { state -> ToneStream? in
             guard state.toneHolders > 0 else { return nil }
@@ -78,6 +80,7 @@ extension CallEngine {
     /// - Parameters:
     ///   - cards: Where it plays, on all at once.
     ///   - format: The samples that are played.
+    /// - Returns: The stream, warm until `stop`.
     /// - Throws: `EngineError` when a card does not open.
     public func makeToneStream(
         on cards: [any SoundCard],

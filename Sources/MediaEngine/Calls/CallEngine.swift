@@ -37,10 +37,10 @@ public final class CallEngine: Sendable {
         self.configuration = configuration
         switch configuration.time {
         case .real(let priority):
-            timebase = try EngineError.wrapping { try EngineTimebase(priority: priority) }
+            timebase = try EngineError.wrapping { try EngineTimebase(priority: priority, logger: configuration.logger) }
             seeds = Mutex(SeededGenerator(seed: UInt64.random(in: .min ... .max)))
         case .virtual(let seed):
-            timebase = EngineTimebase()
+            timebase = EngineTimebase(logger: configuration.logger)
             seeds = Mutex(SeededGenerator(seed: seed))
         }
         var graph = Graph()
@@ -78,7 +78,7 @@ public final class CallEngine: Sendable {
     /// - Throws: `EngineError` in an engine of real time.
     public func advance(by duration: Duration) throws(EngineError) {
         guard timebase.advance(by: duration) else {
-            throw .state("This engine runs in real time. Make it with CallEngineConfiguration.virtual to move its clock.")
+            throw .state("This engine runs in real time. Make it with CallEngineConfiguration.virtual to move time.")
         }
     }
 

@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 
 /// Where an engine's time comes from: threads on the monotonic clock, or a manual clock and the caller's hand.
@@ -11,9 +12,12 @@ final class EngineTimebase: Sendable {
     }
 
     private let kind: Kind
+    private let logger: Logger
+    private let hasToldScheduling = Atomic(false)
 
     /// Real time, with media threads of SCHED_FIFO `priority` when it is not nil and permitted.
-    init(priority: Int?) throws(DriverError) {
+    init(priority: Int?, logger: Logger) throws(DriverError) {
+        self.logger = logger
         let (files, cards) = (ServiceThread(), ServiceThread())
         try files.start()
         try cards.start()
@@ -21,7 +25,8 @@ final class EngineTimebase: Sendable {
     }
 
     /// Virtual time from zero.
-    init() {
+    init(logger: Logger) {
+        self.logger = logger
         kind = .virtual(ManualDriver())
     }
 
@@ -64,11 +69,18 @@ final class EngineTimebase: Sendable {
         case .real(_, _, let priority):
             let driver = TimerDriver(target, tickDuration: tickDuration, pacer: pacer, priority: priority, name: name)
             try driver.start()
+            tellScheduling(driver)
             return driver
         case .virtual(let driver):
             driver.add(target, tickDuration: tickDuration)
             return driver
         }
+    }
+
+    /// Says once that real-time scheduling was refused, and how to get it.
+    private func tellScheduling(_ driver: TimerDriver) {
+        guard case .refused = driver.scheduling, !hasToldScheduling.exchange(true, ordering: .relaxed) else { return }
+        logger.notice("media threads run with \(driver.scheduling.map(\.description) ?? "")")
     }
 
     /// Stops ticking `target`.

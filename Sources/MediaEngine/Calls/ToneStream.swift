@@ -100,7 +100,9 @@ public final class ToneStream: Sendable {
     public var isDialling: Bool { state.withLock { $0.pending > 0 } }
 
     /// From the call of `play` or `press` to the hand-over of the digit's first sample to the card, for the last 256
-    /// digits, the oldest first. Digits that waited for others have waited that much longer.
+    /// digits, the oldest first.
+    ///
+    /// Digits that waited for others have waited that much longer.
     public var keyToSample: [Duration] {
         pump.serve()
         return state.withLock { $0.keyToSample }

@@ -20,6 +20,7 @@ public final class CardPacer: TickPacer, @unchecked Sendable {
         self.endpoint = endpoint
     }
 
+    /// Waits for the card, or for the clock while there is no card that has one.
     public func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
         guard let endpoint = endpoint(), endpoint.isClocked, endpoint.wait(timeout: tickDuration * 2) else {
             return fallback.wait(until: deadline, tickDuration: tickDuration)

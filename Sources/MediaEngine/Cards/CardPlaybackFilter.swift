@@ -50,7 +50,9 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         slot?.release()
     }
 
-    /// The open card, for a pacer. Thread: media.
+    /// The open card, for a pacer.
+    ///
+    /// Thread: media.
     var endpoint: (any CardEndpoint)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
 
     /// Opens the card on the caller's thread, to be used from the next tick on.

@@ -1,7 +1,9 @@
 import Glibc
 import Synchronization
 
-/// Tells the present time to drivers. Pure code never sees a clock; it is given times.
+/// Tells the present time to drivers.
+///
+/// Pure code never sees a clock; it is given times.
 public protocol MediaClock: Sendable {
     /// The present instant.
     var now: MediaTime { get }

@@ -46,6 +46,7 @@ final class MediaThread: @unchecked Sendable {
     ///   - name: The name that `ps` and debuggers show, cut to 15 bytes.
     ///   - priority: The SCHED_FIFO priority, or nil for normal scheduling.
     ///   - body: What the thread does until it ends.
+    /// - Throws: `DriverError` when the system has no room for another thread.
     init(
         name: String,
         priority: Int?,
@@ -72,12 +73,16 @@ final class MediaThread: @unchecked Sendable {
         self.thread = thread
     }
 
-    /// Waits until the thread has ended. Call it once.
+    /// Waits until the thread has ended.
+    ///
+    /// Call it once.
     func join() {
         pthread_join(thread, nil)
     }
 
-    /// Names the calling thread. Glibc's own call is hidden from Swift; the file does the same.
+    /// Names the calling thread.
+    ///
+    /// Glibc's own call is hidden from Swift; the file does the same.
     private static func setName(_ name: String) {
         let file = open("/proc/thread-self/comm", O_WRONLY)
         guard file >= 0 else { return }

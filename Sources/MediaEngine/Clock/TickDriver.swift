@@ -10,7 +10,9 @@ public protocol TickDriver: AnyObject, Sendable {
     func stop()
 }
 
-/// What a driver drives. Thread: media.
+/// What a driver drives.
+///
+/// Thread: media.
 public protocol TickTarget: AnyObject, Sendable {
     /// Runs the tick that is due at `now` and starts `lateness` after that.
     func tick(at now: MediaTime, lateness: Duration)

@@ -56,7 +56,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     /// How the thread is scheduled; nil before it runs.
     public var scheduling: SchedulingResult? { schedulingResult.withLock { $0 } }
 
-    /// Begins to tick, at once.
+    /// Begins to tick, at once; when it returns, `scheduling` is known.
     public func start() throws(DriverError) {
         try thread.withLock { thread throws(DriverError) in
             guard thread == nil else { return }
@@ -66,6 +66,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
                 run()
             }
         }
+        while scheduling == nil { usleep(50) }
     }
 
     /// Stops ticking; returns when the last tick is over.
@@ -102,6 +103,7 @@ public final class DeadlinePacer: TickPacer {
     /// A pacer.
     public init() {}
 
+    /// Sleeps until `deadline`, and answers it.
     public func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000),

@@ -28,7 +28,9 @@ public struct AudioBlock {
         }
     }
 
-    /// The samples, to write. Only a filter's outputs may be written.
+    /// The samples, to write.
+    ///
+    /// Only a filter's outputs may be written.
     @inlinable public var mutableSamples: MutableSpan<Int16> {
         @_lifetime(borrow self) get {
             let buffer = UnsafeMutableBufferPointer(start: base, count: frameCount &* channelCount)
@@ -44,6 +46,7 @@ public struct AudioBlock {
     /// Copies the samples of `other`, which must have the same shape.
     @inlinable public func copy(from other: AudioBlock) {
         precondition(other.frameCount == frameCount && other.channelCount == channelCount)
+        guard base != other.base else { return }
         base.update(from: other.base, count: frameCount &* channelCount)
     }
 }

@@ -35,7 +35,9 @@ public final class HandOff<Object: AnyObject>: @unchecked Sendable {
         }
     }
 
-    /// The newest offer, once; nil when there is none. The caller owns it and must `retire` it in the end.
+    /// The newest offer, once; nil when there is none.
+    ///
+    /// The caller owns it and must `retire` it in the end.
     ///
     /// Answers nil, too, while so many retired objects wait that this one could not be given back later.
     public func take() -> Unmanaged<Object>? {

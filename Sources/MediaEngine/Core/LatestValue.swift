@@ -24,7 +24,9 @@ public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
         slots.deallocate()
     }
 
-    /// Makes `value` the newest. Allocates nothing, waits for nobody.
+    /// Makes `value` the newest.
+    ///
+    /// Allocates nothing, waits for nobody.
     public func publish(_ value: Value) {
         slots[writeSlot] = value
         writeSlot = exchange.exchange(writeSlot | Self.freshFlag, ordering: .acquiringAndReleasing) & 3

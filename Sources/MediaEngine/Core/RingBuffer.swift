@@ -84,7 +84,9 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
         return taken
     }
 
-    /// Throws away everything that waits. Thread: the consumer's.
+    /// Throws away everything that waits.
+    ///
+    /// Thread: the consumer's.
     public func removeAll() {
         head.store(tail.load(ordering: .acquiring), ordering: .releasing)
     }

@@ -1,7 +1,8 @@
 /// Where each port's block lies in the plan's memory.
 ///
 /// Walks the filters in their order and hands out memory as a register allocator does: an output takes a free block
-/// of its size, and the block is free again after the last filter that reads it. Unlinked optional inputs read one
+/// of its size, and the block is free again after the last filter that reads it. A filter that works in place, and is
+/// the last to read its input, gets the same block as output. Unlinked optional inputs read one
 /// shared block of silence, or one empty batch.
 struct BlockLayout {
     struct PortBlock {
@@ -31,6 +32,7 @@ struct BlockLayout {
         var placed: [PortKey: PortBlock] = [:]
         for filter in order {
             var release: [PortBlock] = []
+            var reusable: PortBlock?
             for (index, port) in filter.description.inputs.enumerated() {
                 guard let link = linkInto[PortKey(filter: filter.id, port: index)] else {
                     guard !port.isRequired else {
@@ -47,18 +49,27 @@ struct BlockLayout {
                 guard let block = placed[source] else { preconditionFailure("sources come first in the order") }
                 ports.append(block)
                 readers[source, default: 1] -= 1
-                if readers[source] == 0 { release.append(block) }
+                guard readers[source] == 0 else { continue }
+                if index == 0, filter.description.worksInPlace { reusable = block } else { release.append(block) }
             }
             for (index, port) in filter.description.outputs.enumerated() {
                 let key = PortKey(filter: filter.id, port: index)
                 let shape = try Self.shape(port, filter, graph)
                 let size = Self.byteCount(shape)
+                if index == 0, let block = reusable, (block.frameCount, block.channelCount) == shape {
+                    reusable = nil
+                    placed[key] = block
+                    ports.append(block)
+                    if readers[key] == nil { release.append(block) }
+                    continue
+                }
                 let offset = free[size]?.popLast() ?? claim(size)
                 let block = PortBlock(offset: offset, frameCount: shape.frameCount, channelCount: shape.channelCount)
                 placed[key] = block
                 ports.append(block)
                 if readers[key] == nil { release.append(block) }
             }
+            if let reusable { release.append(reusable) }
             for block in release {
                 free[Self.byteCount((block.frameCount, block.channelCount)), default: []].append(block.offset)
             }

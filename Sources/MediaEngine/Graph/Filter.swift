@@ -12,12 +12,16 @@ open class Filter: @unchecked Sendable {
     /// Identity in commands and events.
     public let id: FilterID
 
-    /// What the filter says of itself. It must not change while the filter is in a graph.
+    /// What the filter says of itself.
+    ///
+    /// It must not change while the filter is in a graph.
     public let description: FilterDescription
 
     /// Calls and time of the filter; the runner publishes them.
     let profile = LatestValue(FilterProfile())
-    /// The runner's own copy of `profile`. Thread: media.
+    /// The runner's own copy of `profile`.
+    ///
+    /// Thread: media.
     var runningProfile = FilterProfile()
 
     private static let nextNumber = Atomic<UInt64>(1)
@@ -28,10 +32,14 @@ open class Filter: @unchecked Sendable {
         id = FilterID(number: Self.nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue)
     }
 
-    /// Does one tick of work. Every output must be written, each tick; packet outputs are found empty.
+    /// Does one tick of work.
+    ///
+    /// Every output must be written, each tick; packet outputs are found empty.
     open func process(_ io: borrowing FilterIO) {}
 
-    /// Obeys a command, between two ticks. A name that is not the filter's own is ignored.
+    /// Obeys a command, between two ticks.
+    ///
+    /// A name that is not the filter's own is ignored.
     open func handle(_ command: GraphCommand) {}
 }
 
@@ -98,7 +106,9 @@ public struct FilterIO: ~Copyable {
         return slots[inputCount &+ index].packetBatch
     }
 
-    /// Tells the control side that `name` happened. A full ring counts the loss.
+    /// Tells the control side that `name` happened.
+    ///
+    /// A full ring counts the loss.
     public func emit(_ name: MessageName, value: Int64 = 0, detail: Int64 = 0) {
         events.push(GraphEvent(filter: filter, time: time + lateness, name: name, value: value, detail: detail))
     }

@@ -11,18 +11,26 @@ public struct FilterDescription: Sendable {
     /// Time by which what goes in comes out later, in addition to nothing: 0 for a gain, 20 ms for a delay line.
     public let latency: Duration
 
+    /// Whether output 0 may lie in the same memory as input 0, which has the same format.
+    ///
+    /// The filter then never reads a sample of input 0 after it has written that sample of output 0, and what it leaves
+    /// as it is costs nothing: `AudioBlock.copy` of a block onto itself does nothing.
+    public let worksInPlace: Bool
+
     /// A description with the given parts.
     public init(
         name: String,
         purpose: String,
         inputs: [Port] = [],
         outputs: [Port] = [],
-        latency: Duration = .zero
+        latency: Duration = .zero,
+        worksInPlace: Bool = false
     ) {
         self.name = name
         self.purpose = purpose
         self.inputs = inputs
         self.outputs = outputs
         self.latency = latency
+        self.worksInPlace = worksInPlace
     }
 }

@@ -10,7 +10,9 @@ public struct Link: Hashable, Sendable {
     public let input: Int
 }
 
-/// Filters and the links between them: what people edit. A `GraphPlan` made from it is what runs.
+/// Filters and the links between them: what people edit.
+///
+/// A `GraphPlan` made from it is what runs.
 ///
 /// A graph is a value: edit a copy, plan it, and install the plan; when planning fails, the running one is untouched.
 /// Filters are shared by reference, so those that stay from plan to plan keep their state.
@@ -65,7 +67,9 @@ public struct Graph: Sendable {
         filters.removeAll { $0 === filter }
     }
 
-    /// Links an output of `source` to an input of `target`. Filters that are not in the graph yet are added.
+    /// Links an output of `source` to an input of `target`.
+    ///
+    /// Filters that are not in the graph yet are added.
     ///
     /// An output may feed many inputs; an input takes one link.
     /// - Throws: `GraphError` when a port does not exist, the input is taken, or the ports differ in format and

@@ -2,6 +2,7 @@ extension Graph {
     /// The graph as text: one line for each filter in the order in which they run, with what it takes from whom.
     ///
     /// - Parameter profile: Gives calls and time of a filter; leave it out for a graph that does not run.
+    /// - Returns: The lines.
     /// - Throws: `GraphError` when the graph cannot be planned.
     public func text(profile: ((Filter) -> FilterProfile)? = nil) throws(GraphError) -> String {
         let plan = try GraphPlan(self)

@@ -40,7 +40,9 @@ public struct GraphCommand: Sendable, BitwiseCopyable {
     /// The second operand.
     public let detail: Int64
 
-    /// A command to `filter`. Filters offer functions that make theirs.
+    /// A command to `filter`.
+    ///
+    /// Filters offer functions that make theirs.
     public init(to filter: Filter, _ name: MessageName, value: Int64 = 0, detail: Int64 = 0) {
         self.filter = filter.id
         self.name = name

@@ -48,7 +48,9 @@ public final class GraphRunner: @unchecked Sendable {
         takenPlans.load(ordering: .acquiring) == offeredPlans.load(ordering: .acquiring)
     }
 
-    /// Sends `command`; it takes effect at the edge of the next tick. Answers false, and counts, when the ring is full.
+    /// Sends `command`; it takes effect at the edge of the next tick.
+    ///
+    /// Answers false, and counts, when the ring is full.
     @discardableResult
     public func send(_ command: GraphCommand) -> Bool {
         commandLock.withLock { _ in commands.push(command) }

@@ -20,7 +20,9 @@ public struct Port: Hashable, Sendable {
     public let name: String
     /// What it carries.
     public let kind: PortKind
-    /// Whether a plan without a link here is an error. An unlinked optional input reads silence or no packets.
+    /// Whether a plan without a link here is an error.
+    ///
+    /// An unlinked optional input reads silence or no packets.
     public let isRequired: Bool
 
     /// An audio port.

@@ -35,8 +35,10 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     private var placeholderCount: Int64 = 0
     private var packetDuration = 0
     private var lateRun = 0
-    /// Units invented since the last packet. Whether the sender paused or packets are lost is settled when the next one
-    /// is played: until then what is missing may still come.
+    /// Units invented since the last packet.
+    ///
+    /// Whether the sender paused or packets are lost is settled when the next one is played: until then what is missing
+    /// may still come.
     private var provisional = 0
     private var surplusCount = 0
     private var smallestSurplus = Int64.max
@@ -50,9 +52,12 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         self.clockRate = clockRate
     }
 
+    /// Packets that wait.
     public var count: Int { store.count }
+    /// What became of packets so far.
     public var statistics: JitterBufferStatistics { counters }
 
+    /// Takes a packet, unless it is late, there already, or too far ahead.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isPlaceholder else { return insertPlaceholder(header, payload) }
         var (sequence, timestamp) = extend(header)
@@ -106,6 +111,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         return store.insert(header, payload: payload, sequence: sequence, timestamp: highestTimestamp, duration: 0)
     }
 
+    /// Tells what is to be played next at `now`.
     public func decide(at now: MediaTime) -> PlayoutDecision {
         dropPlaceholders()
         switch state {
@@ -136,19 +142,23 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         return decideInGap(before: first)
     }
 
+    /// Hands the first packet to `body`; there must be one.
     public func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result {
         guard let first = store.first else { preconditionFailure("the buffer is empty") }
         return store.withFirstPayload { body(first.header, $0) }
     }
 
+    /// Drops the first packet, which has been played.
     public func removeFirst() {
         store.removeFirst()
     }
 
+    /// Takes note that a lost packet was not in its successor after all.
     public func recoveryFailed(duration: Int) {
         counters.concealedDuration &+= duration
     }
 
+    /// Forgets every packet and where the source was.
     public func reset() {
         store.removeAll()
         state = .waiting
@@ -161,7 +171,9 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         placeholderCount = 0
     }
 
-    /// Nothing waits: the packet may be late or lost, or the sender may be silent. Its successor will tell.
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent.
+    ///
+    /// Its successor will tell.
     private func decideWithoutPackets() -> PlayoutDecision {
         let duration = max(packetDuration, clockRate / 100)
         guard provisional < clockRate else {

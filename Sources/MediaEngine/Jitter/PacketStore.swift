@@ -1,7 +1,6 @@
 /// Packets in the order of their sequence numbers, in memory that is allocated once.
 ///
-/// Shape: at most `capacity` packets of at most `PacketBatch.maximumPayloadByteCount` bytes. The memory freed last is
-/// used next, so a store that holds a few packets touches only a few pages.
+/// Shape: at most `capacity` packets of at most `PacketBatch.maximumPayloadByteCount` bytes.
 struct PacketStore: ~Copyable {
     struct Entry: BitwiseCopyable {
         var header: PacketHeader
@@ -13,23 +12,18 @@ struct PacketStore: ~Copyable {
     }
 
     private let entries: UnsafeMutablePointer<Entry>
-    private let freeSlots: UnsafeMutablePointer<Int32>
-    private let bytes: UnsafeMutablePointer<UInt8>
+    private var payloads: SlotPool
     private let capacity: Int
     private(set) var count = 0
 
     init(capacity: Int) {
         self.capacity = capacity
         entries = .allocate(capacity: capacity)
-        freeSlots = .allocate(capacity: capacity)
-        bytes = .allocate(capacity: capacity * PacketBatch.maximumPayloadByteCount)
-        for slot in 0..<capacity { (freeSlots + slot).initialize(to: Int32(capacity - 1 - slot)) }
+        payloads = SlotPool(capacity: capacity, slotByteCount: PacketBatch.maximumPayloadByteCount)
     }
 
     deinit {
         entries.deallocate()
-        freeSlots.deallocate()
-        bytes.deallocate()
     }
 
     /// The packet with the lowest sequence number.
@@ -46,15 +40,13 @@ struct PacketStore: ~Copyable {
         timestamp: Int64,
         duration: Int
     ) -> InsertionResult {
-        guard count < capacity, payload.count <= PacketBatch.maximumPayloadByteCount else { return .refused }
+        guard count < capacity else { return .refused }
         var index = count
         while index > 0, entries[index &- 1].sequence >= sequence {
             guard entries[index &- 1].sequence != sequence else { return .duplicate }
             index &-= 1
         }
-        let slot = freeSlots[capacity &- count &- 1]
-        let target = bytes + Int(slot) &* PacketBatch.maximumPayloadByteCount
-        for byte in 0..<payload.count { (target + byte).initialize(to: payload[byte]) }
+        guard let slot = payloads.claim(payload) else { return .refused }
         var position = count
         while position > index {
             entries[position] = entries[position &- 1]
@@ -74,10 +66,12 @@ struct PacketStore: ~Copyable {
         return .accepted
     }
 
-    /// The payload of the packet with the lowest sequence number. The store must not be empty.
+    /// The payload of the packet with the lowest sequence number.
+    ///
+    /// The store must not be empty.
     func withFirstPayload<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         precondition(count > 0)
-        let start = bytes + Int(entries[0].slot) &* PacketBatch.maximumPayloadByteCount
+        let start = payloads.address(entries[0].slot)
         return body(UnsafeBufferPointer(start: start, count: Int(entries[0].byteCount)).span)
     }
 
@@ -87,7 +81,7 @@ struct PacketStore: ~Copyable {
         let slot = entries[0].slot
         count &-= 1
         for index in 0..<count { entries[index] = entries[index &+ 1] }
-        freeSlots[capacity &- count &- 1] = slot
+        payloads.release(slot)
     }
 
     /// Drops every packet.

@@ -24,10 +24,14 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         )
     }
 
-    /// What was done so far. Thread: any.
+    /// What was done so far.
+    ///
+    /// Thread: any.
     public var statistics: PlayoutStatistics { published.value }
 
-    /// What was done up to and with the present tick. Thread: media.
+    /// What was done up to and with the present tick.
+    ///
+    /// Thread: media.
     var currentStatistics: PlayoutStatistics { playout.statistics }
 
     /// Makes the playout forget its source before the next packet: another sender begins.

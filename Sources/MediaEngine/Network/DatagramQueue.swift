@@ -14,8 +14,7 @@ struct DatagramQueue: ~Copyable {
     static let maximumByteCount = 4096
 
     private let heap: UnsafeMutablePointer<Entry>
-    private let freeSlots: UnsafeMutablePointer<Int32>
-    private let bytes: UnsafeMutablePointer<UInt8>
+    private var contents: SlotPool
     private let capacity: Int
     private(set) var count = 0
     private(set) var refusedCount = 0
@@ -24,16 +23,11 @@ struct DatagramQueue: ~Copyable {
     init(capacity: Int) {
         self.capacity = capacity
         heap = .allocate(capacity: capacity)
-        freeSlots = .allocate(capacity: capacity)
-        bytes = .allocate(capacity: capacity * Self.maximumByteCount)
-        // The slot freed last is the slot used next, so that a queue that never fills touches little memory.
-        for slot in 0..<capacity { (freeSlots + slot).initialize(to: Int32(capacity - 1 - slot)) }
+        contents = SlotPool(capacity: capacity, slotByteCount: Self.maximumByteCount)
     }
 
     deinit {
         heap.deallocate()
-        freeSlots.deallocate()
-        bytes.deallocate()
     }
 
     /// When the first datagram is due; nil when none waits.
@@ -41,13 +35,10 @@ struct DatagramQueue: ~Copyable {
 
     /// Adds a copy of `datagram` that is due at `due`.
     mutating func insert(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) {
-        guard count < capacity, datagram.count <= Self.maximumByteCount else {
+        guard count < capacity, let slot = contents.claim(datagram) else {
             refusedCount &+= 1
             return
         }
-        let slot = freeSlots[capacity &- count &- 1]
-        let target = bytes + Int(slot) &* Self.maximumByteCount
-        for index in 0..<datagram.count { (target + index).initialize(to: datagram[index]) }
         var index = count
         let entry = Entry(
             due: due,
@@ -69,10 +60,10 @@ struct DatagramQueue: ~Copyable {
     mutating func remove(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
         guard count > 0, heap[0].due <= now else { return nil }
         let first = heap[0]
-        let source = bytes + Int(first.slot) &* Self.maximumByteCount
+        let source = contents.address(first.slot)
         for index in 0..<min(Int(first.byteCount), buffer.count) { buffer[index] = source[index] }
         count &-= 1
-        freeSlots[capacity &- count &- 1] = first.slot
+        contents.release(first.slot)
         if count > 0 { sift(heap[count]) }
         return ReceivedDatagram(byteCount: Int(first.byteCount), source: first.source, arrival: first.due)
     }

@@ -106,11 +106,13 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
     /// What was done to packets so far.
     public var statistics: ImpairmentStatistics { published.value }
 
+    /// Sends over the link beneath, unharmed.
     @discardableResult
     public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
         link.send(bytes, to: destination, at: now)
     }
 
+    /// Takes what has arrived by `now` and was not lost.
     public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         while let datagram = link.receive(into: &buffer, at: now) {
             impair(datagram, buffer.span)

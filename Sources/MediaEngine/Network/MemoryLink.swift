@@ -12,7 +12,9 @@ public final class MemoryLink: DatagramLink, @unchecked Sendable {
         localAddress = address
     }
 
-    /// Two ends that are connected to each other. Each keeps the other alive only weakly.
+    /// Two ends that are connected to each other.
+    ///
+    /// Each keeps the other alive only weakly.
     public static func pair(
         _ first: SocketAddress = SocketAddress(ipv4: 0x0A00_0001, port: 5004),
         _ second: SocketAddress = SocketAddress(ipv4: 0x0A00_0002, port: 5004)
@@ -26,6 +28,7 @@ public final class MemoryLink: DatagramLink, @unchecked Sendable {
     /// Datagrams lost because nobody took them.
     public var refusedCount: Int { queue.refusedCount }
 
+    /// Hands `bytes` to the other end; answers false when `destination` is not its address.
     @discardableResult
     public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
         guard let peer, peer.localAddress == destination else { return false }
@@ -33,6 +36,7 @@ public final class MemoryLink: DatagramLink, @unchecked Sendable {
         return true
     }
 
+    /// Takes what the other end has sent, the oldest first.
     public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         queue.remove(into: &buffer, dueBy: now)
     }

@@ -56,6 +56,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Datagrams that the kernel did not take: no route, no room, or a port that answered "unreachable".
     public var refusedCount: Int { refused.load(ordering: .relaxed) }
 
+    /// Sends one datagram; answers whether the kernel took it.
     @discardableResult
     public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
         guard destination.isIPv4 == isIPv4 else {
@@ -71,6 +72,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         return sent >= 0
     }
 
+    /// Takes one datagram that waits, with the time at which the kernel got it.
     public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         var source = sockaddr_in6()
         return buffer.withUnsafeMutableBytes { bytes in
@@ -80,7 +82,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// One `recvmsg`. An error that a past send left on the socket (port unreachable) is cleared by one more try.
+    /// One `recvmsg`.
+    ///
+    /// An error that a past send left on the socket (port unreachable) is cleared by one more try.
     private func receive(
         into bytes: UnsafeMutableRawBufferPointer,
         source: UnsafeMutablePointer<sockaddr_in6>,
@@ -149,7 +153,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
             v4.sin_port = address.port.bigEndian
             v4.sin_addr = address.inAddress
             return withUnsafePointer(to: &v4) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
             }
         }
         var v6 = sockaddr_in6()
@@ -157,7 +163,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         v6.sin6_port = address.port.bigEndian
         v6.sin6_addr = address.in6Address
         return withUnsafePointer(to: &v6) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in6>.size)) }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
         }
     }
 

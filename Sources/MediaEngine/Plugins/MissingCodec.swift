@@ -58,7 +58,7 @@ extension MissingCodec {
     static let isac = MissingCodec(
         name: "iSAC",
         reason: "The WebRTC library that had it has dropped it.",
-        remedy: "Use opus; echo cancelling is built in and needs no plugin."
+        remedy: "Use opus."
     )
 
     static let ilbc = MissingCodec(

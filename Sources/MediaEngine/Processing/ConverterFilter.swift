@@ -81,7 +81,8 @@ public final class ConverterFilter: Filter, @unchecked Sendable {
                 target[frame] = Int16(clamping: sum / Int32(from))
             } else {
                 for channel in 0..<to {
-                    target[frame &* to &+ channel] = channel < from || from == 1
+                    target[frame &* to &+ channel] =
+                        channel < from || from == 1
                         ? source[frame &* from &+ min(channel, from &- 1)] : 0
                 }
             }

@@ -22,7 +22,8 @@ public final class GainFilter: Filter, @unchecked Sendable {
                 name: "gain",
                 purpose: "makes louder, quieter, or silent",
                 inputs: [.audio(format)],
-                outputs: [.audio(format)]
+                outputs: [.audio(format)],
+                worksInPlace: true
             )
         )
     }

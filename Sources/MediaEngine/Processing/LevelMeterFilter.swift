@@ -30,12 +30,15 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
                 name: "meter",
                 purpose: "measures the level",
                 inputs: [.audio(format)],
-                outputs: [.audio(format)]
+                outputs: [.audio(format)],
+                worksInPlace: true
             )
         )
     }
 
-    /// The level now. Thread: any.
+    /// The level now.
+    ///
+    /// Thread: any.
     public var currentLevel: AudioLevel { published.value }
 
     public override func process(_ io: borrowing FilterIO) {

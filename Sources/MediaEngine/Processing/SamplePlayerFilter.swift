@@ -30,7 +30,9 @@ public final class SamplePlayerFilter: Filter, @unchecked Sendable {
         samples.deallocate()
     }
 
-    /// Whether the last sample has been played. Thread: any.
+    /// Whether the last sample has been played.
+    ///
+    /// Thread: any.
     public var isFinished: Bool { ended.load(ordering: .acquiring) }
 
     public override func process(_ io: borrowing FilterIO) {

@@ -91,7 +91,8 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
                 captured: captured
             )
         }
-        timestamp &+= UInt32(truncatingIfNeeded: io.tickDuration.nanoseconds * Int64(transport.clockRate) / 1_000_000_000)
+        let units = io.tickDuration.nanoseconds * Int64(transport.clockRate) / 1_000_000_000
+        timestamp &+= UInt32(truncatingIfNeeded: units)
         transport.sendControlIfDue(at: now)
         transport.publishStatistics()
         if refusedKeyCount > 0 {

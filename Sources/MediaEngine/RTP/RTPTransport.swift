@@ -65,10 +65,14 @@ public final class RTPTransport: @unchecked Sendable {
         scratch.deallocate()
     }
 
-    /// The session's counters as of the last tick. Thread: any.
+    /// The session's counters as of the last tick.
+    ///
+    /// Thread: any.
     public var statistics: RTPStatistics { published.value }
 
-    /// When the sound of the packet sent last was captured. Thread: any.
+    /// When the sound of the packet sent last was captured.
+    ///
+    /// Thread: any.
     public var senderAnchor: SenderAnchor { publishedAnchor.value }
 
     /// Numbers and sends one packet.
@@ -123,11 +127,12 @@ public final class RTPTransport: @unchecked Sendable {
         transmitControl(byteCount, at: now)
     }
 
-    /// Takes the next datagram of either port and what the session makes of it; nil when none has arrived.
+    /// Takes the next datagram of either port, and hands on what the session makes of it.
     ///
     /// - Parameters:
     ///   - now: The tick's start.
     ///   - body: Gets the datagram's bytes, what they are, and when they arrived.
+    /// - Returns: Whether there was a datagram.
     func receive(at now: MediaTime, _ body: (Span<UInt8>, RTPReception, MediaTime) -> Void) -> Bool {
         if take(from: link, at: now, body) { return true }
         guard let controlLink else { return false }

@@ -15,6 +15,9 @@ public struct FECPolicy: Sendable, BitwiseCopyable {
     private static let onFraction = 0.015
     private static let offFraction = 0.005
     private static let cleanReportsToTurnOff = 3
+    /// At an expected loss of 5 % and less, libopus rather sends no FEC than a narrower band, so that at 24 kbit/s
+    /// nothing could be recovered.
+    private static let expectedLossRange = 10...30
 
     /// The decision that holds now.
     public private(set) var current = Decision(usesFEC: false, expectedLossPercent: 10)
@@ -32,7 +35,8 @@ public struct FECPolicy: Sendable, BitwiseCopyable {
         var usesFEC = current.usesFEC
         if fractionLost >= Self.onFraction { usesFEC = true }
         if cleanReports >= Self.cleanReportsToTurnOff { usesFEC = false }
-        let percent = min(max(Int((smoothedFraction * 100).rounded()), 5), 30)
+        let measured = Int((smoothedFraction * 100).rounded())
+        let percent = min(max(measured, Self.expectedLossRange.lowerBound), Self.expectedLossRange.upperBound)
         let next = Decision(usesFEC: usesFEC, expectedLossPercent: percent)
         guard next != current, next.usesFEC || current.usesFEC else { return nil }
         current = next

@@ -25,7 +25,8 @@ public final class ToneFilter: Filter, @unchecked Sendable {
                 name: "tones",
                 purpose: "Mixes DTMF digits and call-progress tones into the audio.",
                 inputs: [.audio(format, isRequired: false)],
-                outputs: [.audio(format)]
+                outputs: [.audio(format)],
+                worksInPlace: true
             )
         )
     }

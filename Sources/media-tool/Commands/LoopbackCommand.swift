@@ -77,7 +77,7 @@ struct LoopbackCommand: ParsableCommand {
         let codec = try engine.registry.codec(named: encoder.codec).description
         try encoder.check(against: codec)
         let sound = try AudioInput(path: input, seconds: seconds, format: codec.format)
-        let calls = try engine.makeCalls(try legs(sound))
+        let calls = try engine.makeCalls(try legs(sound, codec))
         let (a, b) = (calls[0], calls[1])
         let start = engine.now
         try converse(engine, a, sound)
@@ -96,12 +96,12 @@ struct LoopbackCommand: ParsableCommand {
 
     // MARK: The legs
 
-    private func legs(_ sound: AudioInput) throws -> [CallConfiguration] {
+    private func legs(_ sound: AudioInput, _ codec: CodecDescription) throws -> [CallConfiguration] {
         let (links, addresses) = try networks()
         var a = CallConfiguration(network: links.0)
         a.name = "A"
         a.remote = relay.map { .loopback(port: $0.input) } ?? addresses.1
-        a.stream = encoder.stream
+        a.stream = encoder.stream(of: codec)
         // Through a relay, packets come from elsewhere than where answers must go.
         a.isSymmetric = relay == nil
         a.impairment = network.impairment

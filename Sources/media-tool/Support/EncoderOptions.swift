@@ -59,6 +59,13 @@ struct EncoderOptions: ParsableArguments {
         return stream
     }
 
+    /// The stream's configuration, with as many channels as `codec` has.
+    func stream(of codec: CodecDescription) -> AudioStreamConfiguration {
+        var stream = stream
+        stream.encoder.channelCount = codec.format.channelCount
+        return stream
+    }
+
     /// When the last key has been sent, the repeats of its end included; zero without keys.
     var keyEnd: Duration {
         guard let dtmf else { return .zero }

@@ -10,7 +10,9 @@ import Testing
         let callee: Call
         let heard = CallCollector()
 
-        init(seconds: Double = 4, codec: String = "PCMU", configure: (inout CallConfiguration) -> Void = { _ in }) throws {
+        init(seconds: Double = 4, codec: String = "PCMU", configure: (inout CallConfiguration) -> Void = { _ in })
+            throws
+        {
             engine = try CallEngine(.virtual())
             let (left, right) = MemoryLink.pair()
             let format = try engine.registry.codec(named: codec).description.format

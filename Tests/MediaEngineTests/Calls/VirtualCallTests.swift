@@ -62,7 +62,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["PCMU", "L16", "opus"]) func `the measured mouth to ear is what correlation finds`(codec: String) throws {
+    @Test(arguments: ["PCMU", "L16", "opus"]) func `the measured mouth to ear is what correlation finds`(codec: String)
+        throws
+    {
         let outcome = try run(codec: codec)
         let told = try #require(outcome.legs[1].mouthToEarMs)
         let rate = Double(outcome.format.sampleRate) / 1000
@@ -90,6 +92,14 @@ import Testing
         let off = try run(seconds: 20, impairment: impairment) { $0.fec = .off }
         #expect(off.legs[1].received.fecRecovered == 0)
         #expect(off.legs[1].received.concealedMs > auto.legs[1].received.concealedMs + 400)
+    }
+
+    @Test(arguments: [2.0, 5.0]) func `also under little loss the FEC that is on recovers packets`(loss: Double) throws
+    {
+        var impairment = Impairment()
+        impairment.lossPercent = loss
+        let outcome = try run(seconds: 60, impairment: impairment)
+        #expect(outcome.legs[1].received.fecRecovered > 5)
     }
 
     @Test func `keys arrive once each, also under loss`() throws {

@@ -17,7 +17,8 @@ import Testing
         #expect(histogram.quantile(1) == .seconds(100))
     }
 
-    @Test(arguments: [(0, 0), (1, 0), (4, 0), (5, 1), (1000, 996)]) func `after a stall a few ticks run and the rest is skipped`(
+    @Test(arguments: [(0, 0), (1, 0), (4, 0), (5, 1), (1000, 996)])
+    func `after a stall a few ticks run and the rest is skipped`(
         behind: Int,
         skipped: Int
     ) {

@@ -124,7 +124,7 @@ private let ramp: [Int16] = [0, 1, -1, 256, -256, 1000, -1000, 32767, -32768, 12
         }
     }
 
-    @Test(.enabled(if: TestFiles.fetchedCorpora != nil))
+    @Test(.enabled(if: TestFiles.fetchedCorpora != nil, "needs shared/corpora/fetched"))
     func `files that broke other parsers are read or refused`() throws {
         let folder = try #require(TestFiles.fetchedCorpora).appendingPathComponent("pjsip-fuzz/audio")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)

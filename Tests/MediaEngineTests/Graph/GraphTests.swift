@@ -86,6 +86,23 @@ import Testing
         #expect(leftSink.collected == (0..<800).map { Int16($0 + 1000) })
     }
 
+    @Test func `a filter that works in place shares its block, unless another still reads it`() throws {
+        var graph = Graph()
+        let (source, gain, sink) = (CountingSource(), GainFilter(format: narrow), CollectingSink())
+        try graph.connect(source, to: gain)
+        try graph.connect(gain, to: sink)
+        #expect(try GraphPlan(graph).blockByteCount == 192)
+        let (louder, other) = (GainFilter(format: narrow, gain: Decibels(20)), CollectingSink())
+        try graph.connect(source, to: louder)
+        try graph.connect(louder, to: other)
+        #expect(try GraphPlan(graph).blockByteCount == 2 * 192)
+        let runner = GraphRunner()
+        runner.install(try GraphPlan(graph))
+        runner.tick(at: .zero)
+        #expect(sink.collected == (0..<80).map(Int16.init))
+        #expect(other.collected == (0..<80).map { Int16($0 * 10) })
+    }
+
     @Test func `a graph draws itself as text and DOT`() throws {
         var graph = Graph()
         let (source, sink) = (CountingSource(), CollectingSink())

@@ -6,7 +6,8 @@ import Testing
         -> [Int16]
     {
         let format = AudioFormat(sampleRate: 8000)
-        let source: Filter = constant.map { ConstantSource(format: format, value: $0) } ?? CountingSource(format: format)
+        let source: Filter =
+            constant.map { ConstantSource(format: format, value: $0) } ?? CountingSource(format: format)
         let sink = CollectingSink(format: format)
         var graph = Graph()
         try graph.connect(source, to: filter)

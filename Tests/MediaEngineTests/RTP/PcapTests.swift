@@ -140,7 +140,7 @@ import Testing
 
     // The digits stand in the files' names; SIPp's samples and a call of the Asterisk test suite.
     @Test(
-        .enabled(if: CorpusFiles.areThere),
+        .enabled(if: CorpusFiles.areThere, "needs shared/corpora/fetched"),
         arguments: [
             ("sipp-pcap/dtmf_2833_0.pcap", "0"), ("sipp-pcap/dtmf_2833_1.pcap", "1"),
             ("sipp-pcap/dtmf_2833_2.pcap", "2"),
@@ -177,7 +177,7 @@ import Testing
 
     // Counts of another implementation (sippy/rtpproxy, extractaudio): packets, lost, duplicates.
     @Test(
-        .enabled(if: CorpusFiles.areThere),
+        .enabled(if: CorpusFiles.areThere, "needs shared/corpora/fetched"),
         arguments: [
             ("c1.a.rtp", 1192, 0, 0), ("dups.a.rtp", 383, 0, 1), ("lost.a.rtp", 244, 321, 0), ("lost.o.rtp", 246, 0, 0),
         ]

@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: CorpusFiles.areThere),
+        .enabled(if: CorpusFiles.areThere, "needs shared/corpora/fetched"),
         arguments: ["crash-rtcp", "webrtc-rtcp", "pion-rtcp-fuzz", "pjsip-fuzz/rtcp", "aiortc"]
     )
     func `corpora of crashes do not trap`(folder: String) throws {

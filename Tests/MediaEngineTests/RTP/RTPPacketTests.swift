@@ -90,7 +90,10 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: CorpusFiles.areThere), arguments: ["crash-rtp", "webrtc-rtp", "pjsip-fuzz/rtp", "aiortc"])
+    @Test(
+        .enabled(if: CorpusFiles.areThere, "needs shared/corpora/fetched"),
+        arguments: ["crash-rtp", "webrtc-rtp", "pjsip-fuzz/rtp", "aiortc"]
+    )
     func `corpora of crashes do not trap`(folder: String) throws {
         for file in try CorpusFiles.contents(of: folder) {
             check(file.bytes.span)

@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: CorpusFiles.areThere),
+        .enabled(if: CorpusFiles.areThere, "needs shared/corpora/fetched"),
         arguments: ["sdp-transform", "sofia-sdp", "webrtc-sdp", "pjsip-fuzz/sdp"]
     )
     func `descriptions of the corpora are read or refused, cut anywhere`(folder: String) throws {

@@ -1,0 +1,65 @@
+import ArgumentParser
+import MediaEngine
+
+/// Plays a WAV file on a card.
+struct PlayCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "play",
+        abstract: "Plays a WAV file on a sound card.",
+        discussion: """
+            Any usual rate; 8, 16, 24 and 32-bit integers, floats, µ-law and A-law; of more than two channels the \
+            first two are heard.
+
+            EXAMPLES
+              media-tool play speech.wav
+              media-tool play speech.wav --device 'AQ: Audio Queue Device'
+            """
+    )
+
+    @Argument(help: "The WAV file.", completion: .file(extensions: ["wav"]))
+    var file: String
+
+    @Option(help: ArgumentHelp("\(DeviceName.help) Default: the call role."), completion: DeviceName.completion)
+    var device: String?
+
+    @OptionGroup var roles: BindingOptions
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        let reader = try WAVReader(path: file)
+        if reader.isTruncated {
+            StandardError.write("Note: \(file) is shorter than its header says; what is there is played.\n")
+        }
+        let engine = try roles.engine()
+        defer { engine.shutDown() }
+        let card = try DeviceName.card(device, role: .call, in: engine.cards)
+        let format = AudioFormat(sampleRate: 48000, channelCount: min(reader.format.channelCount, 2))
+        let stream = try engine.makeToneStream(on: [card], format: format)
+        defer { stream.stop() }
+        DeviceName.noteFallback(card)
+        let start = engine.now
+        try stream.play(file: file)
+        let length = reader.frameCount.map { reader.format.duration(ofFrames: $0).roundedSeconds }
+        var progress = ProgressLine(total: length)
+        while !stream.isFileEnded, Interruption.wait(.milliseconds(10)) {
+            progress.show((engine.now - start).roundedSeconds)
+        }
+        progress.clear()
+        let duration = engine.now - start
+        // The card's buffer plays out.
+        if !Interruption.hasCome { _ = Interruption.wait(.milliseconds(100)) }
+        let xruns = stream.cardStatistics.reduce(0) { $0 + $1.xruns }
+        let name = card.description.name
+        common.show(
+            [
+                "file": .string(file),
+                "device": .string(name),
+                "seconds": .number(duration.roundedSeconds),
+                "xruns": .integer(xruns),
+            ],
+            text: "played \(file) for \(duration.roundedSeconds) s on \(name); \(xruns) xruns\n"
+        )
+    }
+}

@@ -1,0 +1,135 @@
+import ArgumentParser
+import MediaEngine
+
+/// Receives RTP and plays it on a card or records it.
+struct ReceiveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "receive",
+        abstract: "Receives RTP, and plays it on a sound card or into a WAV file.",
+        discussion: """
+            It ends 2 s after RTP stops, after --seconds, or at Ctrl-C. One source is heard at a time; packets of \
+            another, of a payload type that was not named, and bytes that are no RTP are counted as rejected. RTCP \
+            uses the next port, or the same one when the description says rtcp-mux.
+
+            --output holds what a card would have played, from the playout of the first packet to the end of the last, \
+            with gaps concealed, at 48000 Hz for Opus and at the codec's rate otherwise.
+
+            EXAMPLES
+              media-tool receive --port 5004 --output heard.wav
+              media-tool receive --sdp call.sdp --output heard.wav --json
+              media-tool receive --port 5004 --codec PCMU --device 'alsa:plughw:1'
+            """
+    )
+
+    @Option(help: ArgumentHelp("The UDP port to listen on, on all IPv4 addresses.", valueName: "n"))
+    var port: UInt16?
+
+    @Option(
+        help: ArgumentHelp("A session description that says port, codec and payload types.", valueName: "file"),
+        completion: .file(extensions: ["sdp"])
+    )
+    var sdp: String?
+
+    @Option(
+        help: ArgumentHelp("The codec. Default: the first of the description that is known, or opus.", valueName: "name"),
+        completion: .list(["opus", "G722", "PCMU", "PCMA", "L16", "GSM", "G729"])
+    )
+    var codec: String?
+
+    @Option(help: ArgumentHelp("The codec's payload type, 0 to 127.", valueName: "n"))
+    var payloadType: UInt8?
+
+    @Option(
+        help: ArgumentHelp("The WAV file for what is heard.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var output: String?
+
+    @Option(help: ArgumentHelp("\(DeviceName.help) Default: the call role."), completion: DeviceName.completion)
+    var device: String?
+
+    @Option(help: ArgumentHelp("How long to listen.", valueName: "n"))
+    var seconds: Double?
+
+    @OptionGroup var roles: BindingOptions
+    @OptionGroup var common: CommonOptions
+
+    private static let silenceToEnd = Duration.seconds(2)
+
+    func validate() throws {
+        try Quantity.check("--port", port, in: 1...65_535)
+        try Quantity.check("--payload-type", payloadType, in: 0...127)
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        if (port == nil) == (sdp == nil) {
+            throw ValidationError(
+                port == nil
+                    ? "Missing '--port' or '--sdp'. Name the port to listen on, or a session description."
+                    : "'--port' and '--sdp' exclude each other. Leave out one."
+            )
+        }
+        if output != nil, device != nil {
+            throw ValidationError("'--output' and '--device' exclude each other. Leave out one.")
+        }
+    }
+
+    func run() throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        let engine = try roles.engine()
+        defer { engine.shutDown() }
+        let wanted = try ReceivedStream(
+            sdpPath: sdp,
+            port: port ?? 0,
+            codec: codec,
+            payloadType: payloadType,
+            registry: engine.registry
+        )
+        var configuration = CallConfiguration(network: .udp(local: wanted.local))
+        configuration.name = "receiver"
+        configuration.multiplexesControl = wanted.isMultiplexed
+        configuration.sendsAudio = false
+        configuration.stream = wanted.stream
+        configuration.source = .silence
+        var card: (any SoundCard)?
+        if let output {
+            configuration.sink = .playout(output)
+        } else {
+            let chosen = try DeviceName.card(device, role: .call, in: engine.cards)
+            card = chosen
+            configuration.sink = .card(chosen)
+        }
+        let call = try engine.makeCall(configuration)
+        if let card { DeviceName.noteFallback(card) }
+        let start = engine.now
+        listen(call, start)
+        engine.flushEvents()
+        let report = CallReport(
+            codec: wanted.codec.name,
+            mode: "udp",
+            seconds: (engine.now - start).roundedSeconds,
+            legs: [call.report()],
+            ticks: CallReport.Ticks(engine.tickStatistics)
+        )
+        try call.end()
+        common.show(report.json, text: report.table)
+    }
+
+    private func listen(_ call: Call, _ start: MediaTime) {
+        var progress = ProgressLine(total: seconds)
+        defer { progress.clear() }
+        let limit = seconds.map { start + .seconds(fraction: $0) }
+        var packetCount = 0
+        var lastPacket: MediaTime?
+        while Interruption.wait(.milliseconds(10)) {
+            let now = MonotonicClock.current
+            let received = call.report().received
+            if received.packets != packetCount {
+                packetCount = received.packets
+                lastPacket = now
+            }
+            if let limit, now >= limit { return }
+            if let lastPacket, now - lastPacket >= Self.silenceToEnd { return }
+            progress.show((now - start).roundedSeconds)
+        }
+    }
+}

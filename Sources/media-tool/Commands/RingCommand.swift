@@ -1,0 +1,143 @@
+import ArgumentParser
+import MediaEngine
+
+/// Rings on a card with a tone or a file, or writes the ring into a file.
+struct RingCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ring",
+        abstract: "Rings with a country's tone or a WAV file.",
+        discussion: """
+            Tones: dial, ringback, busy, congestion, call-waiting, special-information, confirmation. Countries by \
+            their ISO 3166-1 code: AU, CA, DE, ES, FR, GB (or UK), IT, JP, NL, US. A file starts over after a pause of \
+            2 s. --output replaces the card and takes no time; a file then keeps its own rate and channels, a tone has \
+            48000 Hz mono.
+
+            EXAMPLES
+              media-tool ring
+              media-tool ring --country FR --seconds 10
+              media-tool ring --tone busy --country DE --output busy.wav
+              media-tool ring --file bell.wav --device 'alsa:plughw:1'
+            """
+    )
+
+    @Option(help: ArgumentHelp("\(DeviceName.help) Default: the ringer role."), completion: DeviceName.completion)
+    var device: String?
+
+    @Option(
+        help: ArgumentHelp("A WAV file to ring with.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var file: String?
+
+    @Option(
+        help: ArgumentHelp("A call-progress tone. Default: ringback.", valueName: "name"),
+        completion: .list(CallProgressTone.allCases.map(\.rawValue))
+    )
+    var tone: String?
+
+    @Option(
+        help: ArgumentHelp("The country whose tone it is. Default: US.", valueName: "cc"),
+        completion: .list(["AU", "CA", "DE", "ES", "FR", "GB", "IT", "JP", "NL", "UK", "US"])
+    )
+    var country: String?
+
+    @Option(help: ArgumentHelp("How long it rings.", valueName: "n"))
+    var seconds = 6.0
+
+    @Option(
+        help: ArgumentHelp("Write a WAV file in place of using a card.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var output: String?
+
+    @OptionGroup var roles: BindingOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        if file != nil, tone != nil || country != nil {
+            let other = tone != nil ? "--tone" : "--country"
+            throw ValidationError("'--file' and '\(other)' exclude each other. Leave out one.")
+        }
+        guard file == nil else { return }
+        do throws(ToneError) { _ = try spec() } catch { throw ValidationError(error.message) }
+    }
+
+    func run() throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        if let output {
+            try write(output)
+            show(device: output, duration: .seconds(fraction: seconds), xruns: 0)
+        } else {
+            try ring()
+        }
+    }
+
+    private func spec() throws(ToneError) -> ToneSpec {
+        try CallProgressTones.spec(tone ?? CallProgressTone.ringback.rawValue, country: country ?? "US")
+    }
+
+    private func write(_ path: String) throws {
+        let source: RingSource
+        if let file {
+            let (format, samples) = try WAVFile.read(file)
+            source = try RingSource(samples: samples, channelCount: format.channelCount, format: format)
+        } else {
+            source = try RingSource(tone: try spec(), format: CallEngine.cardFormat)
+        }
+        let writer = try WAVWriter(path: path, format: source.format)
+        let frameCount = source.format.frameCount(in: .seconds(fraction: seconds))
+        let fadeCount = min(source.format.frameCount(in: .milliseconds(5)), frameCount)
+        source.start()
+        try RenderedBlocks.write(frameCount - fadeCount, to: writer) { source.render(into: &$0) }
+        source.stop()
+        try RenderedBlocks.write(fadeCount, to: writer) { source.render(into: &$0) }
+        try writer.close()
+    }
+
+    private func ring() throws {
+        let engine = try roles.engine()
+        defer { engine.shutDown() }
+        let card = try DeviceName.card(device, role: .ringer, in: engine.cards)
+        let stream = try engine.makeToneStream(on: [card])
+        defer { stream.stop() }
+        DeviceName.noteFallback(card)
+        let start = engine.now
+        if let file {
+            try stream.play(file: file, repetition: .forever(pause: RingSource.defaultPause))
+        } else {
+            try stream.play(try spec())
+        }
+        var progress = ProgressLine(total: seconds)
+        let end = start + .seconds(fraction: seconds)
+        while engine.now < end, Interruption.wait(until: min(end, engine.now + .milliseconds(250))) {
+            progress.show((engine.now - start).roundedSeconds)
+        }
+        progress.clear()
+        let duration = engine.now - start
+        stream.stopRinging()
+        // The fade, and the card's buffer, play out.
+        _ = Interruption.wait(.milliseconds(100))
+        show(
+            device: card.description.name,
+            duration: duration,
+            xruns: stream.cardStatistics.reduce(0) { $0 + $1.xruns }
+        )
+    }
+
+    private func show(device: String, duration: Duration, xruns: Int) {
+        let name = file ?? "\(tone ?? CallProgressTone.ringback.rawValue) (\((country ?? "US").uppercased()))"
+        common.show(
+            [
+                "device": .string(device),
+                "file": JSONValue(file),
+                "tone": file == nil ? .string(tone ?? CallProgressTone.ringback.rawValue) : .null,
+                "country": file == nil ? .string((country ?? "US").uppercased()) : .null,
+                "seconds": .number(duration.roundedSeconds),
+                "xruns": .integer(xruns),
+            ],
+            text: "rang with \(name) for \(duration.roundedSeconds) s on \(device); \(xruns) xruns\n"
+        )
+    }
+}

@@ -1,0 +1,46 @@
+internal import Glibc
+
+/// Short text files: session descriptions.
+enum TextFile {
+    /// The bytes of the file at `path`, at most `limit` and one more.
+    ///
+    /// - Throws: `ToolFailure` when it cannot be read.
+    static func read(_ path: String, limit: Int) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY)
+        guard descriptor >= 0 else {
+            throw ToolFailure("\(path) cannot be read: \(reason). Check its name and permissions.")
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 4096)
+        while bytes.count <= limit {
+            let count = Glibc.read(descriptor, &block, block.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw ToolFailure("Reading \(path) failed: \(reason). Name a file.") }
+            guard count > 0 else { break }
+            bytes += block[..<count]
+        }
+        return bytes
+    }
+
+    /// Replaces the file at `path` by `text`.
+    ///
+    /// - Throws: `ToolFailure` when it cannot be written.
+    static func write(_ text: String, to path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+        guard descriptor >= 0 else {
+            throw ToolFailure("\(path) cannot be written: \(reason). Check its folder and permissions.")
+        }
+        defer { close(descriptor) }
+        let bytes = Array(text.utf8)
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw ToolFailure("Writing \(path) failed: \(reason). Free space on its disk.") }
+            done += count
+        }
+    }
+
+    private static var reason: String { String(cString: strerror(errno)) }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+
+/// The examples, run as processes.
+@Suite(.serialized) struct ExampleTests {
+    @Test func `the first call carries keys and leaves a WAV file`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "first-call-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let run = try Example.run("first-call", in: folder)
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.contains("its keys were 159#"))
+        let heard = try Data(contentsOf: folder.appending(path: "heard.wav"))
+        #expect(heard.starts(with: Data("RIFF".utf8)))
+        // Two seconds at 48 kHz, less what the way takes.
+        #expect(heard.count > 100_000)
+    }
+
+    @Test func `key feedback measures every key`() throws {
+        let run = try Example.run("dtmf-feedback", "15#", "null")
+        #expect(run.status == 0, "\(run.text)")
+        let lines = run.text.split(separator: "\n")
+        #expect(lines.count == 3)
+        for (line, key) in zip(lines, "15#") {
+            #expect(line.hasPrefix("key \(key): first sample at the card after "))
+            let delay = try #require(line.split(separator: " ").dropLast().last.flatMap { Double($0) })
+            // A tick of 5 ms and what a busy machine adds.
+            #expect(delay > -1 && delay < 25, "\(line)")
+        }
+    }
+
+    @Test func `key feedback refuses what is no key`() throws {
+        let run = try Example.run("dtmf-feedback", "1x", "null")
+        #expect(run.status == 64)
+        #expect(run.text.contains("x is no key."))
+    }
+
+    @Test func `the harness finds every claim true`() throws {
+        let run = try Example.run("loopback-call")
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.split(separator: "\n").count { $0.hasPrefix("ok ") } == 9, "\(run.text)")
+        #expect(!run.text.contains("FAILED"))
+    }
+
+    @Test func `calls go through codecs of plugins in Swift and in C`() throws {
+        let run = try Example.run("codec-plugin")
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.contains("l8: registered L8/16000"))
+        #expect(run.text.contains("libmsexample: registered DVI4/16000"))
+        for codec in ["L8", "DVI4"] {
+            #expect(run.text.contains(try Regex("\(codec): [0-9]+ packets, 0 lost")), "\(run.text)")
+        }
+    }
+
+    @Test(arguments: ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"])
+    func `an example is at most 100 lines`(name: String) throws {
+        let source = try Example.text("Examples/\(name)/main.swift")
+        #expect(source.split(separator: "\n", omittingEmptySubsequences: false).count <= 101)
+    }
+
+    @Test func `the README shows the first call as it is`() throws {
+        let readme = try Example.text("README.md")
+        let example = try Example.text("Examples/first-call/main.swift")
+        #expect(readme.contains("```swift\n\(example)```\n"))
+    }
+}
+
+/// Runs examples, which are built beside the tests.
+enum Example {
+    struct Run {
+        let status: Int32
+        /// Standard output, and standard error after it.
+        let text: String
+    }
+
+    /// The package.
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The text of a file of the package.
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// Runs the example `name` to its end.
+    static func run(
+        _ name: String,
+        _ arguments: String...,
+        in folder: URL = FileManager.default.temporaryDirectory
+    ) throws -> Run {
+        let process = Process()
+        let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.executableURL = (Self.products ?? program.deletingLastPathComponent()).appending(path: name)
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        let text = output.fileHandleForReading.readDataToEndOfFile() + errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return Run(status: process.terminationStatus, text: String(decoding: text, as: UTF8.self))
+    }
+
+    /// The folder of the test bundle, whichever program has loaded it.
+    private static var products: URL? {
+        CommandLine.arguments.lazy.first { $0.hasSuffix(".xctest") }
+            .map { URL(filePath: $0).deletingLastPathComponent() }
+    }
+}

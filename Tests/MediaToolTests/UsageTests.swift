@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+/// What the tool says to wrong usage and to failures, and that help and completion are there.
+@Suite struct UsageTests {
+    @Test(arguments: [
+        (["dtmf", "12E4"], "'E' at position 3"),
+        (["dtmf", ""], "no digit"),
+        (["dtmf", "1", "--duration", "5"], "--duration"),
+        (["dtmf", "1", "--level", "4"], "--level"),
+        (["dtmf", "1", "--rate", "7999", "--output", "x.wav"], "--rate"),
+        (["dtmf", "1", "--cold", "--output", "x.wav"], "--cold"),
+        (["ring", "--tone", "nosuch"], "nosuch"),
+        (["ring", "--country", "XX"], "XX"),
+        (["ring", "--file", "a.wav", "--tone", "busy"], "--tone"),
+        (["play"], "<file>"),
+        (["record", "x.wav"], "--seconds"),
+        (["record", "x.wav", "--seconds", "-1"], "--seconds"),
+        (["loopback", "--loss", "101"], "101"),
+        (["loopback", "--fec", "perhaps"], "perhaps"),
+        (["loopback", "--ptime", "15"], "15"),
+        (["loopback", "--codec", "PCMU", "--bitrate", "32000"], "--bitrate"),
+        (["loopback", "--virtual", "--relay", "5000:5002"], "--relay"),
+        (["loopback", "--relay", "5000"], "5000"),
+        (["loopback", "--dtmf", "1x"], "'x' at position 2"),
+        (["send"], "--to"),
+        (["send", "--to", "localhost"], "localhost"),
+        (["send", "--to", "127.0.0.1:5004", "--payload-type", "128"], "128"),
+        (["send", "--to", "127.0.0.1:5004", "--input", "a.wav", "--device", "null"], "--device"),
+        (["receive"], "--port"),
+        (["receive", "--port", "5004", "--sdp", "x.sdp"], "--sdp"),
+        (["receive", "--port", "70000"], "70000"),
+        (["receive", "--port", "5004", "--output", "x.wav", "--device", "null"], "--device"),
+        (["graph", "nothing"], "nothing"),
+        (["graph", "call", "--format", "svg"], "svg"),
+        (["detect"], "<file>"),
+        (["devices", "--log-level", "loud"], "loud"),
+        (["nosuch"], "nosuch"),
+        (["codecs", "--nosuch"], "--nosuch"),
+    ])
+    func `wrong usage ends with 64 and names the word`(arguments: [String], word: String) throws {
+        let run = try ToolRun(arguments)
+        #expect(run.wait() == 64)
+        #expect(run.errors.contains(word), "\(run.errors)")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["dtmf", "1", "--device", "alsa:nosuch"], "nosuch"),
+        (["dtmf", "1", "--device", "nosuch"], "There is no card nosuch"),
+        (["dtmf", "1", "--output", "/nosuch/x.wav"], "/nosuch/x.wav"),
+        (["ring", "--file", "/nosuch.wav", "--output", "/tmp/x.wav"], "/nosuch.wav"),
+        (["play", "/nosuch.wav", "--device", "null"], "/nosuch.wav"),
+        (["record", "/nosuch/x.wav", "--seconds", "1", "--device", "null"], "/nosuch/x.wav"),
+        (["loopback", "--codec", "nosuch"], "There is no codec nosuch"),
+        (["loopback", "--codec", "SILK"], "Use opus"),
+        (["loopback", "--virtual", "--input", "/nosuch.wav"], "/nosuch.wav"),
+        (["loopback", "--virtual", "--output", "/nosuch/x.wav"], "/nosuch/x.wav"),
+        (["loopback", "--virtual", "--pcap", "/nosuch/x.pcap"], "/nosuch/x.pcap"),
+        (["send", "--to", "nosuch.invalid:5004"], "nosuch.invalid"),
+        (["send", "--to", "127.0.0.1:5004", "--sdp", "/nosuch/x.sdp"], "/nosuch/x.sdp"),
+        (["receive", "--sdp", "/nosuch.sdp"], "/nosuch.sdp"),
+        (["detect", "/nosuch.wav"], "/nosuch.wav"),
+        (["devices", "--au", "role:AQ"], "role:AQ"),
+    ])
+    func `a failure ends with 1 and one line with its remedy`(arguments: [String], word: String) throws {
+        let run = try ToolRun(arguments)
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains(word), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1)
+        #expect(run.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph", "detect",
+    ])
+    func `help shows examples`(command: String) throws {
+        let run = try ToolRun.finished(command, "--help")
+        #expect(run.status == 0)
+        #expect(run.output.contains("EXAMPLES") && run.output.contains("media-tool \(command)"))
+        #expect(run.output.contains("--json"))
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"]) func `completion scripts are made`(shell: String) throws {
+        let run = try ToolRun.finished("--generate-completion-script", shell)
+        #expect(run.status == 0)
+        #expect(run.output.contains("loopback"))
+    }
+
+    @Test func `asking for a codec that is missing leaves the two lines in the log`() throws {
+        let run = try ToolRun.finished("loopback", "--codec", "SILK", "--log-level", "notice")
+        #expect(run.status == 1)
+        #expect(run.errors.contains("Could not find encoder for SILK"))
+        #expect(run.errors.contains("Could not find decoder for SILK"))
+        let quiet = try ToolRun.finished("codecs")
+        #expect(quiet.errors.isEmpty)
+        let told = try ToolRun.finished("codecs", "--log-level", "notice")
+        #expect(told.errors.contains("Could not find encoder for SILK"))
+    }
+}

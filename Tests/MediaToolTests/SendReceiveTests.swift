@@ -148,7 +148,8 @@ import Testing
         Patience.wait(forFile: scratch.file("x.sdp"))
         let player = try ToolRun(
             [
-                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-i", scratch.file("x.sdp"), "-t", "1.5",
+                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-analyzeduration", "300000", "-i",
+                scratch.file("x.sdp"), "-t", "1.5",
                 "-y", scratch.file("heard.wav"),
             ],
             program: try #require(Program.path("ffmpeg"))

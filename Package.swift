@@ -55,10 +55,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
+        .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [
-                "MediaEngine", "CMediaPlugin", "CTestPlugin",
+                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],

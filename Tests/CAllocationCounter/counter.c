@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,11 @@ static __thread int is_counting __attribute__((tls_model("initial-exec")));
 static __thread int traced_count __attribute__((tls_model("initial-exec")));
 
 void allocation_counter_begin(void) {
+    const char *traced = getenv("ALLOCATION_COUNTER_TRACE");
+    void *frames[1];
+    // The first call loads a library, which allocates; later ones do not.
+    if (traced) backtrace(frames, 1);
+    traced_count = traced ? atoi(traced) : 0;
     counts = (struct allocation_counts){0};
     is_counting = 1;
 }
@@ -28,13 +34,6 @@ struct allocation_counts allocation_counter_read(void) { return counts; }
 struct allocation_counts allocation_counter_end(void) {
     is_counting = 0;
     return counts;
-}
-
-void allocation_counter_trace(int count) {
-    void *frames[1];
-    // The first call loads a library, which allocates; later ones do not.
-    backtrace(frames, 1);
-    traced_count = count;
 }
 
 #ifdef HAS_SANITIZER

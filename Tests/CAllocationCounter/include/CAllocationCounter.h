@@ -17,11 +17,10 @@ struct allocation_counts {
 
 // Whether the counters count; they do not under sanitizers, which bring their own allocator.
 int allocation_counter_is_active(void);
-// Sets the calling thread's counters to zero and starts them.
+// Sets the calling thread's counters to zero and starts them. With ALLOCATION_COUNTER_TRACE=N in the environment the
+// first N events tell on standard error where they come from.
 void allocation_counter_begin(void);
 // The calling thread's counters so far.
 struct allocation_counts allocation_counter_read(void);
 // Stops the calling thread's counters and answers them.
 struct allocation_counts allocation_counter_end(void);
-// Makes the next `count` events of this thread print where they come from; for finding a cause by hand.
-void allocation_counter_trace(int count);

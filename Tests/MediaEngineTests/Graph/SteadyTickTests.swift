@@ -65,7 +65,8 @@ struct SteadyTickTests {
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
                 call.remote = ports[1 - leg]
                 call.stream.codec = "PCMU"
-                call.source = .samples(TestSignal.samples(30, AudioFormat(sampleRate: 8000)), AudioFormat(sampleRate: 8000))
+                let narrow = AudioFormat(sampleRate: 8000)
+                call.source = .samples(TestSignal.samples(30, narrow), narrow)
                 call.sink = .none
                 return call
             }
@@ -107,7 +108,8 @@ struct SteadyTickTests {
                 writer.serve()
             }
             try writer.close()
-            let player = try FilePlayerFilter(path: path, format: format, repetition: .forever(pause: .milliseconds(200)))
+            let repetition = WAVFeed.Repetition.forever(pause: .milliseconds(200))
+            let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
             let tones = ToneFilter(format: format)
             let duration = ToneStream.tickDuration
             var graph = Graph(tickDuration: duration)
@@ -127,7 +129,8 @@ struct SteadyTickTests {
                     player.feed.serve()
                     for output in outputs { output.supervisor.serve() }
                     runner.drainEvents { _ in }
-                    if tick % 50 == 0 { runner.send(tones.playCommand(DTMFDigit.all[tick / 50 % 16], for: .milliseconds(80))) }
+                    guard tick % 50 == 0 else { return }
+                    runner.send(tones.playCommand(DTMFDigit.all[tick / 50 % 16], for: .milliseconds(80)))
                     if tick % 200 == 100 { runner.send(try tones.toneCommand(Self.busyTone)) }
                     if tick % 200 == 190 { runner.send(tones.stopToneCommand()) }
                 }
@@ -264,7 +267,10 @@ struct SteadyTickTests {
             if tick % 200 == 50 { try call.insertTone(Self.busyTone) }
             if tick % 200 == 150 { call.removeTone() }
         case .recording:
-            if tick == 50 { try call.startRecording(near: "\(path).\(call.name).near.wav", far: "\(path).\(call.name).far.wav") }
+            if tick == 50 {
+                let stem = "\(path).\(call.name)"
+                try call.startRecording(near: "\(stem).near.wav", far: "\(stem).far.wav")
+            }
         }
     }
 

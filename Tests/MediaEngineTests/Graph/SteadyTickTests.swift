@@ -39,7 +39,7 @@ struct SteadyTickTests {
             calling.remote = right.localAddress
             calling.stream.codec = codec
             calling.stream.fec = .on
-            calling.source = .samples(TestSignal.samples(30, format), format)
+            calling.source = .samples(TestSignal.samples(14, format), format)
             calling.sink = .none
             var called = calling
             called.name = "B"
@@ -65,7 +65,7 @@ struct SteadyTickTests {
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
                 call.remote = ports[1 - leg]
                 call.stream.codec = "PCMU"
-                call.source = .samples(TestSignal.samples(30, AudioFormat(sampleRate: 8000)), AudioFormat(sampleRate: 8000))
+                call.source = .samples(TestSignal.samples(14, AudioFormat(sampleRate: 8000)), AudioFormat(sampleRate: 8000))
                 call.sink = .none
                 return call
             }
@@ -102,10 +102,7 @@ struct SteadyTickTests {
         try TestFiles.withTemporaryPath { path in
             let format = AudioFormat(sampleRate: 48000)
             let writer = try WAVSink(WAVWriter(path: path, format: format))
-            for start in stride(from: 0, to: 48000, by: 480) {
-                _ = writer.write(TestSignal.samples(1, format)[start..<start + 480].span)
-                writer.serve()
-            }
+            _ = writer.write(TestSignal.samples(1, format).span)
             try writer.close()
             let player = try FilePlayerFilter(path: path, format: format, repetition: .forever(pause: .milliseconds(200)))
             let tones = ToneFilter(format: format)
@@ -243,7 +240,7 @@ struct SteadyTickTests {
             calling.capturePath = path + ".pcap"
         case .converters:
             let (high, low) = (AudioFormat(sampleRate: 44100), AudioFormat(sampleRate: 16000, channelCount: 2))
-            calling.source = .samples(TestSignal.samples(30, high), high)
+            calling.source = .samples(TestSignal.samples(14, high), high)
             called.sink = .filter(CollectingSink(format: low, capacity: 16000))
         }
     }

@@ -59,13 +59,14 @@ struct SteadyTickTests {
     @Test func `a call over UDP sockets`() throws {
         let engine = try CallEngine(.virtual())
         defer { engine.shutDown() }
+        let format = AudioFormat(sampleRate: 8000)
         let ports = try [UDPSocket(bind: .loopback(port: 0)), UDPSocket(bind: .loopback(port: 0))].map(\.localAddress)
         let calls = try engine.makeCalls(
             (0..<2).map { leg in
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
                 call.remote = ports[1 - leg]
                 call.stream.codec = "PCMU"
-                call.source = .samples(TestSignal.samples(14, AudioFormat(sampleRate: 8000)), AudioFormat(sampleRate: 8000))
+                call.source = .samples(TestSignal.samples(14, format), format)
                 call.sink = .none
                 return call
             }
@@ -104,7 +105,8 @@ struct SteadyTickTests {
             let writer = try WAVSink(WAVWriter(path: path, format: format))
             _ = writer.write(TestSignal.samples(1, format).span)
             try writer.close()
-            let player = try FilePlayerFilter(path: path, format: format, repetition: .forever(pause: .milliseconds(200)))
+            let repetition = WAVFeed.Repetition.forever(pause: .milliseconds(200))
+            let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
             let tones = ToneFilter(format: format)
             let duration = ToneStream.tickDuration
             var graph = Graph(tickDuration: duration)
@@ -124,7 +126,8 @@ struct SteadyTickTests {
                     player.feed.serve()
                     for output in outputs { output.supervisor.serve() }
                     runner.drainEvents { _ in }
-                    if tick % 50 == 0 { runner.send(tones.playCommand(DTMFDigit.all[tick / 50 % 16], for: .milliseconds(80))) }
+                    let digit = DTMFDigit.all[tick / 50 % 16]
+                    if tick % 50 == 0 { runner.send(tones.playCommand(digit, for: .milliseconds(80))) }
                     if tick % 200 == 100 { runner.send(try tones.toneCommand(Self.busyTone)) }
                     if tick % 200 == 190 { runner.send(tones.stopToneCommand()) }
                 }
@@ -261,7 +264,8 @@ struct SteadyTickTests {
             if tick % 200 == 50 { try call.insertTone(Self.busyTone) }
             if tick % 200 == 150 { call.removeTone() }
         case .recording:
-            if tick == 50 { try call.startRecording(near: "\(path).\(call.name).near.wav", far: "\(path).\(call.name).far.wav") }
+            let name = "\(path).\(call.name)"
+            if tick == 50 { try call.startRecording(near: "\(name).near.wav", far: "\(name).far.wav") }
         }
     }
 

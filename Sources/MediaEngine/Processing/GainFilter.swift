@@ -59,6 +59,9 @@ public final class GainFilter: Filter, @unchecked Sendable {
             output.copy(from: source)
         } else if current.isZero {
             output.fillWithSilence()
+        } else if source.base == output.base {
+            var samples = output.mutableSamples
+            scale(&samples, by: current)
         } else {
             var samples = output.mutableSamples
             scale(source.samples, into: &samples, by: current)
@@ -89,6 +92,16 @@ func scale(_ source: Span<Int16>, into target: inout MutableSpan<Int16>, by gain
     let half = Int32(1) &<< (shift &- 1)
     for index in 0..<min(source.count, target.count) {
         target[index] = Int16(clamping: (Int32(source[index]) &* factor &+ half) &>> shift)
+    }
+}
+
+/// Scales every sample where it lies: of two spans over the same memory the compiler would make no vector code.
+@_noAllocation @_noLocks
+func scale(_ samples: inout MutableSpan<Int16>, by gain: GainFactor) {
+    let (factor, shift) = (gain.factor, gain.shift)
+    let half = Int32(1) &<< (shift &- 1)
+    for index in 0..<samples.count {
+        samples[index] = Int16(clamping: (Int32(samples[index]) &* factor &+ half) &>> shift)
     }
 }
 

@@ -39,7 +39,7 @@ struct SteadyTickTests {
             calling.remote = right.localAddress
             calling.stream.codec = codec
             calling.stream.fec = .on
-            calling.source = .samples(TestSignal.samples(30, format), format)
+            calling.source = .samples(TestSignal.samples(14, format), format)
             calling.sink = .none
             var called = calling
             called.name = "B"
@@ -59,14 +59,14 @@ struct SteadyTickTests {
     @Test func `a call over UDP sockets`() throws {
         let engine = try CallEngine(.virtual())
         defer { engine.shutDown() }
+        let format = AudioFormat(sampleRate: 8000)
         let ports = try [UDPSocket(bind: .loopback(port: 0)), UDPSocket(bind: .loopback(port: 0))].map(\.localAddress)
         let calls = try engine.makeCalls(
             (0..<2).map { leg in
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
                 call.remote = ports[1 - leg]
                 call.stream.codec = "PCMU"
-                let narrow = AudioFormat(sampleRate: 8000)
-                call.source = .samples(TestSignal.samples(30, narrow), narrow)
+                call.source = .samples(TestSignal.samples(14, format), format)
                 call.sink = .none
                 return call
             }
@@ -103,10 +103,7 @@ struct SteadyTickTests {
         try TestFiles.withTemporaryPath { path in
             let format = AudioFormat(sampleRate: 48000)
             let writer = try WAVSink(WAVWriter(path: path, format: format))
-            for start in stride(from: 0, to: 48000, by: 480) {
-                _ = writer.write(TestSignal.samples(1, format)[start..<start + 480].span)
-                writer.serve()
-            }
+            _ = writer.write(TestSignal.samples(1, format).span)
             try writer.close()
             let repetition = WAVFeed.Repetition.forever(pause: .milliseconds(200))
             let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
@@ -246,7 +243,7 @@ struct SteadyTickTests {
             calling.capturePath = path + ".pcap"
         case .converters:
             let (high, low) = (AudioFormat(sampleRate: 44100), AudioFormat(sampleRate: 16000, channelCount: 2))
-            calling.source = .samples(TestSignal.samples(30, high), high)
+            calling.source = .samples(TestSignal.samples(14, high), high)
             called.sink = .filter(CollectingSink(format: low, capacity: 16000))
         }
     }
@@ -267,10 +264,8 @@ struct SteadyTickTests {
             if tick % 200 == 50 { try call.insertTone(Self.busyTone) }
             if tick % 200 == 150 { call.removeTone() }
         case .recording:
-            if tick == 50 {
-                let stem = "\(path).\(call.name)"
-                try call.startRecording(near: "\(stem).near.wav", far: "\(stem).far.wav")
-            }
+            let name = "\(path).\(call.name)"
+            if tick == 50 { try call.startRecording(near: "\(name).near.wav", far: "\(name).far.wav") }
         }
     }
 

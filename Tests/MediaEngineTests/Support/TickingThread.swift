@@ -46,7 +46,7 @@ final class TickingThread: @unchecked Sendable {
     ///   - waits: Whether ticks wait for the control side, or go on meanwhile.
     ///   - tick: Runs tick number n.
     ///   - control: Does what the control side and the background do before tick n.
-    /// - Returns: What was counted after the warm-up.
+    /// - Returns: What the counted ticks allocated and locked.
     /// - Throws: What `control` throws.
     static func count(
         warmUp: Int = 300,

@@ -1,4 +1,4 @@
-# Sourced by demo and test: finds the toolchain, and installs Debian packages that are missing.
+# Sourced by demo, test and format: finds the toolchain, and installs Debian packages that are missing.
 
 # The oldest toolchain with Span and InlineArray in its standard library.
 least_swift=6.2
@@ -12,9 +12,13 @@ fail() {
 require_swift() {
     local remedy="Install Swift $least_swift or newer from https://www.swift.org/install/linux/debian/12/ and put its usr/bin into PATH."
     command -v swift >/dev/null || fail "there is no swift in PATH. $remedy"
+    # A toolchain that was unpacked on a bare system lacks libraries of its own.
+    if ! swift build --version >/dev/null 2>&1; then
+        require_packages libcurl4 libncurses6 libsqlite3-0 libxml2 zlib1g
+    fi
     local found
     found=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9][0-9.]*\).*/\1/p' | head -n 1) || true
-    [ -n "$found" ] || fail "$(command -v swift) does not tell its version. $remedy"
+    [ -n "$found" ] || fail "$(command -v swift) does not run: $(swift --version 2>&1 | head -n 1). $remedy"
     [ "$(printf '%s\n' "$least_swift" "$found" | sort -V | head -n 1)" = "$least_swift" ] ||
         fail "$(command -v swift) is Swift $found, which is too old. $remedy"
     echo "Swift $found"
@@ -47,3 +51,6 @@ require_packages() {
 
 # What every build needs: g++ brings the C library's headers, the linker and the start-up files that Swift links with.
 build_packages=(ca-certificates git g++ pkg-config libasound2-dev libopus-dev libspeexdsp-dev)
+
+# The files that swift format reads.
+formatted=(Sources Tests Examples Benchmarks/Sources Package.swift)

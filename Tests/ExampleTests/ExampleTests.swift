@@ -63,6 +63,17 @@ import Testing
         let example = try Example.text("Examples/first-call/main.swift")
         #expect(readme.contains("```swift\n\(example)```\n"))
     }
+
+    @Test func `every file in the README's table of standards exists`() throws {
+        let rows = try Example.text("README.md").split(separator: "\n").filter { $0.hasSuffix("Tests.swift |") }
+        #expect(rows.count > 10)
+        for row in rows {
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            for path in ["Sources/MediaEngine/\(cells[1])", "Tests/MediaEngineTests/\(cells[2])"] {
+                #expect(FileManager.default.fileExists(atPath: Example.root.appending(path: path).path), "\(path)")
+            }
+        }
+    }
 }
 
 /// Runs examples, which are built beside the tests.

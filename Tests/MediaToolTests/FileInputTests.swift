@@ -66,10 +66,14 @@ import Testing
             let bits = (Float(sample) / 32768).bitPattern
             return (0..<4).map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
         }
-        let files = [header(tag: 1, bits: 24, bytes: long.count) + long, header(tag: 3, bits: 32, bytes: floats.count) + floats]
+        let files = [
+            header(tag: 1, bits: 24, bytes: long.count) + long, header(tag: 3, bits: 32, bytes: floats.count) + floats,
+        ]
         for file in files {
             try Data(file).write(to: URL(fileURLWithPath: scratch.file("x.wav")))
-            #expect(try ToolRun.finished("detect", scratch.file("x.wav"), "--json").json()["digits"] as? String == "159")
+            #expect(
+                try ToolRun.finished("detect", scratch.file("x.wav"), "--json").json()["digits"] as? String == "159"
+            )
         }
     }
 }

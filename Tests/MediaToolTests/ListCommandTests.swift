@@ -14,7 +14,13 @@ import Testing
     }
 
     @Test func `devices tells the roles and who bound them`() throws {
-        let run = try ToolRun.finished("devices", "--json", "--aq", "alsa:ringer", environment: ["MEDIA_ENGINE_AU": "desk"])
+        let run = try ToolRun.finished(
+            "devices",
+            "--json",
+            "--aq",
+            "alsa:ringer",
+            environment: ["MEDIA_ENGINE_AU": "desk"]
+        )
         let json = try run.json()
         let roles = try #require(json["roles"] as? [[String: Any]])
         #expect(roles.map { $0["name"] as? String } == ["AU: Audio Unit Receiver", "AQ: Audio Queue Device"])

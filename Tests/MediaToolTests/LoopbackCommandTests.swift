@@ -31,9 +31,31 @@ import Testing
         let scratch = try Scratch()
         func call(_ seed: Int, _ name: String) throws -> String {
             let run = try ToolRun.finished(
-                "loopback", "--virtual", "--seconds", "4", "--loss", "8", "--burst", "2", "--delay", "20", "--jitter",
-                "40", "--reorder", "3", "--duplicate", "3", "--seed", "\(seed)", "--dtmf", "12", "--output",
-                scratch.file("\(name).wav"), "--pcap", scratch.file("\(name).pcap"), "--json"
+                "loopback",
+                "--virtual",
+                "--seconds",
+                "4",
+                "--loss",
+                "8",
+                "--burst",
+                "2",
+                "--delay",
+                "20",
+                "--jitter",
+                "40",
+                "--reorder",
+                "3",
+                "--duplicate",
+                "3",
+                "--seed",
+                "\(seed)",
+                "--dtmf",
+                "12",
+                "--output",
+                scratch.file("\(name).wav"),
+                "--pcap",
+                scratch.file("\(name).pcap"),
+                "--json"
             )
             #expect(run.status == 0)
             return run.output
@@ -45,15 +67,25 @@ import Testing
         #expect(try scratch.bytes("c.wav") != scratch.bytes("a.wav"))
     }
 
-    @Test(arguments: ["PCMU", "opus", "G722"]) func `the output shows the delay from mouth to ear`(codec: String) throws {
+    @Test(arguments: ["PCMU", "opus", "G722"]) func `the output shows the delay from mouth to ear`(codec: String) throws
+    {
         let scratch = try Scratch()
         let rate = codec == "opus" ? 48000 : codec == "G722" ? 16000 : 8000
         let format = AudioFormat(sampleRate: rate)
         let spoken = TestSignal.samples(1, format)
         try WAVFile.write(scratch.file("in.wav"), format: format, samples: spoken)
         let run = try ToolRun.finished(
-            "loopback", "--virtual", "--codec", codec, "--input", scratch.file("in.wav"), "--output",
-            scratch.file("out.wav"), "--delay", "30", "--json"
+            "loopback",
+            "--virtual",
+            "--codec",
+            codec,
+            "--input",
+            scratch.file("in.wav"),
+            "--output",
+            scratch.file("out.wav"),
+            "--delay",
+            "30",
+            "--json"
         )
         let legs = try #require(try run.json()["legs"] as? [[String: Any]])
         let told = try #require(legs[1]["mouthToEarMs"] as? Double)
@@ -74,7 +106,16 @@ import Testing
     @Test(.tags(.realtime)) func `a call over sockets works`() throws {
         let scratch = try Scratch()
         let run = try ToolRun.finished(
-            "loopback", "--seconds", "1.5", "--dtmf", "42", "--loss", "5", "--output", scratch.file("o.wav"), "--json"
+            "loopback",
+            "--seconds",
+            "1.5",
+            "--dtmf",
+            "42",
+            "--loss",
+            "5",
+            "--output",
+            scratch.file("o.wav"),
+            "--json"
         )
         #expect(run.status == 0)
         let json = try run.json()
@@ -91,11 +132,20 @@ import Testing
         let relay = try Relay(from: input, to: output, droppingEvery: 10)
         defer { relay.stop() }
         let run = try ToolRun.finished(
-            "loopback", "--codec", "PCMU", "--relay", "\(input):\(output)", "--seconds", "2", "--json"
+            "loopback",
+            "--codec",
+            "PCMU",
+            "--relay",
+            "\(input):\(output)",
+            "--seconds",
+            "2",
+            "--json"
         )
         #expect(run.status == 0)
         let legs = try #require(try run.json()["legs"] as? [[String: Any]])
-        let (a, b) = (try #require(legs[0]["received"] as? [String: Any]), try #require(legs[1]["received"] as? [String: Any]))
+        let (a, b) = (
+            try #require(legs[0]["received"] as? [String: Any]), try #require(legs[1]["received"] as? [String: Any])
+        )
         #expect(relay.passedCount > 70)
         #expect((b["lost"] as? Int ?? 0) >= 8 && (b["lost"] as? Int ?? 0) <= 12)
         #expect(a["lost"] as? Int == 0 && (a["packets"] as? Int ?? 0) > 90)

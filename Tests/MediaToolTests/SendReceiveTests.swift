@@ -22,15 +22,24 @@ import Testing
         return Double(loud.count) / Double(format.sampleRate)
     }
 
-    @Test(arguments: ["opus", "PCMU", "L16/44100/2"]) func `what is sent is received, to the frame`(codec: String) throws {
+    @Test(arguments: ["opus", "PCMU", "L16/44100/2"]) func `what is sent is received, to the frame`(codec: String)
+        throws
+    {
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let receiver = try ToolRun(
             ["receive", "--port", "\(port)", "--codec", codec, "--output", scratch.file("heard.wav"), "--json"]
         )
-        usleep(300_000)
+        FreePort.waitUntilTaken(port)
         let sender = try ToolRun.finished(
-            "send", "--to", "localhost:\(port)", "--codec", codec, "--seconds", "1", "--json"
+            "send",
+            "--to",
+            "localhost:\(port)",
+            "--codec",
+            codec,
+            "--seconds",
+            "1",
+            "--json"
         )
         #expect(sender.status == 0)
         #expect(receiver.wait() == 0)
@@ -52,7 +61,7 @@ import Testing
                 "--seconds", "2", "--sdp", scratch.file("x.sdp"), "--json",
             ]
         )
-        usleep(200_000)
+        Patience.wait(forFile: scratch.file("x.sdp"))
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
         #expect(sender.wait() == 0)
         #expect(receiver.wait() == 0)
@@ -66,7 +75,7 @@ import Testing
         let receiver = try ToolRun(
             ["receive", "--port", "\(port)", "--codec", "PCMU", "--output", scratch.file("h.wav"), "--json"]
         )
-        usleep(300_000)
+        FreePort.waitUntilTaken(port)
         let socket = try UDPSocket(bind: .loopback(port: 0))
         func packet(_ sequence: Int, type: UInt8 = 0, ssrc: UInt8 = 1) -> [UInt8] {
             let timestamp = sequence * 160
@@ -114,10 +123,10 @@ import Testing
         let run = try ToolRun(try #require(arguments[command]) + ["--json"])
         var sender: ToolRun?
         if command == "receive" {
-            usleep(200_000)
+            FreePort.waitUntilTaken(port)
             sender = try ToolRun(["send", "--to", "127.0.0.1:\(port)", "--seconds", "60"])
         }
-        usleep(700_000)
+        if command == "send" { usleep(700_000) } else { Patience.wait(forFile: file, byteCount: 20_000) }
         #expect(run.isRunning)
         run.interrupt()
         #expect(run.wait() == 0)
@@ -136,10 +145,11 @@ import Testing
         let sender = try ToolRun(
             ["send", "--to", "127.0.0.1:\(port)", "--codec", codec, "--seconds", "3", "--sdp", scratch.file("x.sdp")]
         )
-        usleep(150_000)
+        Patience.wait(forFile: scratch.file("x.sdp"))
         let player = try ToolRun(
             [
-                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-i", scratch.file("x.sdp"), "-t", "1.5",
+                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-analyzeduration", "300000", "-i",
+                scratch.file("x.sdp"), "-t", "1.5",
                 "-y", scratch.file("heard.wav"),
             ],
             program: try #require(Program.path("ffmpeg"))
@@ -171,8 +181,10 @@ import Testing
             ]
         }
         try ToolRun(arguments("0.1", scratch.file("x.sdp")), program: ffmpeg).wait()
-        let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("h.wav"), "--json"])
-        usleep(300_000)
+        let receiver = try ToolRun([
+            "receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("h.wav"), "--json",
+        ])
+        FreePort.waitUntilTaken(port)
         try ToolRun(arguments("2", scratch.file("y.sdp")), program: ffmpeg).wait()
         #expect(receiver.wait() == 0, "\(receiver.errors)")
         let counters = try received(receiver)

@@ -4,11 +4,23 @@ import Testing
 
 /// Digits and rings, into files and onto cards.
 @Suite struct ToneCommandTests {
-    @Test(arguments: [8000, 11025, 16000, 44100, 48000]) func `digits are where they belong, to the frame`(rate: Int) throws {
+    @Test(arguments: [8000, 11025, 16000, 44100, 48000]) func `digits are where they belong, to the frame`(rate: Int)
+        throws
+    {
         let scratch = try Scratch()
         let path = scratch.file("keys.wav")
         let run = try ToolRun.finished(
-            "dtmf", "1 5,9#", "--output", path, "--rate", "\(rate)", "--duration", "80", "--gap", "60", "--json"
+            "dtmf",
+            "1 5,9#",
+            "--output",
+            path,
+            "--rate",
+            "\(rate)",
+            "--duration",
+            "80",
+            "--gap",
+            "60",
+            "--json"
         )
         #expect(run.status == 0)
         let json = try run.json()
@@ -72,7 +84,13 @@ import Testing
         let format = AudioFormat(sampleRate: 11025)
         try WAVFile.write(scratch.file("bell.wav"), format: format, samples: [Int16](repeating: 500, count: 11025))
         _ = try ToolRun.finished(
-            "ring", "--file", scratch.file("bell.wav"), "--seconds", "4", "--output", scratch.file("ring.wav")
+            "ring",
+            "--file",
+            scratch.file("bell.wav"),
+            "--seconds",
+            "4",
+            "--output",
+            scratch.file("ring.wav")
         )
         let (written, samples) = try WAVFile.read(scratch.file("ring.wav"))
         #expect(written == format && samples.count == 44100)

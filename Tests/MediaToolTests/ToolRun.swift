@@ -117,4 +117,25 @@ enum FreePort {
         }
         throw CocoaError(.featureUnsupported)
     }
+
+    /// Waits until a program listens on `port`.
+    static func waitUntilTaken(_ port: UInt16) {
+        Patience.wait { (try? UDPSocket(bind: SocketAddress(ipv4: 0, port: port))) == nil }
+    }
+}
+
+/// Waiting for what another process does, however slow the machine.
+enum Patience {
+    /// Waits until `isDone`, 20 s at most.
+    static func wait(until isDone: () -> Bool) {
+        for _ in 0..<2000 where !isDone() { usleep(10_000) }
+    }
+
+    /// Waits until the file at `path` has `byteCount` bytes.
+    static func wait(forFile path: String, byteCount: Int = 1) {
+        wait {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            return (attributes?[.size] as? Int ?? 0) >= byteCount
+        }
+    }
 }

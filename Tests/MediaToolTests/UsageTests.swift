@@ -20,6 +20,7 @@ import Testing
         (["loopback", "--fec", "perhaps"], "perhaps"),
         (["loopback", "--ptime", "15"], "15"),
         (["loopback", "--codec", "PCMU", "--bitrate", "32000"], "--bitrate"),
+        (["loopback", "--codec", "G722", "--complexity", "5"], "--complexity"),
         (["loopback", "--virtual", "--relay", "5000:5002"], "--relay"),
         (["loopback", "--relay", "5000"], "5000"),
         (["loopback", "--dtmf", "1x"], "'x' at position 2"),
@@ -72,7 +73,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph", "detect",
+        "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
+        "detect",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun.finished(command, "--help")

@@ -50,8 +50,10 @@ public final class Playout: @unchecked Sendable {
     /// Whether a packet has come or a decision was carried out since it was last asked.
     private var hasNews = false
 
-    /// The longest packet, 120 ms, on top of as much that waits.
-    private static let capacity = Duration.milliseconds(250)
+    /// A receiver should take packets of up to 200 ms (RFC 3551, section 4.2); FFmpeg sends G.711 in 128 ms.
+    private static let longestPacket = Duration.milliseconds(200)
+    /// The longest packet, on top of as much that waits.
+    private static let capacity = Duration.milliseconds(420)
 
     /// A playout of what `decoder` decodes, in the order and at the time that `buffer` decides.
     public init(decoder: any AudioDecoder, buffer: any JitterBuffer, clockRate: Int) {
@@ -90,7 +92,7 @@ public final class Playout: @unchecked Sendable {
         }
         hasNews = true
         let frameCount = decoder.frameCount(of: payload)
-        guard frameCount > 0, frameCount <= format.frameCount(in: .milliseconds(120)) else {
+        guard frameCount > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
             counters.corruptCount &+= 1
             return
         }

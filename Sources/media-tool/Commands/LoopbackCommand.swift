@@ -28,7 +28,10 @@ struct LoopbackCommand: ParsableCommand {
     )
 
     @Option(
-        help: ArgumentHelp("The WAV file that both legs send, once; any usual rate, one or two channels.", valueName: "file"),
+        help: ArgumentHelp(
+            "The WAV file that both legs send, once; any usual rate, one or two channels.",
+            valueName: "file"
+        ),
         completion: .file(extensions: ["wav"])
     )
     var input: String?
@@ -70,8 +73,7 @@ struct LoopbackCommand: ParsableCommand {
     func run() throws {
         common.startLogging()
         Interruption.catchSignals()
-        var configuration = virtual ? CallEngineConfiguration.virtual(seed: network.seed) : CallEngineConfiguration()
-        configuration.cardBindings = CardBindings()
+        let configuration = virtual ? CallEngineConfiguration.virtual(seed: network.seed) : CallEngineConfiguration()
         let engine = try CallEngine(configuration)
         defer { engine.shutDown() }
         let codec = try engine.registry.codec(named: encoder.codec).description
@@ -152,7 +154,9 @@ struct LoopbackCommand: ParsableCommand {
         }
         let limit = seconds.map { start + .seconds(fraction: $0) }
         if let keys = encoder.dtmf {
-            guard try run(until: min(limit ?? start + EncoderOptions.keyStart, start + EncoderOptions.keyStart)) else { return }
+            guard try run(until: min(limit ?? start + EncoderOptions.keyStart, start + EncoderOptions.keyStart)) else {
+                return
+            }
             try a.sendDTMF(keys.sequence.description)
         }
         if let limit {
@@ -166,7 +170,8 @@ struct LoopbackCommand: ParsableCommand {
         }
         // The last sound is under way for as long as the network and the buffers hold it.
         let stream = encoder.stream
-        let tail = stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
+        let tail =
+            stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
             + .milliseconds(200)
         _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }
@@ -179,7 +184,8 @@ struct RelayPorts: ExpressibleByArgument {
 
     init?(argument: String) {
         let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let input = UInt16(parts[0]), let output = UInt16(parts[1]), input > 0, output > 0 else {
+        guard parts.count == 2, let input = UInt16(parts[0]), let output = UInt16(parts[1]), input > 0, output > 0
+        else {
             return nil
         }
         self.input = input

@@ -31,7 +31,10 @@ struct ReceiveCommand: ParsableCommand {
     var sdp: String?
 
     @Option(
-        help: ArgumentHelp("The codec. Default: the first of the description that is known, or opus.", valueName: "name"),
+        help: ArgumentHelp(
+            "The codec. Default: the first of the description that is known, or opus.",
+            valueName: "name"
+        ),
         completion: .list(["opus", "G722", "PCMU", "PCMA", "L16", "GSM", "G729"])
     )
     var codec: String?

@@ -17,8 +17,8 @@ struct EncoderOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Audio per packet, 10 to 120 ms.", valueName: "ms"))
     var ptime: Int?
 
-    @Option(help: ArgumentHelp("Work per frame, 0 to 10; Opus.", valueName: "n"))
-    var complexity = 5
+    @Option(help: ArgumentHelp("Work per frame, 0 to 10; Opus, 5 unless told.", valueName: "n"))
+    var complexity: Int?
 
     @Option(help: ArgumentHelp("Opus in-band FEC: on under reported loss (auto), on, or off."))
     var fec = FECMode.auto
@@ -52,7 +52,7 @@ struct EncoderOptions: ParsableArguments {
         stream.codec = codec
         stream.encoder.bitrate = bitrate
         stream.encoder.ptime = ptime.map { .milliseconds($0) }
-        stream.encoder.complexity = complexity
+        if let complexity { stream.encoder.complexity = complexity }
         stream.encoder.usesDTX = dtx
         stream.fec = fec
         stream.playoutDelay = max(stream.playoutDelay, stream.encoder.ptime ?? .zero)
@@ -75,8 +75,11 @@ struct EncoderOptions: ParsableArguments {
     /// Refuses a knob that the codec has not, so that nothing is asked for in vain.
     func check(against codec: CodecDescription) throws {
         if codec.name.lowercased() != "opus" {
-            let wrong = bitrate != nil ? "--bitrate" : dtx ? "--dtx" : fec == .on ? "--fec on" : nil
-            if let wrong {
+            let asked = [
+                ("--bitrate", bitrate != nil), ("--complexity", complexity != nil), ("--dtx", dtx),
+                ("--fec on", fec == .on),
+            ]
+            if let wrong = asked.first(where: \.1)?.0 {
                 throw ValidationError("\(codec.name) has no '\(wrong)'. Leave it out, or choose --codec opus.")
             }
         }

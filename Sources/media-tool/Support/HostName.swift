@@ -12,7 +12,9 @@ struct HostPort: ExpressibleByArgument {
             port > 0
         else { return nil }
         var host = argument[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() } else if host.contains(":") {
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
             return nil
         }
         guard !host.isEmpty else { return nil }

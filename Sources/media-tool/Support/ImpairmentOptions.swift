@@ -15,7 +15,9 @@ struct ImpairmentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Delay on top, drawn evenly from 0 to this for each packet.", valueName: "ms"))
     var jitter = 0.0
 
-    @Option(help: ArgumentHelp("Packets held back by 50 ms, so that others overtake them, 0 to 100 %.", valueName: "pct"))
+    @Option(
+        help: ArgumentHelp("Packets held back by 50 ms, so that others overtake them, 0 to 100 %.", valueName: "pct")
+    )
     var reorder = 0.0
 
     @Option(help: ArgumentHelp("Packets that arrive twice, 0 to 100 %.", valueName: "pct"))

@@ -9,10 +9,8 @@ import Testing
         var configuration = CallConfiguration(network: .udp(local: local))
         configuration.name = name
         configuration.stream.codec = codec
-        configuration.source = .samples(
-            TestSignal.samples(5, AudioFormat(sampleRate: 48000)),
-            AudioFormat(sampleRate: 48000)
-        )
+        let sine = (0..<240_000).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48000)) }
+        configuration.source = .samples(sine, AudioFormat(sampleRate: 48000))
         configuration.sink = .none
         return configuration
     }

@@ -192,6 +192,30 @@ private final class NumberDecoder: AudioDecoder {
         #expect(playout.statistics.buffer.discardedCount == 1000 - FixedJitterBuffer.capacity)
     }
 
+    @Test(.tags(.rfc)) func `packets of up to 200 ms are taken`() throws {
+        // RFC 3551, section 4.2.
+        let law = try PluginRegistry.standard().codec(named: "PCMU").makeDecoder(channelCount: 1)
+        let playout = Playout(decoder: law, buffer: FixedJitterBuffer(delay: .zero, clockRate: 8000), clockRate: 8000)
+        for (index, length) in [1600, 1601].enumerated() {
+            let payload = [UInt8](repeating: 0x10, count: length)
+            let header = PacketHeader(
+                rtpTimestamp: UInt32(index * 1600),
+                sequenceNumber: UInt16(index),
+                payloadType: 0,
+                isMarked: false,
+                arrival: .zero
+            )
+            playout.insert(header, payload: payload.span)
+        }
+        var block = [Int16](repeating: 0, count: 80)
+        for tick in 0..<20 {
+            var samples = block.mutableSpan
+            playout.play(into: &samples, at: .zero + .milliseconds(10 * tick))
+            #expect(block.allSatisfy { $0 != 0 })
+        }
+        #expect(playout.statistics.corruptCount == 1 && playout.statistics.buffer.playedCount == 1)
+    }
+
     @Test func `a faster sender does not fill the buffer for ever`() {
         // Packets of 20 ms every 19 ms: the buffer gains 1 ms each 20 ms.
         let playout = Playout(

@@ -1,0 +1,38 @@
+import MediaEngine
+import Testing
+
+/// The file of a call's playout: from the first packet to the end of the last.
+@Suite struct PlayoutRecorderFilterTests {
+    @Test(arguments: ["PCMU", "opus", "L16/44100/2"])
+    func `what is played is written, to the frame`(codec: String) throws {
+        try TestFiles.withTemporaryPath { path in
+            let engine = try CallEngine(.virtual())
+            defer { engine.shutDown() }
+            let (left, right) = MemoryLink.pair()
+            let description = try engine.registry.codec(named: codec).description
+            var sending = CallConfiguration(network: .link(left, local: left.localAddress))
+            sending.stream.codec = codec
+            sending.stream.encoder.channelCount = description.format.channelCount
+            sending.source = .silence
+            sending.sink = .none
+            var receiving = sending
+            receiving.network = .link(right, local: right.localAddress)
+            receiving.sendsAudio = false
+            receiving.sink = .playout(path)
+            sending.remote = right.localAddress
+            let receiver = try engine.makeCall(receiving)
+            try engine.advance(by: .milliseconds(170))
+            let sender = try engine.makeCall(sending)
+            try engine.advance(by: .milliseconds(800))
+            let sent = sender.report().sent.packets
+            try sender.end()
+            try engine.advance(by: .seconds(1))
+            #expect(receiver.report().sent.packets == 0)
+            try receiver.end()
+            let (format, samples) = try WAVFile.read(path)
+            let packet = description.format.frameCount(in: description.defaultPtime)
+            #expect(format == description.format)
+            #expect(samples.count == sent * packet * format.channelCount)
+        }
+    }
+}

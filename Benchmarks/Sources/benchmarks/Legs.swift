@@ -39,10 +39,6 @@ enum Legs {
         let before = (measure_process_cpu(), received(calls), measure_now(), engine.tickStatistics.lateCount)
         sleep(UInt32(seconds))
         var cost = Cost(process: Double(measure_process_cpu() - before.0), codec: Double(measure_opus_nanoseconds()))
-        // The clock readings around the codec are the bench's own.
-        let reading = measure_clock_cost() * Double(measure_opus_calls())
-        cost.process -= 2 * reading
-        cost.codec -= reading
         measure_opus(0)
         let expected = Double(measure_now() - before.2) / 20_000_000 * Double(count)
         cost.share = Double(received(calls) - before.1) / expected

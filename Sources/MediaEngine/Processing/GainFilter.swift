@@ -95,13 +95,16 @@ func scale(_ source: Span<Int16>, into target: inout MutableSpan<Int16>, by gain
     }
 }
 
-/// Scales every sample where it lies: of two spans over the same memory the compiler would make no vector code.
+/// Scales every sample where it lies.
+///
+/// Two spans over the same memory would not become vector code, nor, in place, would `Int16(clamping:)`.
 @_noAllocation @_noLocks
 func scale(_ samples: inout MutableSpan<Int16>, by gain: GainFactor) {
     let (factor, shift) = (gain.factor, gain.shift)
     let half = Int32(1) &<< (shift &- 1)
     for index in 0..<samples.count {
-        samples[index] = Int16(clamping: (Int32(samples[index]) &* factor &+ half) &>> shift)
+        let scaled = (Int32(samples[index]) &* factor &+ half) &>> shift
+        samples[index] = Int16(truncatingIfNeeded: min(max(scaled, -32768), 32767))
     }
 }
 

@@ -59,28 +59,15 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
 }
 
 /// The sum of the squares of `samples`, and the largest magnitude among them.
-///
-/// The lower and the upper halves of the squares are added apart, in 32 bits: so the loop becomes vector code that
-/// needs no 64-bit products, and yet the sum is exact.
 @_noAllocation @_noLocks
 func measure(_ samples: Span<Int16>) -> (energy: Int64, largest: Int32) {
     var energy: Int64 = 0
     var (lowest, highest): (Int16, Int16) = (0, 0)
-    var start = 0
-    while start < samples.count {
-        // As many halves of 16 bits as 32 bits hold.
-        let end = min(samples.count, start &+ 32768)
-        var (lower, upper): (UInt32, UInt32) = (0, 0)
-        for index in start..<end {
-            let sample = samples[index]
-            let square = UInt32(bitPattern: Int32(sample) &* Int32(sample))
-            lower &+= square & 0xFFFF
-            upper &+= square &>> 16
-            lowest = min(lowest, sample)
-            highest = max(highest, sample)
-        }
-        energy &+= Int64(upper) &<< 16 &+ Int64(lower)
-        start = end
+    for index in 0..<samples.count {
+        let sample = samples[index]
+        energy &+= Int64(Int32(sample) &* Int32(sample))
+        lowest = min(lowest, sample)
+        highest = max(highest, sample)
     }
     return (energy, max(Int32(highest), min(-Int32(lowest), 32767)))
 }

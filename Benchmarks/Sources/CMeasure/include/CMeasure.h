@@ -11,9 +11,6 @@ int64_t measure_now(void);
 void measure_opus(int on);
 int64_t measure_opus_nanoseconds(void);
 int64_t measure_opus_calls(void);
-// What one reading of a thread's CPU clock costs, in nanoseconds. Each call into libopus is measured with two, of which
-// one falls into the time that is counted.
-double measure_clock_cost(void);
 
 // A G.711 leg without an engine: per 20 ms and leg u-law both ways, one sendto, recv until nothing is left, paced in
 // real time under SCHED_FIFO when permitted. Answers CPU nanoseconds of `seconds`, after one second to warm up, or a

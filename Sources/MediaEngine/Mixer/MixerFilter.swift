@@ -17,7 +17,7 @@ public final class MixerFilter: Filter, @unchecked Sendable {
         super.init(
             FilterDescription(
                 name: "mixer",
-                purpose: "adds \(inputCount) sources",
+                purpose: "adds its sources into one",
                 inputs: (0..<inputCount).map { .audio(format, name: "audio \($0)", isRequired: false) },
                 outputs: [.audio(format)]
             )

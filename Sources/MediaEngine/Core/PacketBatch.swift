@@ -12,7 +12,7 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     public var beginsSource = false
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
-    public var isPlaceholder = false
+    public var isNumberOnly = false
     /// When the packet reached this host; for packets to send, the start of the tick.
     public var arrival = MediaTime.zero
 
@@ -22,14 +22,14 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
         sequenceNumber: UInt16 = 0,
         payloadType: UInt8 = 0,
         isMarked: Bool = false,
-        isPlaceholder: Bool = false,
+        isNumberOnly: Bool = false,
         arrival: MediaTime = .zero
     ) {
         self.rtpTimestamp = rtpTimestamp
         self.sequenceNumber = sequenceNumber
         self.payloadType = payloadType
         self.isMarked = isMarked
-        self.isPlaceholder = isPlaceholder
+        self.isNumberOnly = isNumberOnly
         self.arrival = arrival
     }
 }
@@ -75,8 +75,8 @@ public struct PacketBatch {
         return _overrideLifetime(buffer.span, borrowing: self)
     }
 
-    /// Adds a packet whose payload `write` writes; `write` answers its byte count, or 0 to add nothing (a placeholder is
-    /// added all the same).
+    /// Adds a packet whose payload `write` writes; `write` answers its byte count, or 0 to add nothing (one of a
+    /// number only is added all the same).
     ///
     /// Answers false when the batch is full or nothing was written.
     @discardableResult
@@ -86,7 +86,7 @@ public struct PacketBatch {
         let start = payloadStart(index).assumingMemoryBound(to: UInt8.self)
         var payload = UnsafeMutableBufferPointer(start: start, count: Self.maximumPayloadByteCount).mutableSpan
         let written = write(&payload)
-        guard written > 0 || header.isPlaceholder else { return false }
+        guard written > 0 || header.isNumberOnly else { return false }
         precondition(written <= Self.maximumPayloadByteCount)
         slot(index).initialize(to: Slot(header: header, byteCount: Int32(written)))
         base.storeBytes(of: Int32(index + 1), as: Int32.self)

@@ -31,8 +31,8 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// The timestamp that is played next.
     private var playhead: Int64 = 0
     private var playedSequence: Int64 = 0
-    /// Placeholders that were dropped behind a gap since the last packet was played.
-    private var placeholderCount: Int64 = 0
+    /// Packets of a number only that were dropped behind a gap since the last packet was played.
+    private var numberOnlyCount: Int64 = 0
     private var packetDuration = 0
     private var lateRun = 0
     /// Units invented since the last packet.
@@ -59,7 +59,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Takes a packet, unless it is late, there already, or too far ahead.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
-        guard !header.isPlaceholder else { return insertPlaceholder(header, payload) }
+        guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
         var (sequence, timestamp) = extend(header)
         var result = InsertionResult.accepted
         if isJump(timestamp) {
@@ -103,7 +103,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     }
 
     /// Keeps the place of a packet of another kind, so that its number is not missed.
-    private func insertPlaceholder(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
+    private func insertNumberOnly(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
         guard let highest = highestSequence else { return .accepted }
         let sequence = SequenceNumber(header.sequenceNumber).extended(near: highest)
         if case .playing = state, sequence <= playedSequence { return .late }
@@ -113,7 +113,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Tells what is to be played next at `now`.
     public func decide(at now: MediaTime) -> PlayoutDecision {
-        dropPlaceholders()
+        dropNumbersOnly()
         switch state {
         case .waiting: return .idle
         case .starting(let start):
@@ -168,7 +168,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         surplusCount = 0
         smallestSurplus = .max
         excessCount = 0
-        placeholderCount = 0
+        numberOnlyCount = 0
     }
 
     /// Nothing waits: the packet may be late or lost, or the sender may be silent.
@@ -196,20 +196,20 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         if isLoss, gap <= packetDuration {
             if provisional > 0 { settleProvisional(isLoss: true) }
             playedSequence = first.sequence &- 1
-            placeholderCount = 0
+            numberOnlyCount = 0
             return .recover(duration: duration)
         }
         provisional &+= duration
         return isLoss ? .conceal(duration: duration) : .comfort(duration: duration)
     }
 
-    /// Drops placeholders that are first: no packet before them can be recovered from its successor any more.
-    private func dropPlaceholders() {
-        while let first = store.first, first.header.isPlaceholder {
+    /// Drops packets of a number only that are first: no packet before them can be recovered from its successor any more.
+    private func dropNumbersOnly() {
+        while let first = store.first, first.header.isNumberOnly {
             if first.sequence == playedSequence &+ 1 {
                 playedSequence = first.sequence
             } else {
-                placeholderCount &+= 1
+                numberOnlyCount &+= 1
             }
             store.removeFirst()
         }
@@ -217,14 +217,14 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Numbers between the packet played last and `next` that belong to no packet that came.
     private func missingCount(before next: PacketStore.Entry) -> Int64 {
-        next.sequence &- playedSequence &- 1 &- placeholderCount
+        next.sequence &- playedSequence &- 1 &- numberOnlyCount
     }
 
     /// Marks `packet` as played or thrown away.
     private func advance(over packet: PacketStore.Entry) {
         playhead = packet.timestamp &+ Int64(packet.duration)
         playedSequence = packet.sequence
-        placeholderCount = 0
+        numberOnlyCount = 0
     }
 
     private func settleProvisional(isLoss: Bool) {

@@ -38,7 +38,7 @@ public protocol JitterBuffer: AnyObject, Sendable {
     /// What the buffer did so far.
     var statistics: JitterBufferStatistics { get }
 
-    /// Takes a packet that arrived at `header.arrival` and lasts `duration`, or a placeholder, which lasts 0.
+    /// Takes a packet that arrived at `header.arrival` and lasts `duration`, or one of a number only, which lasts 0.
     func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult
 
     /// What to play at `now`; the answer counts as played, so ask once for each piece of sound.

@@ -86,7 +86,7 @@ public final class Playout: @unchecked Sendable {
 
     /// Takes a packet.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>) {
-        guard !header.isPlaceholder else {
+        guard !header.isNumberOnly else {
             _ = buffer.insert(header, payload: payload, duration: 0)
             return
         }

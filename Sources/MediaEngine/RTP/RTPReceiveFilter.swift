@@ -62,7 +62,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
             // Events share the audio's sequence numbers: without this, the numbers they took would look lost.
             packets.append(
-                PacketHeader(sequenceNumber: header.sequenceNumber, isPlaceholder: true, arrival: arrival)
+                PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival)
             ) { _ in 0 }
             return
         }

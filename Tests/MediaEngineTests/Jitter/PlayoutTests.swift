@@ -50,7 +50,7 @@ private final class NumberDecoder: AudioDecoder {
                 let number = Int(character.asciiValue ?? 97) - 97
                 let header = PacketHeader(
                     sequenceNumber: UInt16(truncatingIfNeeded: 65534 + number),
-                    isPlaceholder: true,
+                    isNumberOnly: true,
                     arrival: now
                 )
                 let nothing: [UInt8] = []

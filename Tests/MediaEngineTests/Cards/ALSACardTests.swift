@@ -4,7 +4,7 @@ import Testing
 @testable import MediaEngine
 
 /// Whether Scripts/virtual-cards runs the tests.
-private let hasVirtualCards = ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] != nil
+let hasVirtualCards = ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] != nil
 
 private let format = AudioFormat(sampleRate: 48_000)
 private let configuration = CardConfiguration(format: format)

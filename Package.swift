@@ -29,6 +29,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     ],
     targets: [
+        .systemLibrary(name: "CProcessor"),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
@@ -38,7 +39,7 @@ let package = Package(
         .target(
             name: "MediaEngine",
             dependencies: [
-                "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
+                "CProcessor", "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
                 .target(name: "CGSM", condition: .when(traits: ["GSM"])),
                 .target(name: "CBCG729", condition: .when(traits: ["G729"])),
                 .product(name: "Logging", package: "swift-log"),

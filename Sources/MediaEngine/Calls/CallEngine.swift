@@ -26,6 +26,8 @@ public final class CallEngine: Sendable {
     let timebase: EngineTimebase
     let configuration: CallEngineConfiguration
     let runner = GraphRunner()
+    /// Shared by all calls, which have one media thread.
+    private let scratch = PacketScratch()
     let pump: EventPump
     let state: Mutex<State>
     private let seeds: Mutex<SeededGenerator>
@@ -208,7 +210,8 @@ public final class CallEngine: Sendable {
             payloadType: configuration.stream.payloadType(of: codec.description),
             clockRate: UInt32(codec.description.clockRate),
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
-            tap: capture?.tap
+            tap: capture?.tap,
+            scratch: scratch
         )
         let stream = try AudioStream(codec, configuration.stream, transport: transport)
         return Call(

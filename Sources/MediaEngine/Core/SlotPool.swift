@@ -1,12 +1,16 @@
-/// Equal pieces of memory for packets that wait, allocated once.
+/// Pieces of memory for packets that wait, allocated once.
 ///
-/// The slot freed last is claimed next, so that a pool of which little is in use touches few pages.
+/// Each piece has a short slot, for what most codecs send, and a full one. Short slots lie close together and the one
+/// freed last is claimed next, so that a pool of which little is in use touches few pages: with hundreds of legs it is
+/// the processor's page table cache that runs out first. Full slots that nobody needs are never touched at all.
 /// Thread: one at a time; nothing allocates after `init`.
 struct SlotPool: ~Copyable {
-    /// Bytes of each slot.
+    /// Bytes of the longest content.
     let slotByteCount: Int
+    private static let shortByteCount = 192
     private let free: UnsafeMutablePointer<Int32>
-    private let bytes: UnsafeMutablePointer<UInt8>
+    private let short: UnsafeMutablePointer<UInt8>
+    private let full: UnsafeMutablePointer<UInt8>
     private var freeCount: Int
 
     /// A pool of `capacity` slots of `slotByteCount` bytes.
@@ -14,13 +18,15 @@ struct SlotPool: ~Copyable {
         self.slotByteCount = slotByteCount
         freeCount = capacity
         free = .allocate(capacity: capacity)
-        bytes = .allocate(capacity: capacity * slotByteCount)
+        short = .allocate(capacity: capacity * Self.shortByteCount)
+        full = .allocate(capacity: capacity * slotByteCount)
         for slot in 0..<capacity { (free + slot).initialize(to: Int32(capacity - 1 - slot)) }
     }
 
     deinit {
         free.deallocate()
-        bytes.deallocate()
+        short.deallocate()
+        full.deallocate()
     }
 
     /// Claims a slot and copies `content` into it; nil when none is free or the content is too long.
@@ -28,7 +34,7 @@ struct SlotPool: ~Copyable {
         guard freeCount > 0, content.count <= slotByteCount else { return nil }
         freeCount &-= 1
         let slot = free[freeCount]
-        let target = address(slot)
+        let target = address(slot, byteCount: content.count)
         content.withUnsafeBufferPointer { source in
             guard let start = source.baseAddress else { return }
             target.update(from: start, count: source.count)
@@ -42,6 +48,10 @@ struct SlotPool: ~Copyable {
         freeCount &+= 1
     }
 
-    /// The first byte of `slot`.
-    func address(_ slot: Int32) -> UnsafeMutablePointer<UInt8> { bytes + Int(slot) &* slotByteCount }
+    /// The first byte of the content of `slot`, which has `byteCount` bytes.
+    func address(_ slot: Int32, byteCount: Int) -> UnsafeMutablePointer<UInt8> {
+        byteCount <= Self.shortByteCount
+            ? short + Int(slot) &* Self.shortByteCount
+            : full + Int(slot) &* slotByteCount
+    }
 }

@@ -12,24 +12,31 @@ open class Filter: @unchecked Sendable {
     /// Identity in commands and events.
     public let id: FilterID
 
-    /// What the filter says of itself.
-    ///
-    /// It must not change while the filter is in a graph.
-    public let description: FilterDescription
-
-    /// Calls and time of the filter; the runner publishes them.
-    let profile = LatestValue(FilterProfile())
-    /// The runner's own copy of `profile`.
-    ///
-    /// Thread: media.
-    var runningProfile = FilterProfile()
+    // Behind one reference, so that what a subclass touches in a tick begins on the object's first cache line.
+    private let particulars: Particulars
 
     private static let nextNumber = Atomic<UInt64>(1)
 
     /// A filter that is described by `description`.
     public init(_ description: FilterDescription) {
-        self.description = description
+        particulars = Particulars(description)
         id = FilterID(number: Self.nextNumber.wrappingAdd(1, ordering: .relaxed).oldValue)
+    }
+
+    /// What the filter says of itself.
+    ///
+    /// It must not change while the filter is in a graph.
+    public var description: FilterDescription { particulars.description }
+
+    /// Calls and time of the filter, as of the last time it was measured.
+    var profile: FilterProfile { particulars.profile.value }
+
+    /// Notes that the filter has run in `tickCount` more ticks, the last of which took `nanoseconds`.
+    ///
+    /// Thread: media.
+    func addProfile(tickCount: Int, nanoseconds: Int64) {
+        particulars.running.add(tickCount: tickCount, nanoseconds: nanoseconds)
+        particulars.profile.publish(particulars.running)
     }
 
     /// Does one tick of work.
@@ -41,6 +48,18 @@ open class Filter: @unchecked Sendable {
     ///
     /// A name that is not the filter's own is ignored.
     open func handle(_ command: GraphCommand) {}
+}
+
+/// What a filter is asked for rarely.
+private final class Particulars {
+    let description: FilterDescription
+    let profile = LatestValue(FilterProfile())
+    /// The media thread's own copy of `profile`.
+    var running = FilterProfile()
+
+    init(_ description: FilterDescription) {
+        self.description = description
+    }
 }
 
 /// The blocks of one filter in one tick, and the tick's time.

@@ -11,6 +11,14 @@ public struct FilterProfile: Sendable, BitwiseCopyable, Equatable {
     /// The longest of the times taken, in ns.
     public internal(set) var maximumNanoseconds: Int64 = 0
 
+    /// Adds `tickCount` ticks, of which the last took `nanoseconds`.
+    mutating func add(tickCount ticks: Int, nanoseconds: Int64) {
+        tickCount &+= ticks
+        sampleCount &+= 1
+        totalNanoseconds &+= nanoseconds
+        maximumNanoseconds = max(maximumNanoseconds, nanoseconds)
+    }
+
     /// The mean of the times taken, in ns.
     public var meanNanoseconds: Double {
         sampleCount == 0 ? 0 : Double(totalNanoseconds) / Double(sampleCount)

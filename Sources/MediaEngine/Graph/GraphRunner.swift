@@ -1,3 +1,4 @@
+import CProcessor
 import Synchronization
 
 /// Runs one plan, tick by tick, and lets it be replaced, commanded and listened to while it runs.
@@ -7,6 +8,8 @@ import Synchronization
 public final class GraphRunner: @unchecked Sendable {
     /// Every how many ticks each filter's time is taken.
     public static let profilingInterval = 64
+    /// How many steps before its turn a filter is fetched.
+    private static let prefetchDistance = 3
 
     private let plans = HandOff<GraphPlan>()
     private var current: Unmanaged<GraphPlan>?
@@ -72,7 +75,7 @@ public final class GraphRunner: @unchecked Sendable {
     public var droppedEventCount: Int { events.droppedCount }
 
     /// Calls and time of `filter`, as of the last time it was measured.
-    public func profile(of filter: Filter) -> FilterProfile { filter.profile.value }
+    public func profile(of filter: Filter) -> FilterProfile { filter.profile }
 
     /// Runs the tick that is due at `now`: obeys commands, takes a new plan, runs every filter once.
     ///
@@ -96,8 +99,12 @@ public final class GraphRunner: @unchecked Sendable {
 
     private func run(_ plan: GraphPlan, _ now: MediaTime) {
         let duration = plan.tickDuration
-        for step in plan.steps {
-            perform(step, now, duration)
+        let steps = plan.steps
+        for index in 0..<steps.count {
+            // A filter of another leg has left the cache since its last tick: it is fetched while others run.
+            let ahead = index &+ Self.prefetchDistance
+            if ahead < steps.count { prefetch(steps[ahead].filter.toOpaque()) }
+            perform(steps[index], now, duration)
         }
     }
 
@@ -109,12 +116,8 @@ public final class GraphRunner: @unchecked Sendable {
             let after = MonotonicClock.current.nanoseconds
             let elapsed = after &- before
             before = after
-            step.filter._withUnsafeGuaranteedRef { filter in
-                filter.runningProfile.tickCount &+= Self.profilingInterval
-                filter.runningProfile.sampleCount &+= 1
-                filter.runningProfile.totalNanoseconds &+= elapsed
-                filter.runningProfile.maximumNanoseconds = max(filter.runningProfile.maximumNanoseconds, elapsed)
-                filter.profile.publish(filter.runningProfile)
+            step.filter._withUnsafeGuaranteedRef {
+                $0.addProfile(tickCount: Self.profilingInterval, nanoseconds: elapsed)
             }
         }
     }

@@ -71,8 +71,9 @@ struct PacketStore: ~Copyable {
     /// The store must not be empty.
     func withFirstPayload<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         precondition(count > 0)
-        let start = payloads.address(entries[0].slot)
-        return body(UnsafeBufferPointer(start: start, count: Int(entries[0].byteCount)).span)
+        let byteCount = Int(entries[0].byteCount)
+        let start = payloads.address(entries[0].slot, byteCount: byteCount)
+        return body(UnsafeBufferPointer(start: start, count: byteCount).span)
     }
 
     /// Drops the packet with the lowest sequence number.

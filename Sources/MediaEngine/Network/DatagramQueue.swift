@@ -60,7 +60,7 @@ struct DatagramQueue: ~Copyable {
     mutating func remove(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
         guard count > 0, heap[0].due <= now else { return nil }
         let first = heap[0]
-        let source = contents.address(first.slot)
+        let source = contents.address(first.slot, byteCount: Int(first.byteCount))
         for index in 0..<min(Int(first.byteCount), buffer.count) { buffer[index] = source[index] }
         count &-= 1
         contents.release(first.slot)

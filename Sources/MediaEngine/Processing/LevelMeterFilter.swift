@@ -1,27 +1,39 @@
 import Glibc
+import Synchronization
 
 /// How loud something is.
 public struct AudioLevel: Sendable, BitwiseCopyable, Equatable {
     /// Mean square of the samples over about 100 ms, of full scale squared.
-    var meanSquare = 0.0
+    var meanSquare: Float = 0
     /// The largest sample of the last second or so, of full scale.
-    var peakAmplitude = 0.0
+    var peakAmplitude: Float = 0
 
     /// The level over about 100 ms, in dBov of a sine: a full-scale sine is at 0 dB.
-    public var rms: Decibels { Decibels(amplitude: (2 * meanSquare).squareRoot()) }
+    public var rms: Decibels { Decibels(amplitude: Double(2 * meanSquare).squareRoot()) }
 
     /// The highest peak of about the last second: the largest 16-bit sample is at 0 dB.
-    public var peak: Decibels { Decibels(amplitude: peakAmplitude) }
+    public var peak: Decibels { Decibels(amplitude: Double(peakAmplitude)) }
+
+    /// Silence.
+    init() {}
+
+    init(packed: UInt64) {
+        meanSquare = Float(bitPattern: UInt32(truncatingIfNeeded: packed >> 32))
+        peakAmplitude = Float(bitPattern: UInt32(truncatingIfNeeded: packed))
+    }
+
+    var packed: UInt64 { UInt64(meanSquare.bitPattern) << 32 | UInt64(peakAmplitude.bitPattern) }
 }
 
 /// Measures the level of what passes, which it leaves alone.
 ///
 ///     audio ─► meter ─► audio
 public final class LevelMeterFilter: Filter, @unchecked Sendable {
-    private let published = LatestValue(AudioLevel())
+    /// The level's two numbers in one word, so that publishing is one store.
+    private let published = Atomic<UInt64>(0)
     private var level = AudioLevel()
-    private var smoothing = 0.0
-    private var decay = 0.0
+    private var smoothing: Float = 0
+    private var decay: Float = 0
 
     /// A meter for audio of `format`.
     public init(format: AudioFormat) {
@@ -39,22 +51,22 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// The level now.
     ///
     /// Thread: any.
-    public var currentLevel: AudioLevel { published.value }
+    public var currentLevel: AudioLevel { AudioLevel(packed: published.load(ordering: .relaxed)) }
 
     public override func process(_ io: borrowing FilterIO) {
         let (source, target) = (io.input(), io.output())
         target.copy(from: source)
         if smoothing == 0 {
             let tick = io.tickDuration.milliseconds
-            smoothing = 1 - exp(-tick / 100)
-            decay = exp(-tick / 500)
+            smoothing = Float(1 - exp(-tick / 100))
+            decay = Float(exp(-tick / 500))
         }
         let (energy, largest) = measure(source.samples)
-        let count = Double(max(source.frameCount * source.channelCount, 1))
-        let meanSquare = Double(energy) / count / (32768 * 32768)
+        let count = Float(max(source.frameCount * source.channelCount, 1))
+        let meanSquare = Float(energy) / count / (32768 * 32768)
         level.meanSquare += (meanSquare - level.meanSquare) * smoothing
-        level.peakAmplitude = max(Double(largest) / 32767, level.peakAmplitude * decay)
-        published.publish(level)
+        level.peakAmplitude = max(Float(largest) / 32767, level.peakAmplitude * decay)
+        published.store(level.packed, ordering: .relaxed)
     }
 }
 

@@ -7,6 +7,7 @@
 public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     private let transport: RTPTransport
     private var hasSource = false
+    private var pacing = ReceptionPacing()
     /// Datagrams taken in one tick at most, so that a flood costs a bounded time.
     private static let datagramLimit = 48
 
@@ -24,17 +25,35 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
 
     public override func process(_ io: borrowing FilterIO) {
         let packets = io.outputPackets()
+        guard pacing.isDue(at: io.time) else {
+            reportKeys(io)
+            return
+        }
+        receive(into: packets, io)
+        reportKeys(io)
+    }
+
+    private func receive(into packets: PacketBatch, _ io: borrowing FilterIO) {
         let now = io.time
+        let tick = io.tickDuration
         var told = RTPReception.ControlEvents()
         var isNewSource = false
         var taken = 0
-        while taken < Self.datagramLimit, packets.count < PacketBatch.capacity {
+        pacing.begin()
+        while pacing.looksAgain, taken < Self.datagramLimit, packets.count < PacketBatch.capacity {
             let wasTaken = transport.receive(at: now) { bytes, reception, arrival in
                 switch reception {
                 case .control(let events): told.formUnion(events)
                 case .ignored: break
                 case .media(let media):
                     if media.isNewSource { isNewSource = true }
+                    pacing.took(
+                        media.packet.header,
+                        clockRate: transport.clockRate,
+                        arrival: arrival,
+                        at: now,
+                        tick: tick
+                    )
                     deliver(media, bytes, arrival, packets)
                 }
             }
@@ -47,7 +66,6 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         }
         if told.contains(.remoteReport) { io.emit("report") }
         if told.contains(.goodbye) { io.emit("goodbye") }
-        reportKeys(io)
     }
 
     private func deliver(
@@ -82,6 +100,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     }
 
     private func reportKeys(_ io: borrowing FilterIO) {
+        guard !transport.eventReceiver.isIdle else { return }
         transport.eventReceiver.advance(to: io.time)
         while let report = transport.eventReceiver.next() {
             let held = Int64(report.milliseconds(clockRate: transport.clockRate))

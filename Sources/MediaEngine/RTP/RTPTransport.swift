@@ -19,7 +19,7 @@ public final class RTPTransport: @unchecked Sendable {
     private let controlLink: (any DatagramLink)?
     private let localAddress: SocketAddress
     private let tap: PacketTap?
-    private let scratch: UnsafeMutableBufferPointer<UInt8>
+    private let memory: PacketScratch
     private let published = LatestValue(RTPStatistics())
     private let publishedAnchor = LatestValue(SenderAnchor())
 
@@ -34,6 +34,7 @@ public final class RTPTransport: @unchecked Sendable {
     ///   - clockRate: The codec's clock rate, in Hz.
     ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
     ///   - tap: Gets a copy of every packet, both ways.
+    ///   - scratch: Where packets are made and taken; legs of one media thread may share it.
     public init(
         session: RTPSession,
         link: any DatagramLink,
@@ -42,7 +43,8 @@ public final class RTPTransport: @unchecked Sendable {
         payloadType: UInt8,
         clockRate: UInt32,
         telephoneEventPayloadType: UInt8?,
-        tap: PacketTap? = nil
+        tap: PacketTap? = nil,
+        scratch: PacketScratch = PacketScratch()
     ) {
         self.session = session
         self.link = link
@@ -53,16 +55,11 @@ public final class RTPTransport: @unchecked Sendable {
         self.telephoneEventPayloadType = telephoneEventPayloadType
         self.tap = tap
         eventSender = TelephoneEventSender(clockRate: clockRate)
-        scratch = .allocate(capacity: PacketBatch.slotByteCount)
-        scratch.initialize(repeating: 0)
+        memory = scratch
         session.announce(payloadType: payloadType, clockRate: clockRate)
         if let telephoneEventPayloadType {
             session.announce(payloadType: telephoneEventPayloadType, clockRate: clockRate, measuresJitter: false)
         }
-    }
-
-    deinit {
-        scratch.deallocate()
     }
 
     /// The session's counters as of the last tick.
@@ -74,6 +71,8 @@ public final class RTPTransport: @unchecked Sendable {
     ///
     /// Thread: any.
     public var senderAnchor: SenderAnchor { publishedAnchor.value }
+
+    private var scratch: UnsafeMutableBufferPointer<UInt8> { memory.bytes }
 
     /// Numbers and sends one packet.
     ///

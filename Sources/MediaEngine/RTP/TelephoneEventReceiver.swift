@@ -87,6 +87,8 @@ public struct TelephoneEventReceiver: Sendable {
     /// Ended presses are remembered for so long; time stamps that come back later are new presses.
     private static let memorySpan = Duration.seconds(5)
 
+    // First, so that what every tick asks lies together.
+    private var reportCount = 0
     private var active: Press?
     private var ended = InlineArray<8, Press>(repeating: Press())
     private var endedIndex = 0
@@ -94,7 +96,6 @@ public struct TelephoneEventReceiver: Sendable {
         repeating: Report(kind: .started, code: 0, volume: 0, duration: 0, timestamp: 0)
     )
     private var reportHead = 0
-    private var reportCount = 0
 
     /// A receiver that has heard nothing.
     ///
@@ -106,6 +107,9 @@ public struct TelephoneEventReceiver: Sendable {
 
     /// The code of the key that is down now.
     public var heldCode: UInt8? { active?.code }
+
+    /// Whether no key is down and no report waits.
+    var isIdle: Bool { active == nil && reportCount == 0 }
 
     /// Takes one packet.
     public mutating func receive(_ header: RTPHeader, payload: Span<UInt8>, arrival: MediaTime) {

@@ -40,7 +40,6 @@ public struct TelephoneEventSender: Sendable {
     private enum Kind: UInt8, BitwiseCopyable { case event, held, pause }
     private enum Phase: UInt8, BitwiseCopyable { case idle, sounding, repeatingEnd, waiting }
 
-    private var queue = InlineArray<64, Item>(repeating: Item())
     private var head = 0
     private var queuedCount = 0
 
@@ -55,6 +54,8 @@ public struct TelephoneEventSender: Sendable {
     private var segmentRepeats = 0
     private var isSegmentRepeatDue = false
     private var isFirstPacket = false
+    // Last, so that what every tick asks lies together.
+    private var queue = InlineArray<64, Item>(repeating: Item())
 
     /// A sender with an empty queue.
     ///

@@ -12,6 +12,8 @@ public final class ToneFilter: Filter, @unchecked Sendable {
     private let format: AudioFormat
     private let handOff = HandOff<PreparedTone>()
     private var isTonePending = false
+    /// Frames that have passed since the generator fell silent: until a command comes it is left alone.
+    private var idleFrameCount: Int?
     private var toneTag: Int64 = 0
     private var reportedRefusals = 0
     private var refusedTag: Int64 = 0
@@ -35,6 +37,10 @@ public final class ToneFilter: Filter, @unchecked Sendable {
         let input = io.input()
         let output = io.output()
         output.copy(from: input)
+        if let idle = idleFrameCount {
+            idleFrameCount = idle &+ output.frameCount
+            return
+        }
         if isTonePending { takeTone() }
         var samples = output.mutableSamples
         generator.render(into: &samples)
@@ -46,9 +52,14 @@ public final class ToneFilter: Filter, @unchecked Sendable {
             reportedRefusals = refused
             io.emit("dtmffull", value: Int64(refused), detail: refusedTag)
         }
+        if !generator.isActive, !isTonePending { idleFrameCount = 0 }
     }
 
     public override func handle(_ command: GraphCommand) {
+        if let idle = idleFrameCount {
+            generator.skip(idle)
+            idleFrameCount = nil
+        }
         switch command.name {
         case "play": play(command)
         case "pause": note(generator.pause(for: .milliseconds(command.value)), command)

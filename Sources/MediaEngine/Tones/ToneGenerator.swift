@@ -170,6 +170,11 @@ public final class ToneGenerator {
         tone.render(into: &samples, frameCount: frameCount, position: position, mixer: mixer, notices: notices)
     }
 
+    /// Lets `frameCount` frames pass in which nothing sounds; nothing may be active.
+    func skip(_ frameCount: Int) {
+        position &+= frameCount
+    }
+
     /// What happened in the block rendered last, oldest first; nil when all has been told.
     ///
     /// At most 64 notices are kept between two calls; more are lost.

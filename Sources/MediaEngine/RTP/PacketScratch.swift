@@ -1,0 +1,17 @@
+/// Memory for the packet that is being made or taken, shared by all legs of one media thread.
+///
+/// One for all stays in the processor's cache; one for each would be fetched from memory with every packet.
+/// Thread: media.
+public final class PacketScratch: @unchecked Sendable {
+    let bytes: UnsafeMutableBufferPointer<UInt8>
+
+    /// Memory for one packet of the largest size.
+    public init() {
+        bytes = .allocate(capacity: PacketBatch.slotByteCount)
+        bytes.initialize(repeating: 0)
+    }
+
+    deinit {
+        bytes.deallocate()
+    }
+}

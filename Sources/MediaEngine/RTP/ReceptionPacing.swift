@@ -1,0 +1,39 @@
+/// Decides when a leg's socket is worth a look, so that a calm stream costs one system call a packet.
+///
+/// A packet that follows its predecessor in number, time stamp and time is calm: nothing else waits behind it, and the
+/// next one is looked for when its own length has passed. So every packet is still read at the latest one packet's
+/// length after its predecessor, which is in time if the predecessor was. Whatever is not calm (a late packet, a gap,
+/// one that had waited for longer than a tick, RTCP, a key) makes this tick and the next ones look until nothing waits.
+/// Time stamps of arrival are the kernel's, so that looking later spoils no measurement.
+struct ReceptionPacing {
+    /// Nanoseconds that a packet may come later than its predecessor's pace and still be calm.
+    private static var tolerance: Int64 { 5_000_000 }
+    /// The longest time without a look, in nanoseconds: RTCP, and packets after a pause, wait no longer.
+    private static var longestPause: Int64 { 20_000_000 }
+
+    private var nextLook = MediaTime.zero
+    private var previous: (sequence: UInt16, timestamp: UInt32, arrival: MediaTime)?
+    /// Whether more may wait in this tick.
+    private(set) var looksAgain = true
+
+    /// Whether this tick is to look.
+    func isDue(at now: MediaTime) -> Bool { now >= nextLook }
+
+    /// A tick begins to look.
+    mutating func begin() { looksAgain = true }
+
+    /// A packet was taken in the tick at `now`, which lasts `tick`.
+    mutating func took(_ header: RTPHeader, clockRate: UInt32, arrival: MediaTime, at now: MediaTime, tick: Duration) {
+        defer { previous = (header.sequenceNumber, header.timestamp, arrival) }
+        guard let previous, header.sequenceNumber == previous.sequence &+ 1, clockRate > 0 else { return }
+        let units = Int64(Int32(bitPattern: header.timestamp &- previous.timestamp))
+        let pace = units &* 1_000_000_000 / Int64(clockRate)
+        let spacing = (arrival - previous.arrival).nanoseconds
+        let wait = (now - arrival).nanoseconds
+        guard pace > 0, spacing <= pace &+ Self.tolerance, wait <= tick.nanoseconds &+ Self.tolerance else { return }
+        looksAgain = false
+        // One that could have been read a tick ago says that the looks come late in the packets' rhythm.
+        let early = wait > tick.nanoseconds ? tick.nanoseconds : 0
+        nextLook = MediaTime(nanoseconds: now.nanoseconds &+ min(pace, Self.longestPause) &- early)
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import MediaEngine
+
+@Suite struct ReceptionPacingTests {
+    private static let tick = Duration.milliseconds(10)
+
+    /// Packets of 20 ms at 8 kHz by their arrival in ms, and the ms of the ticks in which each was read.
+    private struct Row {
+        let name: String
+        let arrivals: [(sequence: UInt16, arrival: Int)]
+        /// Ticks that look, up to the last one of the row.
+        let looks: [Int]
+        /// The tick in which each packet is read.
+        let reads: [Int]
+    }
+
+    private static let rows = [
+        Row(
+            name: "a calm stream is looked at once a packet",
+            arrivals: [(1, 5), (2, 25), (3, 45), (4, 65)],
+            looks: [0, 10, 10, 20, 30, 50, 70],
+            reads: [10, 30, 50, 70]
+        ),
+        Row(
+            name: "behind a late packet others may wait",
+            arrivals: [(1, 5), (2, 25), (3, 64), (4, 66), (5, 85)],
+            looks: [0, 10, 10, 20, 30, 50, 60, 70, 70, 90],
+            reads: [10, 30, 70, 70, 90]
+        ),
+        Row(
+            name: "a gap makes every tick look",
+            arrivals: [(1, 5), (2, 25), (4, 65), (5, 85)],
+            looks: [0, 10, 10, 20, 30, 50, 60, 70, 70, 80, 90],
+            reads: [10, 30, 70, 90]
+        ),
+        Row(
+            name: "a stream whose rhythm moves ahead is followed",
+            arrivals: [(1, 5), (2, 25), (3, 39), (4, 59)],
+            looks: [0, 10, 10, 20, 30, 50, 60],
+            reads: [10, 30, 50, 60]
+        ),
+    ]
+
+    @Test(arguments: rows.indices)
+    func `the socket is looked at when something can be there`(_ index: Int) {
+        let row = Self.rows[index]
+        var pacing = ReceptionPacing()
+        var waiting = row.arrivals[...]
+        var looks: [Int] = []
+        var reads: [Int] = []
+        var now = 0
+        while !waiting.isEmpty {
+            let time = MediaTime(nanoseconds: Int64(now) * 1_000_000)
+            if pacing.isDue(at: time) {
+                pacing.begin()
+                while pacing.looksAgain {
+                    looks.append(now)
+                    guard let next = waiting.first, next.arrival <= now else { break }
+                    waiting.removeFirst()
+                    reads.append(now)
+                    let header = RTPHeader(
+                        payloadType: 0,
+                        sequenceNumber: next.sequence,
+                        timestamp: UInt32(next.sequence) * 160,
+                        ssrc: 1
+                    )
+                    let arrival = MediaTime(nanoseconds: Int64(next.arrival) * 1_000_000)
+                    pacing.took(header, clockRate: 8000, arrival: arrival, at: time, tick: Self.tick)
+                }
+            }
+            now += 10
+        }
+        #expect(looks == row.looks, "\(row.name)")
+        #expect(reads == row.reads, "\(row.name)")
+    }
+}

@@ -136,7 +136,9 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// How long the fastest packet is to wait.
     private var targetDelay: Int64 {
-        var target = estimator.highDelay
+        let high = estimator.highDelay
+        // Where there is jitter there will be more.
+        var target = high &+ min(high / 4, Self.guardInterval)
         if waitsForCopies {
             target = max(target, estimator.commonDelay &+ nanoseconds(packetDuration))
         }

@@ -190,6 +190,9 @@ public final class Playout: @unchecked Sendable {
             )
         }
         guard change != 0 else { return }
+        let shift = Duration.nanoseconds(Int64(change) * 1_000_000_000 / Int64(format.sampleRate))
+        counters.lastPlayTime += shift
+        counters.lastPlayEnd += shift
         writeIndex &+= change &* channelCount
         buffer.stretched(by: units(change))
         framesSinceStretch = 0

@@ -82,7 +82,9 @@ public struct REDPayload: Sendable, BitwiseCopyable {
         }
         let contentStart = position &+ Self.primaryHeaderByteCount
         let primaryStart = contentStart &+ contentByteCount
-        guard bytes.count >= primaryStart else { throw RTPError(.truncated, found: bytes.count, required: primaryStart) }
+        guard bytes.count >= primaryStart else {
+            throw RTPError(.truncated, found: bytes.count, required: primaryStart)
+        }
         for index in 0..<count {
             let block = blocks[index]
             blocks[index] = Block(

@@ -109,7 +109,13 @@ struct REDSender: ~Copyable {
         var writer = Writer()
         for index in (first..<(first &+ count)).reversed() {
             let event = events[index]
-            writer.add(payloadType, packet.timestamp &- event.timestamp, event.payload.span, at: &bytes, blockCount: count)
+            writer.add(
+                payloadType,
+                packet.timestamp &- event.timestamp,
+                event.payload.span,
+                at: &bytes,
+                blockCount: count
+            )
         }
         if packet.event.isEnd { rememberEnd(packet, payload) }
         return writer.finish(payloadType, payload, &bytes)

@@ -8,7 +8,7 @@
 ///   is a third more on the wire. Two generations, or one where two would leave less than 10 kbit/s to each.
 /// - A codec of one rate without FEC repeats one packet from 3 %, which doubles its rate, until there is less than 1 %.
 ///
-/// Protection begins at once; after that, no mode gives way to another before 10 s. The length of packets never changes.
+/// More protection begins at once; less of it comes 10 s after the last change at the earliest. The length of packets never changes.
 /// Pure: reports and times in, decisions out. <doc:LossProtection> has the measurements behind the numbers.
 public struct LossPolicy: Sendable {
     /// What encoder and peer can do.
@@ -45,7 +45,7 @@ public struct LossPolicy: Sendable {
     public static let budgetFactor = 1.5
     /// The least bitrate of one generation of RED, in bit/s.
     public static let minimumGenerationBitrate = 10_000
-    /// How long a mode is kept at least, `none` not among them.
+    /// How long a mode is kept before a weaker one may take its place.
     public static let minimumDwell = Duration.seconds(10)
 
     private static let recoverableToTurnOn = 0.015
@@ -99,7 +99,7 @@ public struct LossPolicy: Sendable {
         let isNewMode = next.mode != current.mode
         if isNewMode {
             let isSettled = lastChange.map { now - $0 >= Self.minimumDwell } ?? true
-            guard isSettled || current == .none else { return nil }
+            guard isSettled || next.mode.strength > current.mode.strength else { return nil }
             lastChange = now
             changeCount += 1
         }
@@ -111,12 +111,11 @@ public struct LossPolicy: Sendable {
     private func wanted(_ fraction: Double, _ burst: Double) -> LossProtection {
         if let redundancy {
             let hasRED = current.mode == .red
-            if abilities.allowsFEC {
-                if smoothedFraction >= (hasRED ? Self.smoothedAgainstRED : Self.smoothedForRED) { return redundancy }
-            } else {
+            guard abilities.allowsFEC else {
                 if fraction >= Self.fixedRateToTurnOn { return redundancy }
                 return hasRED && cleanReports < Self.cleanReportsToTurnOff ? redundancy : .none
             }
+            if smoothedFraction >= (hasRED ? Self.smoothedAgainstRED : Self.smoothedForRED) { return redundancy }
         }
         guard abilities.allowsFEC, cleanReports < Self.cleanReportsToTurnOff else { return .none }
         guard current != .none || fraction / burst >= Self.recoverableToTurnOn else { return .none }

@@ -16,6 +16,15 @@ public enum LossProtection: Sendable, Hashable, BitwiseCopyable {
         case fec
         /// `LossProtection.redundancy`.
         case red
+
+        /// How much loss the mode stands, next to the others.
+        var strength: Int {
+            switch self {
+            case .none: 0
+            case .fec: 1
+            case .red: 2
+            }
+        }
     }
 
     /// Which of the three it is.

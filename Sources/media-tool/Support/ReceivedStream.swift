@@ -12,7 +12,14 @@ struct ReceivedStream {
     let stream: AudioStreamConfiguration
 
     /// - Throws: `SessionDescriptionError`, `CodecError` or `ToolFailure` when the description or the codec is no good.
-    init(sdpPath: String?, port: UInt16, codec: String?, payloadType: UInt8?, redPayloadType: UInt8?, registry: PluginRegistry)
+    init(
+        sdpPath: String?,
+        port: UInt16,
+        codec: String?,
+        payloadType: UInt8?,
+        redPayloadType: UInt8?,
+        registry: PluginRegistry
+    )
         throws
     {
         var stream = AudioStreamConfiguration()

@@ -65,7 +65,6 @@ struct EncoderOptions: ParsableArguments {
         stream.encoder.usesDTX = dtx
         stream.fec = fec
         stream.redPayloadType = red ? Self.redPayloadType : nil
-        stream.playoutDelay = max(stream.playoutDelay, stream.encoder.ptime ?? .zero)
         return stream
     }
 

@@ -24,6 +24,8 @@ import Testing
             calling.stream.codec = codec
             calling.stream.fec = fec
             calling.stream.redPayloadType = red
+            // Long enough for the copies in the two packets after.
+            calling.stream.playoutDelay = .fixed(.milliseconds(80))
             calling.source = .samples(TestSignal.samples(60, format), format)
             calling.sink = .none
             var called = calling

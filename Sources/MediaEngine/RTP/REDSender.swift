@@ -75,7 +75,10 @@ struct REDSender: ~Copyable {
                 writer.add(eventPayloadType, age, event.payload.span, at: &bytes, blockCount: audioCount &+ 1)
             }
         }
-        for index in (0..<audioCount).reversed() {
+        // Oldest first.
+        var index = audioCount
+        while index > 0 {
+            index &-= 1
             let copy = copies[index]
             let start = memory + (newestSlot &+ index) % 2 &* REDPayload.maximumBlockByteCount
             let content = UnsafeBufferPointer(start: start, count: copy.byteCount).span
@@ -107,7 +110,9 @@ struct REDSender: ~Copyable {
             count &+= 1
         }
         var writer = Writer()
-        for index in (first..<(first &+ count)).reversed() {
+        var index = first &+ count
+        while index > first {
+            index &-= 1
             let event = events[index]
             writer.add(
                 payloadType,

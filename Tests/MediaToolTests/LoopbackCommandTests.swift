@@ -19,11 +19,32 @@ import Testing
             let sent = try #require(leg["sent"] as? [String: Any])
             #expect(sent["packets"] is Int && sent["bytes"] is Int)
             let received = try #require(leg["received"] as? [String: Any])
-            for key in ["packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered"] {
+            for key in [
+                "packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered", "redundant",
+            ] {
                 #expect(received[key] is NSNumber, "\(key)")
             }
             for key in ["jitterMs", "playoutDelayMs", "mouthToEarMs"] { #expect(leg[key] is NSNumber, "\(key)") }
+            let protection = try #require(leg["lossProtection"] as? [String: Any])
+            #expect(Set(protection.keys) == ["mode", "reason", "changes"] && protection["mode"] as? String == "none")
             #expect(Set(try #require(leg["rtcp"] as? [String: Any]).keys) == ["roundTripMs", "fractionLost"])
+        }
+    }
+
+    @Test(arguments: [
+        (["--red"], "red"), ([], "fec"), (["--red", "--fec", "off"], "none"), (["--red", "--fec", "on"], "fec"),
+    ]) func `heavy loss is answered by RED only where it was offered`(options: [String], mode: String) throws {
+        let network = ["--virtual", "--seconds", "25", "--loss", "30", "--burst", "2", "--seed", "3", "--json"]
+        let run = try ToolRun(["loopback"] + network + options)
+        run.wait()
+        let json = try run.json()
+        let legs = try #require(json["legs"] as? [[String: Any]])
+        for leg in legs {
+            let protection = try #require(leg["lossProtection"] as? [String: Any])
+            #expect(protection["mode"] as? String == mode)
+            #expect((protection["reason"] as? String)?.isEmpty == false)
+            let received = try #require(leg["received"] as? [String: Any])
+            #expect(((received["redundant"] as? Int ?? 0) > 50) == (mode == "red"))
         }
     }
 

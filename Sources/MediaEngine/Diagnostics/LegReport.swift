@@ -26,10 +26,22 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var concealedMs: Double
         /// Packets rebuilt from the copy in their successor.
         public var fecRecovered: Int
+        /// Packets that had not come when a later one brought a copy (RED).
+        public var redundant: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
         public var rejected: Int
+    }
+
+    /// How what is sent is protected against loss.
+    public struct Protection: Sendable, Hashable, Codable {
+        /// "none", "fec" or "red".
+        public var mode: LossProtection.Mode
+        /// Why, in one line.
+        public var reason: String
+        /// Times that the mode changed.
+        public var changes: Int
     }
 
     /// What RTCP told.
@@ -55,6 +67,8 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var mouthToEarMs: Double?
     /// Keys received.
     public var dtmf: String
+    /// How what is sent is protected against loss.
+    public var lossProtection: Protection
     /// What RTCP told.
     public var rtcp: Control
     /// The level of what was sent last, in dBov.
@@ -69,6 +83,7 @@ public struct LegReport: Sendable, Hashable, Codable {
         format: AudioFormat,
         mouthToEar: Duration?,
         dtmf: String,
+        protection: Protection,
         sentLevel: AudioLevel,
         heardLevel: AudioLevel
     ) {
@@ -83,14 +98,16 @@ public struct LegReport: Sendable, Hashable, Codable {
             reordered: Int(rtp.reorderedCount),
             concealedMs: Self.rounded(concealed),
             fecRecovered: playout.recoveredCount,
+            redundant: Int(rtp.redundantCount),
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + playout.corruptCount
+                + Int(rtp.malformedREDCount) + playout.corruptCount
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)
         mouthToEarMs = mouthToEar.map(Self.rounded)
         self.dtmf = dtmf
+        lossProtection = protection
         rtcp = Control(
             roundTripMs: rtp.roundTrip.map(Self.rounded),
             fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil

@@ -27,6 +27,7 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var scheduler: RTCPScheduler
     @exclusivity(unchecked) private var clockRates = InlineArray<128, UInt32>(repeating: 0)
     @exclusivity(unchecked) private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
+    private var redPayloadType: UInt8?
     var separateControlDestination: SocketAddress?
 
     private var nextSequenceNumber: UInt16
@@ -100,6 +101,18 @@ public final class RTPSession: @unchecked Sendable {
         jitterRates[Int(payloadType)] = measuresJitter ? clockRate : 0
     }
 
+    /// Announces that `payloadType` is redundant audio (RFC 2198), whose packets count as what their primary block holds.
+    public func announceRED(payloadType: UInt8, clockRate: UInt32) {
+        announce(payloadType: payloadType, clockRate: clockRate)
+        redPayloadType = clockRate > 0 ? payloadType : nil
+    }
+
+    /// The payload type of what a packet holds: of the primary block of redundant audio.
+    private func mediaPayloadType(_ payloadType: UInt8, _ payload: Span<UInt8>) -> UInt8 {
+        guard payloadType == redPayloadType else { return payloadType }
+        return REDPayload.primaryPayloadType(of: payload) ?? payloadType
+    }
+
     // MARK: Sending
 
     /// Numbers the next packet, counts it, and answers its header.
@@ -109,6 +122,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - isMarked: the marker bit.
     ///   - timestamp: on the media's own time line; the session adds its random offset.
     ///   - payloadByteCount: bytes of the payload, for the counters.
+    ///   - mediaPayloadType: the payload type of the primary block of redundant audio.
     ///   - now: when the packet is sent.
     /// - Returns: the header to write in front of the payload.
     public func prepare(
@@ -116,8 +130,10 @@ public final class RTPSession: @unchecked Sendable {
         isMarked: Bool,
         timestamp: UInt32,
         payloadByteCount: Int,
+        mediaPayloadType: UInt8? = nil,
         at now: MediaTime
     ) -> RTPHeader {
+        let mediaPayloadType = Int((mediaPayloadType ?? payloadType) & 0x7F)
         let header = RTPHeader(
             isMarked: isMarked,
             payloadType: payloadType,
@@ -132,9 +148,9 @@ public final class RTPSession: @unchecked Sendable {
         counters.sentPacketCount &+= 1
         counters.sentPayloadByteCount &+= UInt64(clamping: payloadByteCount)
         // A telephone event's time stamp is that of its start, so only a moving one relates time and wall clock.
-        if jitterRates[Int(payloadType & 0x7F)] > 0 {
+        if jitterRates[mediaPayloadType] > 0 {
             lastSentTimestamp = header.timestamp
-            lastSentClockRate = clockRates[Int(payloadType & 0x7F)]
+            lastSentClockRate = clockRates[mediaPayloadType]
             lastSentTime = now
         }
         return header
@@ -155,6 +171,7 @@ public final class RTPSession: @unchecked Sendable {
             isMarked: isMarked,
             timestamp: timestamp,
             payloadByteCount: payload.count,
+            mediaPayloadType: mediaPayloadType(payloadType, payload),
             at: now
         )
         return header.serialize(with: payload, into: &bytes)
@@ -196,7 +213,7 @@ public final class RTPSession: @unchecked Sendable {
         }
 
         let wasValid = remote.statistics.isValid
-        let rate = jitterRates[Int(packet.header.payloadType)]
+        let rate = jitterRates[Int(mediaPayloadType(packet.header.payloadType, packet.payload(in: bytes)) & 0x7F)]
         let verdict = remote.statistics.receive(packet.header, clockRate: rate, arrival: arrival)
         if !remote.statistics.isValid || verdict != .badSequence { remote.lastArrival = arrival }
         if configuration.isSymmetric, remote.statistics.isValid, destination != remote.address {

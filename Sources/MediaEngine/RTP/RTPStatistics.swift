@@ -41,6 +41,10 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     public var unknownPayloadTypeCount: UInt64 = 0
     /// Datagrams that are neither valid RTP nor valid RTCP.
     public var malformedCount: UInt64 = 0
+    /// Packets of redundant audio (RED) whose blocks could not be read.
+    public var malformedREDCount: UInt64 = 0
+    /// Packets that had not come when a later one brought a copy of them (RED).
+    public var redundantCount: UInt64 = 0
     /// Times that somebody else used this side's SSRC.
     public var collisionCount: UInt64 = 0
     /// Packets of this side's own that came back.

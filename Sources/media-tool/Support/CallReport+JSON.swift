@@ -31,6 +31,7 @@ extension LegReport {
                 "reordered": .integer(received.reordered),
                 "concealedMs": .number(received.concealedMs),
                 "fecRecovered": .integer(received.fecRecovered),
+                "redundant": .integer(received.redundant),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],
@@ -38,6 +39,11 @@ extension LegReport {
             "playoutDelayMs": .number(playoutDelayMs),
             "mouthToEarMs": JSONValue(mouthToEarMs),
             "dtmf": .string(dtmf),
+            "lossProtection": [
+                "mode": .string(lossProtection.mode.rawValue),
+                "reason": .string(lossProtection.reason),
+                "changes": .integer(lossProtection.changes),
+            ],
             "rtcp": [
                 "roundTripMs": JSONValue(rtcp.roundTripMs),
                 "fractionLost": JSONValue(rtcp.fractionLost),

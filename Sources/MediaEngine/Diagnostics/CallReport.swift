@@ -57,6 +57,13 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
         row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
         row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }
+        row("loss in bursts / gaps") { "\($0.quality.burstLossPercent) / \($0.quality.gapLossPercent) %" }
+        row("R factor, estimated") { Self.known($0.quality.rFactor) }
+        row("MOS listening / conversing") {
+            "\(Self.known($0.quality.mosListening)) / \(Self.known($0.quality.mosConversational))"
+        }
+        row("R factor, says the peer") { Self.known($0.quality.remote?.rFactor) }
+        row("reports not believed") { "\($0.quality.implausibleReports)" }
         row("keys received") { $0.dtmf.isEmpty ? "none" : $0.dtmf }
         row("level sent dBov") { "\($0.sentLevel)" }
         row("level heard dBov") { "\($0.heardLevel)" }
@@ -64,6 +71,10 @@ public struct CallReport: Sendable, Hashable, Codable {
         text += Self.aligned(rows)
         text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms\n"
         return text
+    }
+
+    private static func known(_ value: (some CustomStringConvertible)?) -> String {
+        value.map { "\($0)" } ?? "unknown"
     }
 
     private static func aligned(_ rows: [[String]]) -> String {

@@ -53,7 +53,12 @@ public final class AudioStream: Sendable {
         playout = PlayoutFilter(
             Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate),
             codecName: description.name,
-            delay: configuration.playoutDelay
+            delay: configuration.playoutDelay,
+            transport: transport
+        )
+        transport.session.voicePath = VoicePath(
+            codecName: description.name,
+            sendingDelay: encoder.ptime + encoder.lookahead
         )
         receiveGain = GainFilter(format: decoder.format)
         receiveMeter = LevelMeterFilter(format: decoder.format)

@@ -55,6 +55,7 @@ struct ReceiveCommand: ParsableCommand {
     var seconds: Double?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
@@ -115,6 +116,7 @@ struct ReceiveCommand: ParsableCommand {
         )
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     private func listen(_ call: Call, _ start: MediaTime) {

@@ -8,7 +8,7 @@
 /// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
 public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
-    public static let maximumControlByteCount = 416
+    public static let maximumControlByteCount = 400
 
     /// The source that this side sends as; it changes when somebody else uses it.
     public private(set) var localSSRC: UInt32

@@ -5,6 +5,7 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     private let playout: Playout
     private let transport: RTPTransport?
     private let delay: Duration
+    private let longestDelay: Duration
     private let published = LatestValue(PlayoutStatistics())
 
     /// A filter that plays with `playout`, of a codec called `codecName`.
@@ -12,12 +13,20 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     /// - Parameters:
     ///   - playout: What decodes and decides.
     ///   - codecName: The codec's name, for drawings.
-    ///   - delay: How long packets are held back.
+    ///   - delay: How long packets are held back, at least.
+    ///   - longestDelay: The most that they are held back when the buffer adapts; nil when it does not.
     ///   - transport: Hears which packets did not serve and how long the others waited, for its reports.
-    public init(_ playout: Playout, codecName: String, delay: Duration, transport: RTPTransport? = nil) {
+    public init(
+        _ playout: Playout,
+        codecName: String,
+        delay: Duration,
+        longestDelay: Duration? = nil,
+        transport: RTPTransport? = nil
+    ) {
         self.playout = playout
         self.transport = transport
         self.delay = delay
+        self.longestDelay = longestDelay ?? delay
         super.init(
             FilterDescription(
                 name: "playout",
@@ -67,8 +76,9 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         var quality = PlayoutQuality()
         quality.playedCount = statistics.buffer.playedCount
         quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
-        quality.maximumDelay = delay
-        quality.absoluteMaximumDelay = delay
+        quality.maximumDelay = longestDelay
+        quality.absoluteMaximumDelay = longestDelay
+        quality.isAdaptive = longestDelay != delay
         transport?.note(quality)
     }
 }

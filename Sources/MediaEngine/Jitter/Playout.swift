@@ -117,8 +117,8 @@ public final class Playout: @unchecked Sendable {
             counters.corruptCount &+= 1
             return .refused
         }
-        recoveredSequenceNumber = nil
-        while waitingCount < block.count {
+        counters.insertedCount &+= 1
+        return buffer.insert(header, payload: payload, duration: frameCount &* clockRate / format.sampleRate)
     }
 
     /// Another source begins: forgets what waits and what the decoder remembers.
@@ -139,12 +139,8 @@ public final class Playout: @unchecked Sendable {
     public func play(into block: inout MutableSpan<Int16>, at now: MediaTime) {
         isSteady = false
         var isIdle = false
-<<<<<<< HEAD
         recoveredSequenceNumber = nil
-        while writeIndex &- readIndex < block.count {
-=======
         while waitingCount < block.count {
->>>>>>> 81fca4a64f70c69842876048809f65f46933cf4a
             guard perform(buffer.decide(at: now), at: now) else {
                 isIdle = true
                 break

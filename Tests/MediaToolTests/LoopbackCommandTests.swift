@@ -28,6 +28,11 @@ import Testing
             let protection = try #require(leg["lossProtection"] as? [String: Any])
             #expect(Set(protection.keys) == ["mode", "reason", "changes"] && protection["mode"] as? String == "none")
             #expect(Set(try #require(leg["rtcp"] as? [String: Any]).keys) == ["roundTripMs", "fractionLost"])
+            let quality = try #require(leg["quality"] as? [String: Any])
+            for key in ["rFactor", "mosListening", "burstLossPercent", "gapLossPercent"] {
+                #expect(quality[key] is NSNumber, "\(key)")
+            }
+            for key in ["mosConversational", "oneWayDelayMs", "remote"] { #expect(quality[key] != nil, "\(key)") }
         }
     }
 
@@ -46,6 +51,26 @@ import Testing
             let received = try #require(leg["received"] as? [String: Any])
             #expect(((received["redundant"] as? Int ?? 0) > 50) == (mode == "red"))
         }
+    }
+
+    @Test func `the metrics go to a file, beside the report`() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("call.prom")
+        let run = try ToolRun.finished("loopback", "--virtual", "--seconds", "8", "--loss", "5", "--metrics", path)
+        #expect(run.status == 0 && run.output.contains("R factor, estimated"))
+        let text = String(decoding: try scratch.bytes("call.prom"), as: UTF8.self)
+        #expect(text.hasSuffix("\n# EOF\n"))
+        #expect(text.contains("# TYPE media_lost_packets counter\n"))
+        #expect(text.contains("media_mos_listening{leg=\"B\",codec=\"opus\"} "))
+        let refused = try ToolRun.finished(
+            "loopback",
+            "--virtual",
+            "--seconds",
+            "1",
+            "--metrics",
+            scratch.file("none/call.prom")
+        )
+        #expect(refused.status == 1 && refused.errors.contains("cannot be written"))
     }
 
     @Test func `the same seed gives the same files and report, byte for byte`() throws {

@@ -217,6 +217,7 @@ public final class Call: Sendable {
             playout: stream.playout.statistics,
             format: stream.format,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            voicePath: stream.transport.session.voicePath,
             dtmf: receivedKeys,
             protection: protection,
             sentLevel: sentLevel,

@@ -208,6 +208,7 @@ public final class CallEngine: Sendable {
         )
         rules.isMultiplexed = sockets.controlLink == nil
         rules.isSymmetric = configuration.isSymmetric
+        rules.sendsExtendedReports = configuration.sendsExtendedReports
         let transport = RTPTransport(
             session: RTPSession(configuration: rules, seed: nextSeed()),
             link: sockets.link,

@@ -75,6 +75,8 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var sentLevel: Double
     /// The level of what was heard last, in dBov.
     public var heardLevel: Double
+    /// How the leg sounds, as an estimate.
+    public var quality: Quality
 
     init(
         name: String,
@@ -82,6 +84,7 @@ public struct LegReport: Sendable, Hashable, Codable {
         playout: PlayoutStatistics,
         format: AudioFormat,
         mouthToEar: Duration?,
+        voicePath: VoicePath,
         dtmf: String,
         protection: Protection,
         sentLevel: AudioLevel,
@@ -114,8 +117,9 @@ public struct LegReport: Sendable, Hashable, Codable {
         )
         self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
         self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
+        quality = Quality(rtp: rtp, playoutDelay: playout.meanWait, mouthToEar: mouthToEar, voicePath: voicePath)
     }
 
     /// Milliseconds to a hundredth.
-    private static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
+    static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
 }

@@ -8,7 +8,7 @@
 /// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
 public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
-    public static let maximumControlByteCount = 344
+    public static let maximumControlByteCount = 400
 
     /// The source that this side sends as; it changes when somebody else uses it.
     public private(set) var localSSRC: UInt32
@@ -44,6 +44,15 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var current: RemoteSource?
     private var candidate: RemoteSource?
     var lastSenderReport: SenderReportArrival?
+    /// The other side's reference time that waits for an answer (RFC 3611, section 4.4).
+    var lastReferenceTime: SenderReportArrival?
+    @exclusivity(unchecked) var sentReportTimes = SentTimes()
+    @exclusivity(unchecked) var sentReferenceTimes = SentTimes()
+    @exclusivity(unchecked) var reception = ReceptionHistory()
+    /// What the leg's codec adds to delay and impairment; set it before the session is used.
+    public var voicePath = VoicePath()
+    @exclusivity(unchecked) var playout = PlayoutQuality()
+    @exclusivity(unchecked) var reportedPlayout = PlayoutQuality()
     private var conflict: Conflict?
     var leavingSSRC: UInt32?
     @exclusivity(unchecked) var counters = RTPStatistics()
@@ -220,6 +229,7 @@ public final class RTPSession: @unchecked Sendable {
             destination = remote.address
         }
         let isNewSource = !remote.isAnnounced
+        reception.receive(packet.header, clockRate: rate, verdict: verdict)
         switch verdict {
         case .duplicate:
             current = remote
@@ -277,6 +287,9 @@ public final class RTPSession: @unchecked Sendable {
         }
         current = source
         candidate = nil
+        reception = ReceptionHistory()
+        counters.remoteMetrics = nil
+        lastReferenceTime = lastReferenceTime.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
         lastSenderReport = lastSenderReport.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
     }
 
@@ -297,6 +310,8 @@ public final class RTPSession: @unchecked Sendable {
         counters.localSSRC = localSSRC
         packetCountOfSSRC = 0
         octetCountOfSSRC = 0
+        sentReportTimes = SentTimes()
+        sentReferenceTimes = SentTimes()
         if leavingSSRC != nil { scheduler.expedite(at: arrival) }
         return .ignored(.collision)
     }
@@ -306,6 +321,7 @@ public final class RTPSession: @unchecked Sendable {
     /// The counters as they are now.
     public var statistics: RTPStatistics {
         var result = counters
+        result.reception = reception
         guard let remote = current else { return result }
         result.remoteSSRC = remote.ssrc
         result.jitterNanoseconds = remote.statistics.jitterDuration.nanoseconds

@@ -61,6 +61,15 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     /// The last measured round trip, in ns; nil until the peer has answered a sender report.
     public var roundTripNanoseconds: Int64?
 
+    /// What became of the current source's packets, in the order of their numbers.
+    public var reception = ReceptionHistory()
+    /// How the peer hears this side, by its own account (RFC 3611, section 4.7).
+    public var remoteMetrics: RTCPVoIPMetrics?
+    /// Reports that cannot be true: more lost than was sent, answers to what was never asked, values out of range.
+    ///
+    /// Nothing of them is believed.
+    public var implausibleReportCount: UInt64 = 0
+
     /// Counters at zero.
     public init() {}
 

@@ -155,6 +155,21 @@ public final class RTPTransport: @unchecked Sendable {
         published.publish(session.statistics)
     }
 
+    /// Hears from the playout that the packet came too late, or did not fit.
+    func noteDiscard(_ sequenceNumber: UInt16) {
+        session.reception.discard(sequenceNumber)
+        hasNews = true
+    }
+
+    /// Hears from the playout that the packet, which is lost, was rebuilt from its successor.
+    func noteRecovery(_ sequenceNumber: UInt16) {
+        session.reception.recover(sequenceNumber)
+        hasNews = true
+    }
+
+    /// Hears from the playout how long packets wait.
+    func note(_ quality: PlayoutQuality) { session.playout = quality }
+
     private func take(
         from link: any DatagramLink,
         at now: MediaTime,

@@ -59,7 +59,13 @@ public final class AudioStream: Sendable {
         playout = PlayoutFilter(
             sound,
             codecName: description.name,
-            delay: configuration.playoutDelay.shortest
+            delay: configuration.playoutDelay.shortest,
+            longestDelay: configuration.playoutDelay.longest,
+            transport: transport
+        )
+        transport.session.voicePath = VoicePath(
+            codecName: description.name,
+            sendingDelay: encoder.ptime + encoder.lookahead
         )
         receiveGain = GainFilter(format: decoder.format)
         receiveMeter = LevelMeterFilter(format: decoder.format)

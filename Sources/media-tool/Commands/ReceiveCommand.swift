@@ -58,6 +58,7 @@ struct ReceiveCommand: ParsableCommand {
     var seconds: Double?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
@@ -120,6 +121,7 @@ struct ReceiveCommand: ParsableCommand {
         )
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     private func listen(_ call: Call, _ start: MediaTime) {

@@ -46,6 +46,7 @@ struct SendCommand: ParsableCommand {
     var sdp: String?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -95,6 +96,7 @@ struct SendCommand: ParsableCommand {
         )
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     /// A call on a free port whose next port is free, too.

@@ -50,6 +50,49 @@ extension LegReport {
             ],
             "sentLevel": .number(sentLevel),
             "heardLevel": .number(heardLevel),
+            "quality": quality.json,
+        ]
+    }
+}
+
+extension LegReport.Quality {
+    /// The estimate with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": JSONValue(rFactor),
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .number(burstMs),
+            "gapMs": .number(gapMs),
+            "oneWayDelayMs": JSONValue(oneWayDelayMs),
+            "implausibleReports": .integer(implausibleReports),
+            "remote": remote?.json ?? .null,
+        ]
+    }
+}
+
+extension LegReport.Remote {
+    /// The other side's account with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": rFactor.map { .integer($0) } ?? .null,
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .integer(burstMs),
+            "gapMs": .integer(gapMs),
+            "roundTripMs": roundTripMs.map { .integer($0) } ?? .null,
+            "endSystemDelayMs": .integer(endSystemDelayMs),
+            "bufferDelayMs": .integer(bufferDelayMs),
+            "signalLevel": signalLevel.map { .integer($0) } ?? .null,
+            "noiseLevel": noiseLevel.map { .integer($0) } ?? .null,
         ]
     }
 }

@@ -51,12 +51,13 @@ struct DelayEstimator: ~Copyable {
     /// How long after the fastest packets most have come.
     var commonDelay: Int64 { histogram.commonDelay }
 
-    /// Learns from a packet, and answers its delay beyond the fastest one.
+    /// Learns from a packet.
     ///
     /// - Parameters:
     ///   - arrival: When it arrived.
     ///   - mediaTime: Its time stamp.
     ///   - length: How long it lasts.
+    /// - Returns: Its delay beyond the fastest one.
     mutating func add(arrival: Int64, mediaTime: Int64, length: Int64) -> Int64 {
         let transit = arrival &- mediaTime
         advanceWindow(to: arrival)

@@ -47,6 +47,8 @@ struct DelayHistogram: ~Copyable {
     /// A histogram that forgets over about `memory` packets, and that expects `prior` before it has seen any.
     ///
     /// - Parameters:
+    ///   - memory: Packets after which one counts e times less.
+    ///   - prior: The delay that is expected at first.
     ///   - high: The share of the packets for `highDelay`.
     ///   - common: The share of the packets for `commonDelay`.
     init(memory: Int, prior: Int64, high: Double, common: Double) {

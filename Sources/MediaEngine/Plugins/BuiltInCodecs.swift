@@ -21,6 +21,7 @@ public struct BuiltInCodecs: MediaPlugin {
         registry.add(L16Codec(sampleRate: 48000, channelCount: 2))
         registry.add(L16Codec(sampleRate: 16000))
         registry.add(L16Codec(sampleRate: 8000))
+        registry.add(SpeexVoiceProcessing())
     }
 }
 

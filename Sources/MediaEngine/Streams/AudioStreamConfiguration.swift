@@ -22,6 +22,8 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
     public var fec = FECMode.auto
     /// How long packets are held back against jitter.
     public var playoutDelay = Duration.milliseconds(60)
+    /// What is done to the microphone's signal before it is sent.
+    public var voiceProcessing = VoiceProcessingConfiguration()
 
     /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back for 60 ms.
     public init() {}

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The engine's cards in use: one capture and one playback that all calls share, and the ringer.
 struct CallDevices {
     var playback: any SoundCard

@@ -40,9 +40,7 @@ public final class EchoCanceller {
     /// Before and after the adaptive filter, over half a second.
     @exclusivity(unchecked) private var recentCapture: Float = 0
     @exclusivity(unchecked) private var recentRemainder: Float = 0
-    /// Before and after everything, over some seconds.
-    @exclusivity(unchecked) private var capturedEnergy: Float = 0
-    @exclusivity(unchecked) private var remainingEnergy: Float = 0
+    @exclusivity(unchecked) private var reduction = EchoReduction()
 
     /// A canceller of echoes that last for `tail`, 20 to 500 ms; noise is made softer, too, when wanted.
     public init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
@@ -109,11 +107,8 @@ public final class EchoCanceller {
         suppressor.process(&output)
         guard isFar else { return }
         let (left, _) = measure(output.span)
-        capturedEnergy += (Float(capturedBefore) - capturedEnergy) * Self.smoothing
-        remainingEnergy += (Float(left) - remainingEnergy) * Self.smoothing
-        statistics.returnLossEnhancement = Decibels(
-            amplitude: Double((capturedEnergy + 1) / (remainingEnergy + 1)).squareRoot()
-        )
+        reduction.note(captured: capturedBefore, remaining: left)
+        statistics.returnLossEnhancement = reduction.value
     }
 
     /// Moves the reference, because echoes come later by `frameCount` frames at 16 kHz than until now, or earlier if it
@@ -133,8 +128,7 @@ public final class EchoCanceller {
         delays.reset()
         statistics.delay = nil
         referenceDelay = 0
-        capturedEnergy = 0
-        remainingEnergy = 0
+        reduction = EchoReduction()
         recentCapture = 0
         recentRemainder = 0
         restart()
@@ -208,6 +202,4 @@ public final class EchoCanceller {
     private static var recentSmoothing: Float { 0.02 }
     /// An adaptive filter that takes away 10 dB works.
     private static var workingShare: Float { 0.1 }
-    /// Some 3 s of blocks in which the far end speaks.
-    private static var smoothing: Float { 0.005 }
 }

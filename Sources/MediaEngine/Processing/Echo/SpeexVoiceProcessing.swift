@@ -15,7 +15,8 @@ public struct SpeexVoiceProcessing: VoiceProcessing {
         _ configuration: VoiceProcessingConfiguration,
         format: AudioFormat
     ) throws(VoiceProcessingError) -> any VoiceProcessor {
-        guard format.channelCount == 1, (8000...192_000).contains(format.sampleRate), format.sampleRate % 100 == 0 else {
+        guard format.channelCount == 1, (8000...192_000).contains(format.sampleRate), format.sampleRate % 100 == 0
+        else {
             throw VoiceProcessingError(
                 "SpeexDSP cannot process a voice at \(format). Convert it to mono at 8000 to 192000 Hz."
             )

@@ -40,7 +40,6 @@ extern "C" webrtc_voice *webrtc_voice_new(
         error |= processing.high_pass_filter()->Enable(true);
         error |= processing.echo_cancellation()->set_suppression_level(
             webrtc::EchoCancellation::kModerateSuppression);
-        error |= processing.echo_cancellation()->enable_delay_logging(true);
         error |= processing.echo_cancellation()->Enable(true);
     }
     if (suppresses_noise) {
@@ -75,12 +74,6 @@ extern "C" int32_t webrtc_voice_process(
     return 0;
 }
 
-extern "C" int32_t webrtc_voice_delay_ms(webrtc_voice *voice) {
-    int median = -1, deviation = 0;
-    if (voice->processing->echo_cancellation()->GetDelayMetrics(&median, &deviation) != 0) return -1;
-    return median;
-}
-
 extern "C" void webrtc_voice_reset(webrtc_voice *voice) { voice->processing->Initialize(); }
 
 #else
@@ -88,7 +81,6 @@ extern "C" void webrtc_voice_reset(webrtc_voice *voice) { voice->processing->Ini
 extern "C" webrtc_voice *webrtc_voice_new(int32_t, int32_t, int32_t, int32_t) { return nullptr; }
 extern "C" void webrtc_voice_free(webrtc_voice *) {}
 extern "C" int32_t webrtc_voice_process(webrtc_voice *, const int16_t *, const int16_t *, int16_t *) { return -1; }
-extern "C" int32_t webrtc_voice_delay_ms(webrtc_voice *) { return -1; }
 extern "C" void webrtc_voice_reset(webrtc_voice *) {}
 
 #endif

@@ -21,9 +21,6 @@ void webrtc_voice_free(webrtc_voice *voice);
 /* Works on 10 ms; answers 0, or the library's error code. */
 int32_t webrtc_voice_process(webrtc_voice *voice, const int16_t *captured, const int16_t *played, int16_t *output);
 
-/* The median delay between what was played and its echo over the last second in ms, or -1 when it is not known. */
-int32_t webrtc_voice_delay_ms(webrtc_voice *voice);
-
 /* Forgets the room. */
 void webrtc_voice_reset(webrtc_voice *voice);
 

@@ -4,7 +4,7 @@ internal import CWebRTCVoice
 /// Voice processing by WebRTC's audio processing module (Debian: libwebrtc-audio-processing-dev), where the package
 /// trait WebRTC is on.
 ///
-/// It finds the delay by itself; `echoTail` means nothing to it.
+/// It finds the delay by itself, up to some 250 ms in good time, and does not say it; `echoTail` means nothing to it.
 public struct WebRTCVoiceProcessing: VoiceProcessing {
     /// "WebRTC".
     public let name = "WebRTC"
@@ -36,7 +36,6 @@ private final class WebRTCVoiceProcessor: VoiceProcessor {
     private let frameCount: Int
     @exclusivity(unchecked) private var reduction = EchoReduction()
     @exclusivity(unchecked) private var statistics = EchoStatistics()
-    @exclusivity(unchecked) private var ticksUntilDelay = 100
     @exclusivity(unchecked) private var ticksSinceFar = 100
 
     init?(_ configuration: VoiceProcessingConfiguration, sampleRate: Int) {
@@ -88,15 +87,9 @@ private final class WebRTCVoiceProcessor: VoiceProcessor {
     private func note(_ captured: Span<Int16>, _ played: Span<Int16>, _ output: Span<Int16>) {
         let audible = Int64(frameCount) &* 32 &* 32
         ticksSinceFar = measure(played).energy > audible ? 0 : ticksSinceFar &+ 1
-        if ticksSinceFar < 20 {
-            reduction.note(captured: measure(captured).energy, remaining: measure(output).energy)
-            statistics.returnLossEnhancement = reduction.value
-        }
-        ticksUntilDelay &-= 1
-        guard ticksUntilDelay == 0 else { return }
-        ticksUntilDelay = 100
-        let delay = webrtc_voice_delay_ms(voice)
-        if delay >= 0 { statistics.delay = .milliseconds(Int(delay)) }
+        guard ticksSinceFar < 20 else { return }
+        reduction.note(captured: measure(captured).energy, remaining: measure(output).energy)
+        statistics.returnLossEnhancement = reduction.value
     }
 }
 #endif

@@ -57,7 +57,8 @@ import Testing
             let count = card.process(heard.span, into: &target).produced
             var even = [Int16](repeating: 0, count: 200)
             var repaired = even.mutableSpan
-            waiting += even.prefix(repair.process(fast.span.extracting(0..<count), into: &repaired).produced)
+            let repairedCount = repair.process(fast.span.extracting(0..<count), into: &repaired).produced
+            waiting += even.prefix(repairedCount)
             defer { waiting.removeFirst(min(160, waiting.count)) }
             return Array(waiting.prefix(160)) + [Int16](repeating: 0, count: max(0, 160 - waiting.count))
         }

@@ -111,6 +111,26 @@ import Testing
         #expect(processor.latency >= .milliseconds(10) && processor.latency <= .milliseconds(15))
     }
 
+    @Test func `WebRTC is there with its trait, and only then`() throws {
+        let registry = PluginRegistry.standard()
+        #if WebRTC
+        let speech = try EchoRig.speech(10)
+        let path = AcousticPath()
+        var heard = speech
+        var microphone = heard.mutableSpan
+        path.process(played: speech.span, near: [Int16]().span, into: &microphone)
+        var voice = VoiceProcessingConfiguration()
+        voice.echoCancelling = .on
+        let webrtc = try registry.voiceProcessing(named: "webrtc")
+        let processor = try webrtc.makeProcessor(voice, format: AudioFormat(sampleRate: 16000))
+        let sent = Self.run(processor, heard, played: speech)
+        #expect(Self.level(heard[112_000...]) - Self.level(sent[112_000...]) > 30)
+        #expect(try #require(processor.echoStatistics).returnLossEnhancement.value > 20)
+        #else
+        #expect(throws: VoiceProcessingError.self) { _ = try registry.voiceProcessing(named: "webrtc") }
+        #endif
+    }
+
     @Test func `stereo is refused, and an unknown name says which there are`() throws {
         let stereo = #expect(throws: VoiceProcessingError.self) {
             _ = try SpeexVoiceProcessing().makeProcessor(

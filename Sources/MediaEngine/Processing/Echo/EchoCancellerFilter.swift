@@ -25,7 +25,7 @@ public final class EchoCancellerFilter: Filter, @unchecked Sendable {
         frameCount = format.frameCount(in: .milliseconds(10))
         super.init(
             FilterDescription(
-                name: "echo canceller",
+                name: cancelsEcho ? "echo canceller" : "voice processor",
                 purpose: cancelsEcho
                     ? "takes the echo of what is played out of what is captured (\(name))"
                     : "makes speech clearer (\(name))",

@@ -46,6 +46,8 @@ public final class EchoDelayEstimator {
     @exclusivity(unchecked) private var sum: Float = 0
     @exclusivity(unchecked) private var candidate: EchoDelay?
     @exclusivity(unchecked) private var hasNewBlocks = false
+    /// Blocks in the correlation, as far as they matter.
+    @exclusivity(unchecked) private var blockCount = 0
 
     /// An estimator that has heard nothing.
     public init() {
@@ -98,6 +100,7 @@ public final class EchoDelayEstimator {
     func shift(by frameCount: Int) {
         correlation.update(repeating: 0, count: 2 * Self.width * Self.stretchCount)
         candidate = nil
+        blockCount = 0
         delay?.frameCount += frameCount
     }
 
@@ -110,6 +113,7 @@ public final class EchoDelayEstimator {
         stretch = 0
         sum = 0
         hasNewBlocks = false
+        blockCount = 0
         blocksSinceSound = Self.stretchCount
         reference.update(repeating: 0, count: 2 * Self.block)
         capturePower.update(repeating: 0, count: Self.width)
@@ -148,12 +152,14 @@ public final class EchoDelayEstimator {
             let farReal = (imaginary[bin] + imaginary[mirror]) * 0.5
             let farImaginary = (real[mirror] - real[bin]) * 0.5
             let farPower = farReal * farReal + farImaginary * farImaginary
-            referencePower[index] += (farPower - referencePower[index]) * Self.powerSmoothing
+            let farStep = referencePower[index] == 0 ? 1 : Self.powerSmoothing
+            referencePower[index] += (farPower - referencePower[index]) * farStep
             let farScale = 1 / (referencePower[index] + Self.leastPower).squareRoot()
             past[index] = farReal * farScale
             past[Self.width &+ index] = farImaginary * farScale
             let nearPower = nearReal * nearReal + nearImaginary * nearImaginary
-            capturePower[index] += (nearPower - capturePower[index]) * Self.powerSmoothing
+            let nearStep = capturePower[index] == 0 ? 1 : Self.powerSmoothing
+            capturePower[index] += (nearPower - capturePower[index]) * nearStep
             let nearScale = 1 / (capturePower[index] + Self.leastPower).squareRoot()
             real[bin] = nearReal * nearScale
             imaginary[bin] = nearImaginary * nearScale
@@ -161,6 +167,7 @@ public final class EchoDelayEstimator {
         }
         guard isAudible else { return }
         hasNewBlocks = true
+        blockCount = min(blockCount &+ 1, Self.fewestBlocks)
         accumulate()
     }
 
@@ -218,7 +225,7 @@ public final class EchoDelayEstimator {
         var best = 0
         for index in 1..<peakCount where peaks[index] > peaks[best] { best = index }
         let mean = sum / Float(Self.stretchCount &* Self.block)
-        guard mean > 0 else { return }
+        guard mean > 0, blockCount == Self.fewestBlocks else { return }
         var first = max(best &- 30, 0)
         while peaks[first] < peaks[best] * 0.25 { first &+= 1 }
         let found = EchoDelay(
@@ -249,5 +256,7 @@ public final class EchoDelayEstimator {
     private static var audibleEnergy: Float { 256 * 32 * 32 }
     /// A block of the capture in which nothing is.
     private static var silentEnergy: Float { 256 }
+    /// With fewer the correlation is not yet spread evenly over the lags, and any noise shows a peak.
+    private static var fewestBlocks: Int { 40 }
     private static var leastConfidence: Float { 20 }
 }

@@ -221,34 +221,34 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         guard let first = store.first else { return .idle }
         guard timeline.missingCount(before: first.sequence) > 0 else { return decideInSilence(before: first, at: now) }
         let gap = first.timestamp &- playhead
-        let isUntouched = invented == 0
-        if isUntouched, gap <= packetDuration {
-            countLoss(first)
-            playhead = first.timestamp
-            timeline.skip(to: first.sequence)
-            isConcealing = true
-            return .recover(duration: Int(gap))
+        // What was invented so far stands for the beginning of the gap, of which the last packet may be recoverable.
+        let rest = gap &- invented
+        if rest <= packetDuration, rest >= packetDuration / 2 {
+            leaveGap(before: first)
+            return .recover(duration: Int(min(gap, packetDuration)))
         }
-        // What was invented so far stands for the beginning of the gap.
-        let rest = max(0, gap &- invented)
-        guard rest > 0 else {
-            countLoss(first)
-            settleInvented(isLoss: true)
-            playhead = first.timestamp
-            timeline.skip(to: first.sequence)
+        if rest <= 0 {
+            leaveGap(before: first)
             return play(at: now)
         }
-        if isUntouched {
-            let duration = min(rest, packetDuration)
-            playhead &+= duration
-            counters.concealedDuration &+= Int(duration)
-            isConcealing = true
+        isConcealing = true
+        guard invented == 0, gap >= 2 &* packetDuration else {
+            let duration = min(rest, clockRate / 100)
+            invented &+= duration
             return .conceal(duration: Int(duration))
         }
-        let duration = min(rest, clockRate / 100)
-        invented &+= duration
+        playhead &+= packetDuration
+        counters.concealedDuration &+= Int(packetDuration)
+        return .conceal(duration: Int(packetDuration))
+    }
+
+    /// Goes on with the packet behind a gap.
+    private func leaveGap(before first: PacketStore.Entry) {
+        countLoss(first)
+        settleInvented(isLoss: true)
+        playhead = first.timestamp
+        timeline.skip(to: first.sequence)
         isConcealing = true
-        return .conceal(duration: Int(duration))
     }
 
     /// The sender left out silence: the next packet is played at its time, whatever was invented before.

@@ -11,7 +11,7 @@
 /// Thread: one at a time; nothing allocates after `init`.
 struct DelayEstimator: ~Copyable {
     /// The share of packets that must come in time.
-    static var highShare: Double { 0.993 }
+    static var highShare: Double { 0.998 }
     /// The share of packets whose predecessor, if lost, must be recoverable from them in time.
     static var commonShare: Double { 0.95 }
     /// Packets after which what was learnt counts e times less.

@@ -2,6 +2,10 @@
 
 #ifdef WEBRTC_TRAIT
 
+// The library's own flags, which SwiftPM does not take over from pkg-config.
+#define WEBRTC_AUDIO_PROCESSING_ONLY_BUILD
+#define WEBRTC_POSIX
+
 #include <cmath>
 #include <memory>
 #include <vector>

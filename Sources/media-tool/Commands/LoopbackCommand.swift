@@ -61,6 +61,7 @@ struct LoopbackCommand: ParsableCommand {
     )
     var pcap: String?
 
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -94,6 +95,7 @@ struct LoopbackCommand: ParsableCommand {
         try a.end()
         try b.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     // MARK: The legs

@@ -150,6 +150,9 @@ public final class Call: Sendable {
         engine.send(stream.receiveTones.playCommand(digit, for: duration, requestedAt: engine.now))
     }
 
+    /// What the playout does, row by row; nil unless the stream's configuration asks for it.
+    public var playoutTrace: PlayoutTrace? { stream.playoutTrace }
+
     /// The level of what is sent, after gain and mute.
     public var sentLevel: AudioLevel { stream.sendMeter.currentLevel }
 

@@ -144,6 +144,9 @@ public protocol AudioDecoder: AnyObject {
     /// - Returns: The frames written; 0 when `next` carries no copy.
     func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int
 
+    /// Whether `payload` carries a copy of the packet before it.
+    func carriesFEC(_ payload: Span<UInt8>) -> Bool
+
     /// Writes `frameCount` frames in place of audio that did not arrive, continuing what was decoded last.
     func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>)
 
@@ -152,6 +155,9 @@ public protocol AudioDecoder: AnyObject {
 }
 
 extension AudioDecoder {
+    /// Answers that there is no copy.
+    public func carriesFEC(_ payload: Span<UInt8>) -> Bool { false }
+
     /// Answers that there is no copy.
     public func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int { 0 }
 }

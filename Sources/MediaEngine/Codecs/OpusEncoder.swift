@@ -31,7 +31,9 @@ final class OpusEncoder: AudioEncoder {
         try set(OPUS_SET_VBR_REQUEST, remote.wantsConstantBitrate ?? false ? 0 : 1, "VBR")
         try set(OPUS_SET_DTX_REQUEST, usesDTX ? 1 : 0, "DTX")
         try set(OPUS_SET_INBAND_FEC_REQUEST, configuration.usesFEC && mayUseFEC ? 1 : 0, "FEC")
-        try set(OPUS_SET_PACKET_LOSS_PERC_REQUEST, configuration.expectedLossPercent, "expected loss")
+        // Without FEC, libopus would only spend bits of the sound on being robust: 0.1 PESQ at 24 kbit/s.
+        let loss = configuration.usesFEC ? configuration.expectedLossPercent : 0
+        try set(OPUS_SET_PACKET_LOSS_PERC_REQUEST, loss, "expected loss")
         if channelCount == 2, !sendsStereo { try set(OPUS_SET_FORCE_CHANNELS_REQUEST, 1, "channel count") }
         if let rate = remote.maxPlaybackRate {
             try set(OPUS_SET_MAX_BANDWIDTH_REQUEST, Self.bandwidth(forPlaybackRate: rate), "bandwidth")
@@ -68,7 +70,7 @@ final class OpusEncoder: AudioEncoder {
             _ = copus_encoder_set(encoder, OPUS_SET_BITRATE_REQUEST, Int32(truncatingIfNeeded: bounded))
         }
         _ = copus_encoder_set(encoder, OPUS_SET_INBAND_FEC_REQUEST, usesFEC && mayUseFEC ? 1 : 0)
-        let loss = min(max(expectedLossPercent, 0), 100)
+        let loss = usesFEC ? min(max(expectedLossPercent, 0), 100) : 0
         _ = copus_encoder_set(encoder, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(truncatingIfNeeded: loss))
     }
 

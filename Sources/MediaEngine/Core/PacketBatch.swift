@@ -13,6 +13,8 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
     public var isNumberOnly = false
+    /// Whether the packet holds a copy of the one before it (in-band FEC); the playout finds out.
+    var carriesCopy = false
     /// When the packet reached this host; for packets to send, the start of the tick.
     public var arrival = MediaTime.zero
 

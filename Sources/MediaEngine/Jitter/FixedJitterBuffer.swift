@@ -194,6 +194,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         playhead &+= Int64(duration)
         let isLoss = missingCount(before: first) > 0
         if isLoss, gap <= packetDuration {
+            counters.missingCount &+= Int(missingCount(before: first))
             if provisional > 0 { settleProvisional(isLoss: true) }
             playedSequence = first.sequence &- 1
             numberOnlyCount = 0

@@ -12,6 +12,9 @@ public final class AudioStream: Sendable {
     /// The network side of both directions.
     public let transport: RTPTransport
 
+    /// What the playout does, row by row, when the configuration asks for it.
+    let playoutTrace: PlayoutTrace?
+
     let sendGain: GainFilter
     let sendMeter: LevelMeterFilter
     let sendTones: ToneFilter
@@ -49,11 +52,14 @@ public final class AudioStream: Sendable {
         sendTones = ToneFilter(format: encoder.format)
         sender = RTPSendFilter(transport)
         receiver = RTPReceiveFilter(transport)
-        let buffer = FixedJitterBuffer(delay: configuration.playoutDelay, clockRate: description.clockRate)
+        let buffer = configuration.playoutDelay.makeBuffer(clockRate: description.clockRate)
+        let sound = Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate)
+        playoutTrace = configuration.tracesPlayout ? PlayoutTrace() : nil
+        if let playoutTrace { sound.record(to: playoutTrace) }
         playout = PlayoutFilter(
-            Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate),
+            sound,
             codecName: description.name,
-            delay: configuration.playoutDelay
+            delay: configuration.playoutDelay.shortest
         )
         receiveGain = GainFilter(format: decoder.format)
         receiveMeter = LevelMeterFilter(format: decoder.format)

@@ -21,9 +21,11 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
     /// When Opus in-band FEC is on.
     public var fec = FECMode.auto
     /// How long packets are held back against jitter.
-    public var playoutDelay = Duration.milliseconds(60)
+    public var playoutDelay = PlayoutDelay.automatic
+    /// Whether the playout keeps a trace of what it does: `Call.playoutTrace`.
+    public var tracesPlayout = false
 
-    /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back for 60 ms.
+    /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back as the network needs.
     public init() {}
 
     /// The payload type to use with `codec`.

@@ -235,7 +235,7 @@ struct LoopbackCommand: ParsableCommand {
         // The last sound is under way for as long as the network and the buffers hold it.
         let stream = encoder.stream
         let tail =
-            stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
+            .milliseconds(60) + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
             + .milliseconds(200)
         _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }

@@ -55,7 +55,6 @@ struct EncoderOptions: ParsableArguments {
         if let complexity { stream.encoder.complexity = complexity }
         stream.encoder.usesDTX = dtx
         stream.fec = fec
-        stream.playoutDelay = max(stream.playoutDelay, stream.encoder.ptime ?? .zero)
         return stream
     }
 

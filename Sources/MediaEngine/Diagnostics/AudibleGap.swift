@@ -34,10 +34,13 @@ public struct AudibleGap: Sendable, Hashable {
         public var explanation: String {
             switch self {
             case .lost: "The network lost packets. Send with FEC or redundancy, or use a better path."
-            case .late: "Packets came after their time. The network delays unevenly, or the buffer's maximum is too small."
-            case .senderStalled: "The sender paused and then went on. Look at the other side's load, or at its microphone."
+            case .late:
+                "Packets came after their time. The network delays unevenly, or the buffer's maximum is too small."
+            case .senderStalled:
+                "The sender paused and then went on. Look at the other side's load, or at its microphone."
             case .drift: "The sender's clock is slower than the card's, and the buffer ran dry. Let the buffer adapt."
-            case .xrun: "The playback card ran empty. Allow real-time scheduling (media-tool doctor), or take a larger buffer."
+            case .xrun:
+                "The playback card ran empty. Allow real-time scheduling (media-tool doctor), or take a larger buffer."
             case .discarded: "Too much waited, and sound was thrown away. Bursts of packets do that."
             case .unknown: "The trace does not show why."
             }

@@ -93,16 +93,19 @@ public struct CapturedStreams: Sendable {
         otherCount += found.values.reduce(0) { $0 + ($1.isCredible ? 0 : $1.packetCount) }
     }
 
-    /// The payload type of telephone events, as described or, where nothing is, 101.
-    public var telephoneEventPayloadType: UInt8 {
-        formats.values.filter { $0.isNamed("telephone-event") }.map(\.payloadType).min() ?? 101
-    }
-
     /// The payload type of `stream`'s sound.
     public func payloadType(of stream: Stream) -> UInt8 {
         let beside = formats.values.filter { $0.isNamed("telephone-event") || $0.isNamed("CN") }.map(\.payloadType)
-        return stream.mainPayloadType(except: Set(beside + [13, telephoneEventPayloadType]))
+        return stream.mainPayloadType(except: Set(beside + [13, Self.usualTelephoneEvents]))
     }
+
+    /// The payload type of `stream`'s telephone events: one that is described, above all one that the stream has, or 101.
+    public func telephoneEventPayloadType(of stream: Stream) -> UInt8 {
+        let described = formats.values.filter { $0.isNamed("telephone-event") }.map(\.payloadType).sorted()
+        return described.first { stream.payloadTypes[$0] != nil } ?? described.first ?? Self.usualTelephoneEvents
+    }
+
+    private static let usualTelephoneEvents: UInt8 = 101
 
     /// Whether `datagram` is a packet of `stream`.
     public static func contains(_ stream: Stream, _ datagram: CapturedDatagram) -> Bool {

@@ -8,7 +8,7 @@ public struct GapAnalysis: Sendable, Hashable {
     public let gaps: [AudibleGap]
 
     private static let speechLevel: Float = -50
-    private static let speechReach = 10
+    private static let speechReach = 4
     private static let mergeReach = 2
     /// 20 ms, less what rounding to samples may take away.
     private static let shortest: Float = 19
@@ -111,8 +111,10 @@ public struct GapAnalysis: Sendable, Hashable {
         }
 
         private func missingSound(_ row: PlayoutTraceRow) -> Float {
+            // Comfort noise stands where the sender was silent: nobody misses anything.
+            let invented = row.operation == .comfort ? 0 : row.concealed
             let silent = row.operation == .idle ? rowLength : 0
-            return max(row.concealed, silent) + Float(row.discardedCount) * ptime
+            return max(invented, silent) + Float(row.discardedCount) * ptime
         }
 
         private static func isPlayed(_ row: PlayoutTraceRow) -> Bool {
@@ -137,8 +139,9 @@ public struct GapAnalysis: Sendable, Hashable {
         /// Why sound was missing in `range`, with late packets looked for up to row `next`.
         func cause(of range: ClosedRange<Int>, before next: Int) -> AudibleGap.Cause {
             if hasEvent(.xrun, range, before: 60, after: 60) { return .xrun }
-            let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + 1)
-            let missing = sum(seen) { $0.missingCount }
+            // What is missing is known once the packet after it is played.
+            let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + GapAnalysis.mergeReach)
+            let missing = max(0, sum(seen) { $0.missingCount } - sum(seen) { $0.recoveredCount })
             let discarded = sum(range) { $0.discardedCount }
             let end = min(rows.count, max(next, range.upperBound + 1), range.upperBound + 1 + GapAnalysis.lateReach)
             let late = sum(range.lowerBound...(end - 1)) { $0.lateCount }
@@ -160,7 +163,8 @@ public struct GapAnalysis: Sendable, Hashable {
             return max(0, events(.lost, range, before: reach, after: 500).reduce(0) { $0 + $1.amount })
         }
 
-        private func hasEvent(_ kind: TraceEvent.Kind, _ range: ClosedRange<Int>, before: Double, after: Double) -> Bool {
+        private func hasEvent(_ kind: TraceEvent.Kind, _ range: ClosedRange<Int>, before: Double, after: Double) -> Bool
+        {
             !events(kind, range, before: before, after: after).isEmpty
         }
 
@@ -205,7 +209,9 @@ public struct GapAnalysis: Sendable, Hashable {
             }
             let steps = zip(means, means.dropFirst()).map { $0 - $1 }
             let fall = means[0] - means[blockCount - 1]
-            guard fall >= GapAnalysis.driftMinimum, steps.allSatisfy({ $0 > 0 && $0 < fall * 0.6 }) else { return false }
+            guard fall >= GapAnalysis.driftMinimum, steps.allSatisfy({ $0 > 0 && $0 < fall * 0.6 }) else {
+                return false
+            }
             let shortened = -rows[start..<range.lowerBound].reduce(0) { $0 + min($1.stretched, 0) }
             return shortened < fall / 2
         }

@@ -25,7 +25,8 @@ public struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible
             switch code {
             case .system: detail
             case .notATrace: "This is no trace of a playout (\(detail)). Give a file that --trace has written."
-            case .truncated: "The trace was cut off (\(detail)). Record it anew, and let the tool end by itself or by Ctrl-C."
+            case .truncated:
+                "The trace was cut off (\(detail)). Record it anew, and let the tool end by itself or by Ctrl-C."
             case .damaged: "The trace is damaged or of another version (\(detail)). Record it anew."
             case .tooLarge: "The trace is too large: \(detail). Record a shorter one."
             }

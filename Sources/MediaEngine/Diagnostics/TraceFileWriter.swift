@@ -135,7 +135,8 @@ public final class TraceFileWriter {
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": append("\\\(scalar)")
-            case _ where scalar.value < 0x20: append("\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))")
+            case _ where scalar.value < 0x20:
+                append("\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))")
             default: append(String(scalar))
             }
         }

@@ -90,7 +90,8 @@ struct ReplayCommand: ParsableCommand {
         }
         let heading = ["", "SSRC", "FROM", "TO", "PACKETS", "TYPE", "SECONDS"]
         return Table.text([heading] + rows) + "\n"
-            + result.report.table + "\n"
+            + "\(replay.choice.codec.name) (by \(replay.choice.reason)), \(result.report.seconds) s\n"
+            + result.report.table.split(separator: "\n").dropFirst().map { $0 + "\n" }.joined() + "\n"
             + analysis.text
     }
 }

@@ -34,8 +34,10 @@ struct Plot {
     /// The plot as a `figure` element.
     var html: String {
         let axis = axis
-        var svg = "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTMLText.escaped(title))\">"
-        svg += "<rect class=\"field\" x=\"\(place(Self.left))\" y=\"\(place(Self.top))\" width=\"\(place(plotWidth))\" height=\"\(place(plotHeight))\"/>"
+        var svg =
+            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTMLText.escaped(title))\">"
+        svg +=
+            "<rect class=\"field\" x=\"\(place(Self.left))\" y=\"\(place(Self.top))\" width=\"\(place(plotWidth))\" height=\"\(place(plotHeight))\"/>"
         svg += grid(axis)
         for band in bands { svg += draw(band) }
         let barCount = series.count { $0.style == .bars }
@@ -97,16 +99,20 @@ struct Plot {
         var value = axis.low
         while value <= axis.high + axis.step / 2 {
             let y = place(vertical(value, axis))
-            svg += "<line class=\"\(abs(value) < axis.step / 100 ? "zero" : "grid")\" x1=\"\(place(Self.left))\" x2=\"\(place(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
-            svg += "<text x=\"\(place(Self.left - 6))\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(HTMLText.number(value))</text>"
+            svg +=
+                "<line class=\"\(abs(value) < axis.step / 100 ? "zero" : "grid")\" x1=\"\(place(Self.left))\" x2=\"\(place(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
+            svg +=
+                "<text x=\"\(place(Self.left - 6))\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(HTMLText.number(value))</text>"
             value += axis.step
         }
         let step = Self.timeStep(duration / 10)
         var time = 0.0
         while time <= duration {
             let x = place(horizontal(time))
-            svg += "<line class=\"grid\" x1=\"\(x)\" x2=\"\(x)\" y1=\"\(place(Self.top))\" y2=\"\(place(Self.height - Self.bottom))\"/>"
-            svg += "<text x=\"\(x)\" y=\"\(place(Self.height - 8))\" text-anchor=\"middle\">\(HTMLText.time(time))</text>"
+            svg +=
+                "<line class=\"grid\" x1=\"\(x)\" x2=\"\(x)\" y1=\"\(place(Self.top))\" y2=\"\(place(Self.height - Self.bottom))\"/>"
+            svg +=
+                "<text x=\"\(x)\" y=\"\(place(Self.height - 8))\" text-anchor=\"middle\">\(HTMLText.time(time))</text>"
             time += step
         }
         return svg
@@ -129,7 +135,8 @@ struct Plot {
         let start = horizontal(band.start)
         // A gap of 20 ms in a call of an hour is still seen.
         let width = max(horizontal(band.start + band.duration) - start, 1.5)
-        return "<rect fill=\"\(band.color)\" opacity=\"0.35\" x=\"\(place(start))\" y=\"\(place(Self.top))\" width=\"\(place(width))\" height=\"\(place(plotHeight))\"><title>\(HTMLText.escaped(band.title))</title></rect>"
+        return
+            "<rect fill=\"\(band.color)\" opacity=\"0.35\" x=\"\(place(start))\" y=\"\(place(Self.top))\" width=\"\(place(width))\" height=\"\(place(plotHeight))\"><title>\(HTMLText.escaped(band.title))</title></rect>"
     }
 
     private func line(_ one: PlotSeries, _ axis: Axis) -> String {
@@ -151,7 +158,8 @@ struct Plot {
             "M\(place(horizontal(point.time))) \(place(vertical(point.value, axis)))h0"
         }
         return path.isEmpty
-            ? "" : "<path d=\"\(path.joined())\" stroke=\"\(one.color)\" stroke-width=\"2.4\" stroke-linecap=\"round\"/>"
+            ? ""
+            : "<path d=\"\(path.joined())\" stroke=\"\(one.color)\" stroke-width=\"2.4\" stroke-linecap=\"round\"/>"
     }
 
     private func bars(_ one: PlotSeries, _ axis: Axis, _ index: Int, _ count: Int) -> String {

@@ -62,7 +62,9 @@ struct ReportPage {
 
     private var gapSection: String {
         var text = "<h2>Why it was choppy</h2>\n"
-        guard !analysis.gaps.isEmpty else { return text + "<p class=\"good\">It was not: there is no audible gap.</p>\n" }
+        guard !analysis.gaps.isEmpty else {
+            return text + "<p class=\"good\">It was not: there is no audible gap.</p>\n"
+        }
         let total = analysis.totalDuration.milliseconds
         let share = total / (seconds * 10)
         let count = analysis.gaps.count
@@ -144,9 +146,19 @@ struct ReportPage {
                 title: "Delay",
                 unit: "ms",
                 series: [
-                    PlotSeries(name: "arrival delay", color: "#8fb4d9", style: .dots, points: points { $0.arrivalDelay }),
+                    PlotSeries(
+                        name: "arrival delay",
+                        color: "#8fb4d9",
+                        style: .dots,
+                        points: points { $0.arrivalDelay }
+                    ),
                     PlotSeries(name: "target", color: "#d08a1d", style: .line, points: points { $0.targetDelay }),
-                    PlotSeries(name: "playout delay", color: "#1f5fa8", style: .line, points: points { $0.playoutDelay }),
+                    PlotSeries(
+                        name: "playout delay",
+                        color: "#1f5fa8",
+                        style: .line,
+                        points: points { $0.playoutDelay }
+                    ),
                 ],
                 duration: seconds,
                 limits: 0...2000
@@ -185,12 +197,12 @@ struct ReportPage {
                         name: "level",
                         color: "#33414f",
                         style: .line,
-                        points: points { $0.level <= -90 ? -90 : $0.level }
+                        points: points { max($0.level, -100) }
                     )
                 ],
                 duration: seconds,
-                range: -90...0,
-                limits: -90...0
+                range: -100...0,
+                limits: -100...0
             ),
         ]
         let bands = bands
@@ -208,8 +220,8 @@ struct ReportPage {
     }
 
     private func bars(_ name: String, _ color: String, _ value: (PlayoutTraceRow) -> Double) -> PlotSeries {
-        let points = trace.rows.lazy.map { PlotSeries.Point(time: time($0), value: value($0)) }
-        return PlotSeries(name: name, color: color, style: .bars, points: PlotSeries.sums(Array(points), width: barWidth))
+        let points = trace.rows.map { PlotSeries.Point(time: time($0), value: value($0)) }
+        return PlotSeries(name: name, color: color, style: .bars, points: PlotSeries.sums(points, width: barWidth))
     }
 
     private func time(_ row: PlayoutTraceRow) -> Double {

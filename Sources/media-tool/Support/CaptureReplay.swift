@@ -81,7 +81,7 @@ struct CaptureReplay {
         configuration.stream.codec = choice.codecName
         configuration.stream.payloadType = choice.payloadType
         configuration.stream.encoder.channelCount = choice.codec.format.channelCount
-        let events = capture.telephoneEventPayloadType
+        let events = capture.telephoneEventPayloadType(of: choice.stream)
         configuration.stream.telephoneEventPayloadType = events == choice.payloadType ? nil : events
         configuration.stream.tracesPlayout = true
         let call = try engine.makeCall(configuration)
@@ -194,7 +194,9 @@ struct CaptureReplay {
             }
             last = header
         }
-        guard let step = steps.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key else { return codec.defaultPtime }
+        guard let step = steps.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key else {
+            return codec.defaultPtime
+        }
         let ptime = Duration.nanoseconds(Int64(step) * 1_000_000_000 / Int64(codec.clockRate))
         return (Duration.milliseconds(1)...Duration.milliseconds(200)).contains(ptime) ? ptime : codec.defaultPtime
     }

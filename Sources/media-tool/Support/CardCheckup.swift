@@ -7,14 +7,16 @@ struct CardCheckup {
 
     /// The findings on cards, roles, and the latency of the call card's pair.
     func findings() throws -> [Finding] {
-        let hardware = cards.cards.filter { $0.description.backend == "alsa" && !($0 is RoleCard) }
+        let all = cards.cards.map(\.description).filter { $0.backend == "alsa" && $0.id != CardRole.call.id }
+        // A PCM that is known by its name alone stands for software, or for a card that is listed beside it.
+        let hardware = all.filter { $0.id != CardID("alsa:\($0.name)") && $0.id != CardRole.ringer.id }
         var findings = [
             Finding(
                 area: "cards",
                 status: hardware.isEmpty ? .warning : .ok,
                 finding: hardware.isEmpty
-                    ? "ALSA lists no card."
-                    : "ALSA lists \(hardware.map(\.description.name).joined(separator: ", ")).",
+                    ? "ALSA has no sound hardware."
+                    : "ALSA has \(hardware.map(\.name).joined(separator: ", ")).",
                 remedy: hardware.isEmpty
                     ? "Plug one in; in a container pass /dev/snd on (--device /dev/snd). Without hardware, "
                         + "Scripts/virtual-cards gives cards that need none."
@@ -54,7 +56,8 @@ struct CardCheckup {
                 : try card.openCapture(configuration, at: MonotonicClock.current)
             let format = endpoint.format
             func milliseconds(_ frames: Int) -> String { "\(Int(format.duration(ofFrames: frames).milliseconds)) ms" }
-            let shape = isSilent(card)
+            let shape =
+                isSilent(card)
                 ? "it is the built-in null card, which is silent"
                 : "it opens at \(format), periods of \(milliseconds(endpoint.periodFrameCount)), "
                     + "a buffer of \(milliseconds(endpoint.bufferFrameCount))"

@@ -21,7 +21,7 @@ enum MachineCheckup {
 
     private static func rights(_ scheduling: SchedulingResult?) -> Finding {
         var limit = rlimit()
-        let hasLimit = getrlimit(__RLIMIT_RTPRIO, &limit) == 0
+        let hasLimit = getrlimit(__rlimit_resource_t(__RLIMIT_RTPRIO.rawValue), &limit) == 0
         let highest = !hasLimit ? "unknown" : limit.rlim_cur > 1000 ? "unlimited" : "\(limit.rlim_cur)"
         let area = "real-time scheduling"
         switch scheduling {
@@ -48,7 +48,8 @@ enum MachineCheckup {
     private static func punctuality(_ statistics: TickStatistics) -> Finding {
         func rounded(_ duration: Duration) -> String { "\((duration.milliseconds * 100).rounded() / 100) ms" }
         let (usual, worst) = (statistics.lateness.quantile(0.99), statistics.lateness.maximum)
-        let finding = "\(statistics.count) ticks of 10 ms, 99 % within \(rounded(usual)), the latest by \(rounded(worst)), "
+        let finding =
+            "\(statistics.count) ticks of 10 ms, 99 % within \(rounded(usual)), the latest by \(rounded(worst)), "
             + "\(statistics.skippedCount) left out."
         guard statistics.count > 0 else {
             return Finding(

@@ -82,7 +82,8 @@ struct MouthToEar {
         let shares = streamMs.flatMap { stream in
             cardsMs.map { "of it codec, network and jitter buffer \(stream) ms, cards and air \($0) ms\n" }
         }
-        return "mouth to ear \(medianMs) ms (\(minimumMs) to \(maximumMs)), \(chirps.count) of \(sentCount) chirps heard; "
+        return
+            "mouth to ear \(medianMs) ms (\(minimumMs) to \(maximumMs)), \(chirps.count) of \(sentCount) chirps heard; "
             + "\(codec), \(way)\n" + (shares ?? "")
     }
 

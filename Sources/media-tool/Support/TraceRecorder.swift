@@ -18,9 +18,11 @@ final class TraceRecorder {
     /// Takes the rows of `call`, whose stream must have been told to trace.
     ///
     /// - Parameters:
+    ///   - call: The call.
+    ///   - codec: Its codec.
+    ///   - ptime: Audio per packet.
     ///   - path: The file; nil keeps the rows in memory alone.
     ///   - keepsRows: Whether the rows are also kept in memory.
-    ///   - ptime: Audio per packet.
     /// - Throws: `TraceFileError` when the file cannot be written.
     init(_ call: Call, codec: CodecDescription, ptime: Duration, path: String?, keepsRows: Bool = false) throws {
         guard let trace = call.playoutTrace else {
@@ -28,8 +30,9 @@ final class TraceRecorder {
         }
         self.call = call
         self.trace = trace
-        kept = TraceFile(codec: codec.name, clockRate: codec.clockRate, ptimeMs: ptime.milliseconds)
-        writer = try path.map { try TraceFileWriter(path: $0, header: kept) }
+        let header = TraceFile(codec: codec.name, clockRate: codec.clockRate, ptimeMs: ptime.milliseconds)
+        kept = header
+        writer = try path.map { try TraceFileWriter(path: $0, header: header) }
         isKeeping = keepsRows
     }
 

@@ -35,7 +35,7 @@ public struct AudibleGap: Sendable, Hashable {
             switch self {
             case .lost: "The network lost packets. Send with FEC or redundancy, or use a better path."
             case .late:
-                "Packets came after their time. The network delays unevenly, or the buffer's maximum is too small."
+                "Packets came after their time: the network, or the sender, held them back longer than the buffer waited."
             case .senderStalled:
                 "The sender paused and then went on. Look at the other side's load, or at its microphone."
             case .drift: "The sender's clock is slower than the card's, and the buffer ran dry. Let the buffer adapt."

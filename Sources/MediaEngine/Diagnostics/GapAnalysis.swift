@@ -143,13 +143,14 @@ public struct GapAnalysis: Sendable, Hashable {
             let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + GapAnalysis.mergeReach)
             let missing = max(0, sum(seen) { $0.missingCount } - sum(seen) { $0.recoveredCount })
             let discarded = sum(range) { $0.discardedCount }
-            let end = min(rows.count, max(next, range.upperBound + 1), range.upperBound + 1 + GapAnalysis.lateReach)
-            let late = sum(range.lowerBound...(end - 1)) { $0.lateCount }
+            let limit = min(rows.count, max(next, range.upperBound + 1), range.upperBound + 1 + GapAnalysis.lateReach)
+            let late = sum(range.lowerBound...(limit - 1)) { $0.lateCount }
             let lost = lostCount(range, missing: missing, late: late)
             if discarded > 0, discarded >= missing { return .discarded }
-            let quiet = longestQuiet(range)
-            if quiet >= max(3 * ptime, 60), quiet >= Float(range.count - 1) * rowLength {
+            let (quiet, end) = longestQuiet(range)
+            if quiet >= max(3 * ptime, 60), quiet * 2 >= Float(range.count) * rowLength {
                 if late > 0, late * 2 >= missing { return .late }
+                if surplus(from: end) * 2 >= quiet { return .late }
                 return Float(lost) * ptime * 2 >= quiet ? .lost : .senderStalled
             }
             if lost <= late, isRunningDry(range) { return .drift }
@@ -179,21 +180,31 @@ public struct GapAnalysis: Sendable, Hashable {
             return events.filter { $0.kind == kind && $0.timeMs >= start && $0.timeMs <= end }
         }
 
-        /// The longest time without any packet that reaches into `range`, by as much as the buffer held back.
-        private func longestQuiet(_ range: ClosedRange<Int>) -> Float {
+        /// By how much more sound than time came just after row `index`: what had been held back comes in a burst.
+        private func surplus(from index: Int) -> Float {
+            let after = index...min(rows.count - 1, index + 4)
+            return Float(sum(after) { $0.arrivedCount }) * ptime - Float(after.count) * rowLength
+        }
+
+        /// The longest time without any packet that reaches into `range`, by as much as the buffer held back, and the
+        /// row after it.
+        private func longestQuiet(_ range: ClosedRange<Int>) -> (length: Float, end: Int) {
             let delay = max(rows[range.lowerBound].playoutDelay, rows[max(0, range.lowerBound - 3)].playoutDelay)
             let reach = Int((min(max(delay, 0), 2000) + 60) / rowLength) + 1
             var longest = 0
             var current = 0
+            var end = range.lowerBound
             // A run that began earlier counts from its beginning.
             var index = max(0, range.lowerBound - reach)
             while index > 0, rows[index].arrivedCount == 0, range.lowerBound - index < 500 { index -= 1 }
             while index <= min(rows.count - 1, range.upperBound + 1) {
                 current = rows[index].arrivedCount == 0 ? current + 1 : 0
-                longest = max(longest, current)
                 index += 1
+                guard current > longest else { continue }
+                longest = current
+                end = min(index, rows.count - 1)
             }
-            return Float(longest) * rowLength
+            return (Float(longest) * rowLength, end)
         }
 
         /// Whether what waits became less and less over seconds, though nothing was shortened.

@@ -270,8 +270,9 @@ struct ReportPage {
         .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
         .tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: flex-start; }
         .cause { white-space: nowrap; } i { display: inline-block; width: .7em; height: .7em; margin-right: .4em; border-radius: 2px; }
-        figure { margin: 0 0 1rem; } figcaption { font-size: .9rem; } figcaption span { margin-left: 1.1rem; color: #53616e; }
-        svg { width: 100%; height: auto; display: block; } svg text { font-size: 11px; fill: #53616e; }
+        figure { margin: 0 0 1rem; overflow-x: auto; } figcaption { font-size: .9rem; } figcaption span { margin-left: 1.1rem; color: #53616e; \
+        white-space: nowrap; }
+        svg { width: 100%; min-width: 640px; height: auto; display: block; } svg text { font-size: 11px; fill: #53616e; }
         .field { fill: #fafbfc; stroke: #d5dce2; } .grid { stroke: #e6ebef; } .zero { stroke: #aeb8c1; }
         summary { cursor: pointer; color: #1f5fa8; margin-top: .4rem; }
         """

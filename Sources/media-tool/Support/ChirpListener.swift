@@ -38,7 +38,7 @@ final class ChirpListener {
     /// Records until a second after the last chirp of `source`, or Ctrl-C.
     func listen(to source: ChirpSourceFilter) throws {
         let start = MonotonicClock.current
-        let length = ChirpSourceFilter.interval * (source.count + 2)
+        let length = ChirpSourceFilter.settling + ChirpSourceFilter.interval * (source.count + 1)
         var progress = ProgressLine(total: length.roundedSeconds)
         defer { progress.clear() }
         while Interruption.wait(.milliseconds(50)) {

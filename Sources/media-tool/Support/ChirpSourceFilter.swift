@@ -9,8 +9,10 @@ final class ChirpSourceFilter: Filter, @unchecked Sendable {
     /// Chirps to give.
     let count: Int
 
-    /// From one chirp to the next, and from the start to the first: cards and buffers settle.
+    /// From one chirp to the next.
     static let interval = Duration.seconds(1)
+    /// From the start to the first chirp: cards and the jitter buffer settle.
+    static let settling = Duration.seconds(3)
 
     private let table: UnsafeMutableBufferPointer<Int16>
     private let channelCount: Int
@@ -39,7 +41,7 @@ final class ChirpSourceFilter: Filter, @unchecked Sendable {
         var samples = block.mutableSamples
         let first = begin ?? io.time
         begin = first
-        if given < count, io.time >= first + Self.interval * (given &+ 1) {
+        if given < count, io.time >= first + Self.settling + Self.interval * given {
             given &+= 1
             position = 0
             starts.push(io.time)

@@ -9,7 +9,7 @@ import Testing
     ///
     /// `.` plays, `c` conceals and a packet came, `C` conceals and none came, `q` plays and none came, `i` is idle and
     /// none came, `m` conceals and one packet is known to be missing, `M` the same and none came, `L` plays and a late
-    /// packet came, `d` plays and throws a packet away, `n` is comfort noise, `r` recovers.
+    /// packet came, `b` plays and eight packets came, `d` plays and throws a packet away, `n` is comfort noise, `r` recovers.
     private func rows(_ line: String, level: Float = -20, delay: (Int) -> Float = { _ in 60 }) -> [PlayoutTraceRow] {
         line.enumerated().map { index, letter in
             var row = PlayoutTraceRow()
@@ -27,6 +27,7 @@ import Testing
                 row.operation = .idle
                 row.level = -127
             case "L": row.lateCount = 1
+            case "b": row.arrivedCount = 8
             case "d": row.discardedCount = 1
             case "n":
                 row.operation = .comfort
@@ -55,6 +56,8 @@ import Testing
         ("qqqqCCCCmLLLLLLL", [.late], [100]),
         ("..qqqqCCCCCC....", [.senderStalled], [120]),
         ("..qqqiiiiii.....", [.senderStalled], [120]),
+        ("..qqqqCCCCCC.b..", [.late], [120]),
+        ("..qqqqCCCccccc..", [.senderStalled], [160]),
         ("..qqqqMMMMMM....", [.lost], [120]),
         ("....d.......", [.discarded], [20]),
         ("....ddd.....", [.discarded], [60]),

@@ -34,7 +34,9 @@ public struct GapAnalysis: Sendable, Hashable {
             gaps = []
             return
         }
-        let evidence = Evidence(rows: rows, events: events, ptime: Float(max(ptimeMs, 1)))
+        let rows = rows.map(Self.bounded)
+        let events = events.filter { 0...1e12 ~= $0.timeMs && -1_000_000...1_000_000 ~= $0.amount }
+        let evidence = Evidence(rows: rows, events: events, ptime: Float(min(max(ptimeMs, 1), 1000)))
         var found: [AudibleGap] = []
         let pieces = evidence.pieces()
         for (index, piece) in pieces.enumerated() {
@@ -72,6 +74,15 @@ public struct GapAnalysis: Sendable, Hashable {
 
     /// All gaps together.
     public var totalDuration: Duration { gaps.reduce(.zero) { $0 + $1.duration } }
+
+    /// The row with values that can be: rows may come from a file.
+    private static func bounded(_ row: PlayoutTraceRow) -> PlayoutTraceRow {
+        var row = row
+        row.concealed = row.concealed.isFinite ? min(max(row.concealed, 0), 1000) : 0
+        row.playoutDelay = row.playoutDelay.isFinite ? min(max(row.playoutDelay, 0), 60_000) : 0
+        row.stretched = row.stretched.isFinite ? min(max(row.stretched, -1000), 1000) : 0
+        return row
+    }
 
     // MARK: Evidence
 
@@ -190,7 +201,7 @@ public struct GapAnalysis: Sendable, Hashable {
         /// row after it.
         private func longestQuiet(_ range: ClosedRange<Int>) -> (length: Float, end: Int) {
             let delay = max(rows[range.lowerBound].playoutDelay, rows[max(0, range.lowerBound - 3)].playoutDelay)
-            let reach = Int((min(max(delay, 0), 2000) + 60) / rowLength) + 1
+            let reach = Int((min(delay, 2000) + 60) / rowLength) + 1
             var longest = 0
             var current = 0
             var end = range.lowerBound

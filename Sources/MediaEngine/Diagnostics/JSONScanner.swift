@@ -55,7 +55,8 @@ struct JSONScanner {
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         guard let value = Double(text), value.isFinite else {
-            position = start
+            // What is cut off within a number or a word is cut off, not wrong.
+            position = position == bytes.count || bytes.count - start < 5 ? bytes.count : start
             throw failure("a number was expected")
         }
         return value

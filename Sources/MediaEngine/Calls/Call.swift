@@ -18,7 +18,7 @@ public final class Call: Sendable {
         var hasEnded = false
         var keys = ""
         var isSourceEnded = false
-        var fec = FECPolicy()
+        var protection: LossPolicy
         var recording: Recording?
     }
 
@@ -36,7 +36,7 @@ public final class Call: Sendable {
     let source: CallEndParts
     let sink: CallEndParts
     let capture: CaptureFile?
-    let state = Mutex(State())
+    let state: Mutex<State>
     private let engine: CallEngine
     private let eventSink: AsyncStream<CallEvent>.Continuation
 
@@ -52,6 +52,7 @@ public final class Call: Sendable {
         name = configuration.name
         self.configuration = configuration
         self.stream = stream
+        state = Mutex(State(protection: LossPolicy(stream.lossAbilities)))
         self.source = source
         self.sink = sink
         self.capture = capture
@@ -216,10 +217,22 @@ public final class Call: Sendable {
             playout: stream.playout.statistics,
             format: stream.format,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            voicePath: stream.transport.session.voicePath,
             dtmf: receivedKeys,
+            protection: protection,
             sentLevel: sentLevel,
             heardLevel: heardLevel
         )
+    }
+
+    private var protection: LegReport.Protection {
+        let policy = state.withLock { $0.protection }
+        switch configuration.stream.fec {
+        case .auto:
+            return LegReport.Protection(mode: policy.current.mode, reason: policy.reason, changes: policy.changeCount)
+        case .on: return LegReport.Protection(mode: .fec, reason: "always on, as configured", changes: 0)
+        case .off: return LegReport.Protection(mode: .none, reason: "off, as configured", changes: 0)
+        }
     }
 
     /// From the capture of the sound that was played last to its playing, the codec's own delay included.
@@ -247,7 +260,7 @@ public final class Call: Sendable {
         case "key up":
             guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
             eventSink.yield(.keyUp(digit, duration: .milliseconds(event.detail)))
-        case "report": handleReport()
+        case "report": handleReport(at: event.time)
         case "source": eventSink.yield(.sourceChanged)
         case "goodbye": eventSink.yield(.goodbye)
         case "ended":
@@ -261,13 +274,13 @@ public final class Call: Sendable {
         eventSink.finish()
     }
 
-    private func handleReport() {
+    private func handleReport(at time: MediaTime) {
         let fraction = stream.transport.statistics.remoteFractionLost
         eventSink.yield(.report(fractionLost: fraction))
         guard configuration.stream.fec == .auto else { return }
-        let decision = state.withLock { $0.fec.update(fractionLost: fraction) }
+        let decision = state.withLock { $0.protection.update(fractionLost: fraction, at: time) }
         guard let decision else { return }
-        engine.send(stream.encoder.fecCommand(decision.usesFEC, expectedLossPercent: decision.expectedLossPercent))
-        eventSink.yield(.fec(isOn: decision.usesFEC))
+        for command in stream.commands(for: decision.protection) { engine.send(command) }
+        if decision.isNewMode { eventSink.yield(.lossProtection(decision.protection, reason: decision.reason)) }
     }
 }

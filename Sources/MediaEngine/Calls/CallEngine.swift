@@ -191,6 +191,12 @@ public final class CallEngine: Sendable {
     /// Opens what the call needs, off the media thread and without the engine's lock.
     private func prepare(_ configuration: CallConfiguration) throws -> Call {
         let codec = try state.withLock { state in try state.registry.codec(named: configuration.stream.codec) }
+        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description) else {
+            throw EngineError.state(
+                "\(configuration.name) has the same payload type for two kinds of packets, or one above 127. "
+                    + "Give codec, telephone events and RED a number of their own, dynamic ones from 96 to 127."
+            )
+        }
         let sockets = try CallSockets(configuration, seed: nextSeed())
         let capture = try configuration.capturePath.map {
             try CaptureFile(path: $0, unixNanosecondsAtZero: timebase.unixNanosecondsAtZero)
@@ -202,6 +208,7 @@ public final class CallEngine: Sendable {
         )
         rules.isMultiplexed = sockets.controlLink == nil
         rules.isSymmetric = configuration.isSymmetric
+        rules.sendsExtendedReports = configuration.sendsExtendedReports
         let transport = RTPTransport(
             session: RTPSession(configuration: rules, seed: nextSeed()),
             link: sockets.link,
@@ -210,6 +217,7 @@ public final class CallEngine: Sendable {
             payloadType: configuration.stream.payloadType(of: codec.description),
             clockRate: UInt32(codec.description.clockRate),
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
+            redPayloadType: configuration.stream.redPayloadType,
             tap: capture?.tap,
             scratch: scratch
         )

@@ -95,8 +95,20 @@ public struct CapturedStreams: Sendable {
 
     /// The payload type of `stream`'s sound.
     public func payloadType(of stream: Stream) -> UInt8 {
-        let beside = formats.values.filter { $0.isNamed("telephone-event") || $0.isNamed("CN") }.map(\.payloadType)
-        return stream.mainPayloadType(except: Set(beside + [13, Self.usualTelephoneEvents]))
+        let names = ["telephone-event", "CN", "red"]
+        let beside = formats.values.filter { format in names.contains { format.isNamed($0) } }.map(\.payloadType)
+        let type = stream.mainPayloadType(except: Set(beside + [13, Self.usualTelephoneEvents]))
+        guard type == redPayloadType(of: stream), let inside = formats[type]?.parameters?.split(separator: "/").first
+        else {
+            return type
+        }
+        // Everything is packed in RED, whose parameters name what is inside: "96/96".
+        return UInt8(inside).map { $0 & 0x7F } ?? type
+    }
+
+    /// The payload type of redundant audio (RED, RFC 2198) in `stream`, where it is described.
+    public func redPayloadType(of stream: Stream) -> UInt8? {
+        formats.values.first { $0.isNamed("red") && stream.payloadTypes[$0.payloadType] != nil }?.payloadType
     }
 
     /// The payload type of `stream`'s telephone events: one that is described, above all one that the stream has, or 101.

@@ -26,10 +26,22 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var concealedMs: Double
         /// Packets rebuilt from the copy in their successor.
         public var fecRecovered: Int
+        /// Packets that had not come when a later one brought a copy (RED).
+        public var redundant: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
         public var rejected: Int
+    }
+
+    /// How what is sent is protected against loss.
+    public struct Protection: Sendable, Hashable, Codable {
+        /// "none", "fec" or "red".
+        public var mode: LossProtection.Mode
+        /// Why, in one line.
+        public var reason: String
+        /// Times that the mode changed.
+        public var changes: Int
     }
 
     /// What RTCP told.
@@ -55,12 +67,16 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var mouthToEarMs: Double?
     /// Keys received.
     public var dtmf: String
+    /// How what is sent is protected against loss.
+    public var lossProtection: Protection
     /// What RTCP told.
     public var rtcp: Control
     /// The level of what was sent last, in dBov.
     public var sentLevel: Double
     /// The level of what was heard last, in dBov.
     public var heardLevel: Double
+    /// How the leg sounds, as an estimate.
+    public var quality: Quality
 
     init(
         name: String,
@@ -68,7 +84,9 @@ public struct LegReport: Sendable, Hashable, Codable {
         playout: PlayoutStatistics,
         format: AudioFormat,
         mouthToEar: Duration?,
+        voicePath: VoicePath,
         dtmf: String,
+        protection: Protection,
         sentLevel: AudioLevel,
         heardLevel: AudioLevel
     ) {
@@ -83,22 +101,25 @@ public struct LegReport: Sendable, Hashable, Codable {
             reordered: Int(rtp.reorderedCount),
             concealedMs: Self.rounded(concealed),
             fecRecovered: playout.recoveredCount,
+            redundant: Int(rtp.redundantCount),
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + playout.corruptCount
+                + Int(rtp.malformedREDCount) + playout.corruptCount
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)
         mouthToEarMs = mouthToEar.map(Self.rounded)
         self.dtmf = dtmf
+        lossProtection = protection
         rtcp = Control(
             roundTripMs: rtp.roundTrip.map(Self.rounded),
             fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil
         )
         self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
         self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
+        quality = Quality(rtp: rtp, playoutDelay: playout.meanWait, mouthToEar: mouthToEar, voicePath: voicePath)
     }
 
     /// Milliseconds to a hundredth.
-    private static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
+    static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
 }

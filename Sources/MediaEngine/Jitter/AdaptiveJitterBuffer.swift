@@ -6,8 +6,8 @@
 ///
 /// A packet that is not there when its time comes is concealed without moving the playhead, since it may only be late:
 /// if it comes, it is played, and the delay has grown by what was concealed. If a later one comes first, what was
-/// concealed counts for the missing one. While in-band FEC is there and needed, the target leaves room for the
-/// successor of a lost packet to come in time.
+/// concealed counts for the missing one. While copies of lost packets (in-band FEC, RED) are there and needed, the
+/// target leaves room for the packets that hold them to come in time.
 public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Packets that can wait: 2.56 s of 10 ms packets.
     public static let capacity = 256
@@ -55,8 +55,12 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     private var margin: Int64 = 0
     /// The share of packets that are lost, smoothed over about 200 packets.
     private var loss: Float = 0
-    /// The share of packets that hold a copy of the one before, smoothed over about 50 packets.
+    /// The share of packets that come with copies of earlier ones (in-band FEC, RED), smoothed over about 50 packets.
     private var copies: Float = 0
+    /// How far back copies reach, in units.
+    private var copyReach: Int64 = 0
+    /// The time stamp of the oldest copy since the last packet that was no copy.
+    private var oldestCopy: Int64?
     /// Whether the target leaves room for copies.
     private var waitsForCopies = false
 
@@ -88,7 +92,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         learn(header, timestamp, duration)
         if state == .playing, timestamp &+ Int64(duration) <= playhead {
-            counters.lateCount &+= 1
+            if !header.isRedundant { counters.lateCount &+= 1 }
             return .late
         }
         let stored = store.insert(
@@ -121,14 +125,22 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         )
     }
 
+    /// Learns from a packet's arrival, and from what it holds of others: a copy says nothing of the network, but how
+    /// far back copies reach.
     private func learn(_ header: PacketHeader, _ timestamp: Int64, _ duration: Int) {
-        let delay = estimator.add(
+        guard !header.isRedundant else {
+            oldestCopy = min(oldestCopy ?? timestamp, timestamp)
+            return
+        }
+        counters.arrivalDelayNanoseconds = estimator.add(
             arrival: header.arrival.nanoseconds,
             mediaTime: nanoseconds(timestamp),
             length: nanoseconds(Int64(duration))
         )
-        counters.arrivalDelayNanoseconds = delay
-        copies += ((header.carriesCopy ? 1 : 0) - copies) / 50
+        let reach = oldestCopy.map { timestamp &- $0 } ?? (header.carriesCopy ? Int64(duration) : 0)
+        oldestCopy = nil
+        if reach > 0 { copyReach = reach }
+        copies += ((reach > 0 ? 1 : 0) - copies) / 50
         waitsForCopies =
             copies >= Self.notableCopies && loss >= (waitsForCopies ? Self.negligibleLoss : Self.notableLoss)
         counters.targetDelayNanoseconds = targetDelay
@@ -136,10 +148,10 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// How long the fastest packet is to wait.
     private var targetDelay: Int64 {
-        var target = estimator.highDelay
-        if waitsForCopies {
-            target = max(target, estimator.commonDelay &+ nanoseconds(packetDuration))
-        }
+        let high = estimator.highDelay
+        // Where there is jitter there will be more.
+        var target = high &+ min(high / 4, Self.guardInterval)
+        if waitsForCopies { target = max(target, estimator.commonDelay &+ nanoseconds(copyReach)) }
         return min(max(target, shortest), longest)
     }
 
@@ -329,6 +341,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         estimator.forgetBase()
         invented = 0
         isConcealing = false
+        oldestCopy = nil
         margin = 0
     }
 

@@ -11,7 +11,7 @@
 /// Thread: one at a time; nothing allocates after `init`.
 struct DelayEstimator: ~Copyable {
     /// The share of packets that must come in time.
-    static var highShare: Double { 0.998 }
+    static var highShare: Double { 0.997 }
     /// The share of packets whose predecessor, if lost, must be recoverable from them in time.
     static var commonShare: Double { 0.95 }
     /// Packets after which what was learnt counts e times less.
@@ -20,14 +20,16 @@ struct DelayEstimator: ~Copyable {
     static var prior: Int64 { 40_000_000 }
 
     private static var windowLength: Int64 { 2_000_000_000 }
-    /// A rise of the base by less is not worth a shift of the histogram.
-    private static var notableRise: Int64 { 10_000_000 }
+    /// A change of the base by less is jitter, not another path.
+    private static var notableChange: Int64 { 10_000_000 }
 
     private var histogram: DelayHistogram
     private var windowEnd: Int64 = .min
     private var windowMinimum: Int64 = .max
     private var previousMinimum: Int64 = .max
     private var lastArrival: Int64?
+    /// The time stamp of the first packet that took the present path, if it overtook others.
+    private var pathStart: Int64 = .min
     /// Whether the packets that come now were held up together.
     private var isInBurst = false
 
@@ -59,8 +61,10 @@ struct DelayEstimator: ~Copyable {
         let transit = arrival &- mediaTime
         advanceWindow(to: arrival)
         windowMinimum = min(windowMinimum, transit)
-        moveBase(to: min(windowMinimum, previousMinimum))
+        moveBase(to: min(windowMinimum, previousMinimum), by: mediaTime)
         let delay = transit &- base
+        // One that a faster path was opened behind tells nothing of the packets to come.
+        guard mediaTime >= pathStart else { return delay }
         let spacing = lastArrival.map { arrival &- $0 } ?? length
         lastArrival = arrival
         // Together: within a quarter of a packet of the one before, which was notably late.
@@ -77,6 +81,7 @@ struct DelayEstimator: ~Copyable {
         windowMinimum = .max
         previousMinimum = .max
         lastArrival = nil
+        pathStart = .min
         isInBurst = false
     }
 
@@ -89,8 +94,9 @@ struct DelayEstimator: ~Copyable {
         windowEnd = arrival &+ Self.windowLength
     }
 
-    private mutating func moveBase(to next: Int64) {
-        if hasBase, next &- base >= Self.notableRise { histogram.shiftDown(next &- base) }
+    private mutating func moveBase(to next: Int64, by mediaTime: Int64) {
+        if hasBase, next &- base >= Self.notableChange { histogram.shiftDown(next &- base) }
+        if hasBase, base &- next >= Self.notableChange { pathStart = mediaTime }
         hasBase = true
         base = next
     }

@@ -55,7 +55,7 @@ struct DelayHistogram: ~Copyable {
         self.common = Quantile(share: common)
         buckets = .allocate(capacity: Self.bucketCount)
         buckets.initialize(repeating: 0, count: Self.bucketCount)
-        add(prior, weight: 0.25)
+        add(prior, weight: 0.1)
     }
 
     deinit {

@@ -68,6 +68,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             result = .restarted
         }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
+            guard !header.isRedundant else { return .late }
             lateRun &+= 1
             counters.lateCount &+= 1
             settleProvisional(isLoss: true)

@@ -51,6 +51,8 @@ public final class Playout: @unchecked Sendable {
     private var readIndex = 0
     private var writeIndex = 0
     private var counters = PlayoutStatistics()
+    /// The number of the packet that was rebuilt from its successor in this tick, if one was.
+    private(set) var recoveredSequenceNumber: UInt16?
     /// Whether a packet has come or a decision was carried out since it was last asked.
     private var hasNews = false
     private let stretcher: TimeStretcher
@@ -103,22 +105,20 @@ public final class Playout: @unchecked Sendable {
         return hasNews
     }
 
-    /// Takes a packet.
-    public func insert(_ header: PacketHeader, payload: Span<UInt8>) {
-        guard !header.isNumberOnly else {
-            _ = buffer.insert(header, payload: payload, duration: 0)
-            return
-        }
+    /// Takes a packet, and tells what became of it.
+    @discardableResult
+    public func insert(_ header: PacketHeader, payload: Span<UInt8>) -> InsertionResult {
+        guard !header.isNumberOnly else { return buffer.insert(header, payload: payload, duration: 0) }
         hasNews = true
         var header = header
         header.carriesCopy = decoder.carriesFEC(payload)
         let frameCount = decoder.frameCount(of: payload)
         guard frameCount > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
             counters.corruptCount &+= 1
-            return
+            return .refused
         }
         counters.insertedCount &+= 1
-        _ = buffer.insert(header, payload: payload, duration: frameCount &* clockRate / format.sampleRate)
+        return buffer.insert(header, payload: payload, duration: frameCount &* clockRate / format.sampleRate)
     }
 
     /// Another source begins: forgets what waits and what the decoder remembers.
@@ -139,6 +139,7 @@ public final class Playout: @unchecked Sendable {
     public func play(into block: inout MutableSpan<Int16>, at now: MediaTime) {
         isSteady = false
         var isIdle = false
+        recoveredSequenceNumber = nil
         while waitingCount < block.count {
             guard perform(buffer.decide(at: now), at: now) else {
                 isIdle = true
@@ -190,6 +191,9 @@ public final class Playout: @unchecked Sendable {
             )
         }
         guard change != 0 else { return }
+        let shift = Duration.nanoseconds(Int64(change) * 1_000_000_000 / Int64(format.sampleRate))
+        counters.lastPlayTime += shift
+        counters.lastPlayEnd += shift
         writeIndex &+= change &* channelCount
         buffer.stretched(by: units(change))
         framesSinceStretch = 0
@@ -237,9 +241,9 @@ public final class Playout: @unchecked Sendable {
     }
 
     private func recover(frameCount: Int, duration: Int) {
-        let recovered = buffer.withFirst { _, payload in
+        let (successor, recovered) = buffer.withFirst { header, payload in
             var target = freeSamples
-            return decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target)
+            return (header.sequenceNumber, decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target))
         }
         guard recovered > 0 else {
             buffer.recoveryFailed(duration: duration)
@@ -247,6 +251,7 @@ public final class Playout: @unchecked Sendable {
             return
         }
         counters.recoveredCount &+= 1
+        recoveredSequenceNumber = successor &- 1
         writeIndex &+= recovered &* format.channelCount
     }
 

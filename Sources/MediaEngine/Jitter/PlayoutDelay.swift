@@ -16,6 +16,14 @@ public enum PlayoutDelay: Sendable, Hashable {
         }
     }
 
+    /// The most that packets are held back, on purpose.
+    public var longest: Duration {
+        switch self {
+        case .adaptive(let bounds): bounds.upperBound
+        case .fixed(let delay): delay
+        }
+    }
+
     /// A buffer that keeps this delay, for timestamps at `clockRate`.
     func makeBuffer(clockRate: Int) -> any JitterBuffer {
         switch self {

@@ -20,8 +20,9 @@ final class TimeStretcher {
     private static var urgentLikeness: Float { 0.5 }
     /// How many times louder than the quietest sound of late a pause may be, in power.
     private static var pauseFactor: Float { 4 }
-    /// The power of a pause whatever came before: -60 dBov.
-    private static var silence: Float { 1000 }
+    /// The power of a pause whatever came before (about -60 dBov), and the greatest that may count as the quietest
+    /// sound (-48 dBov): a tone that never ends is no pause.
+    private static var quiet: ClosedRange<Float> { 250...4000 }
 
     private let channelCount: Int
     private let step: Int
@@ -31,7 +32,7 @@ final class TimeStretcher {
     private let blendFrames: Int
     private let coarse: UnsafeMutablePointer<Float>
     private let blend: UnsafeMutablePointer<Int16>
-    private var quietest = Float.greatestFiniteMagnitude
+    private var quietest = TimeStretcher.quiet.lowerBound
 
     /// A stretcher of sound of `format`.
     init(format: AudioFormat) {
@@ -68,7 +69,7 @@ final class TimeStretcher {
     ) -> Int {
         let longest = min(limit, longestLagFrames, end &- start &- windowFrames)
         guard longest >= shortestLag else { return 0 }
-        let lag = findLag(samples, origin: start, sign: 1, longest: longest, isUrgent: isUrgent)
+        let lag = findLag(samples, origin: start, sign: 1, lags: shortestLag...longest, isUrgent: isUrgent)
         guard lag > 0 else { return 0 }
         let first = samples + start &* channelCount
         mix(into: first, from: first, to: first + lag &* channelCount)
@@ -96,9 +97,10 @@ final class TimeStretcher {
         isUrgent: Bool
     ) -> Int {
         let longest = min(limit, longestLagFrames, start)
-        guard longest >= max(shortestLag, blendFrames), end &- start >= windowFrames else { return 0 }
-        let lag = findLag(samples, origin: start, sign: -1, longest: longest, isUrgent: isUrgent)
-        guard lag >= blendFrames else { return 0 }
+        // What is blended must have been heard.
+        guard longest >= blendFrames, end &- start >= windowFrames else { return 0 }
+        let lag = findLag(samples, origin: start, sign: -1, lags: blendFrames...longest, isUrgent: isUrgent)
+        guard lag > 0 else { return 0 }
         let first = samples + start &* channelCount
         let earlier = first - lag &* channelCount
         mix(into: blend, from: first, to: earlier)
@@ -111,7 +113,7 @@ final class TimeStretcher {
 
     /// Forgets how quiet pauses are.
     func reset() {
-        quietest = .greatestFiniteMagnitude
+        quietest = Self.quiet.lowerBound
     }
 
     /// Fades from one stretch to another over `blendFrames`.
@@ -139,26 +141,26 @@ final class TimeStretcher {
         _ samples: UnsafeMutablePointer<Int16>,
         origin: Int,
         sign: Int,
-        longest: Int,
+        lags: ClosedRange<Int>,
         isUrgent: Bool
     ) -> Int {
         let window = windowFrames / step
-        let farthest = longest / step
+        let farthest = lags.upperBound / step
         let from = sign > 0 ? origin : origin &- farthest &* step
         fillCoarse(samples + from &* channelCount, count: farthest &+ window)
         let reference = sign > 0 ? 0 : farthest
         var energy: Float = 0
         for index in 0..<window { energy += coarse[reference &+ index] * coarse[reference &+ index] }
         let power = energy / Float(max(window, 1))
-        quietest = min(quietest * 1.02, max(power, 1))
-        if power <= max(Self.silence, quietest * Self.pauseFactor) { return longest }
+        quietest = min(max(min(quietest * 1.02, power), Self.quiet.lowerBound), Self.quiet.upperBound)
+        if power <= quietest * Self.pauseFactor { return lags.upperBound }
         var best = (lag: 0, score: Float(0))
-        for lag in max(1, shortestLag / step)...max(1, farthest) {
+        for lag in lags.lowerBound / step...farthest {
             let score = similarity(reference, reference &+ sign &* lag, window: window, energy: energy)
             if score > best.score { best = (lag, score) }
         }
         guard best.score >= (isUrgent ? Self.urgentLikeness : Self.likeness) else { return 0 }
-        return step == 1 ? best.lag : refine(samples, origin, sign, around: best.lag &* step, longest: longest)
+        return step == 1 ? best.lag : refine(samples, origin, sign, around: best.lag &* step, among: lags)
     }
 
     /// Channel sums, `step` frames averaged into one.
@@ -191,10 +193,10 @@ final class TimeStretcher {
         _ origin: Int,
         _ sign: Int,
         around coarseLag: Int,
-        longest: Int
+        among lags: ClosedRange<Int>
     ) -> Int {
         var best = (lag: coarseLag, score: -Float.greatestFiniteMagnitude)
-        for lag in max(shortestLag, coarseLag &- step)...max(shortestLag, min(longest, coarseLag &+ step)) {
+        for lag in ((coarseLag &- step)...(coarseLag &+ step)).clamped(to: lags) {
             var product: Float = 0
             var energy: Float = 0
             var frame = 0

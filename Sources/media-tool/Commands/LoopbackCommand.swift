@@ -79,6 +79,7 @@ struct LoopbackCommand: ParsableCommand {
     var trace: String?
 
     @OptionGroup var cards: ChirpOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -87,6 +88,7 @@ struct LoopbackCommand: ParsableCommand {
             excluding: [
                 ("--virtual", virtual), ("--input", input != nil), ("--output", output != nil),
                 ("--seconds", seconds != nil), ("--dtmf", encoder.dtmf != nil), ("--trace", trace != nil),
+                ("--metrics", metrics.metrics != nil),
             ]
         )
         if virtual, relay != nil {
@@ -126,6 +128,7 @@ struct LoopbackCommand: ParsableCommand {
         try a.end()
         try b.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     /// A sends chirps, B plays them on the card, and the card that hears them tells when.

@@ -43,6 +43,9 @@ struct ReceiveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The codec's payload type, 0 to 127.", valueName: "n"))
     var payloadType: UInt8?
 
+    @Option(help: ArgumentHelp("The payload type of redundant audio (RED, RFC 2198); --sdp tells it.", valueName: "n"))
+    var redPayloadType: UInt8?
+
     @Option(
         help: ArgumentHelp("The WAV file for what is heard.", valueName: "file"),
         completion: .file(extensions: ["wav"])
@@ -62,6 +65,7 @@ struct ReceiveCommand: ParsableCommand {
     var trace: String?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
@@ -69,6 +73,7 @@ struct ReceiveCommand: ParsableCommand {
     func validate() throws {
         try Quantity.check("--port", port, in: 1...65_535)
         try Quantity.check("--payload-type", payloadType, in: 0...127)
+        try Quantity.check("--red-payload-type", redPayloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         if (port == nil) == (sdp == nil) {
             throw ValidationError(
@@ -92,6 +97,7 @@ struct ReceiveCommand: ParsableCommand {
             port: port ?? 0,
             codec: codec,
             payloadType: payloadType,
+            redPayloadType: redPayloadType,
             registry: engine.registry
         )
         var configuration = CallConfiguration(network: .udp(local: wanted.local))
@@ -127,6 +133,7 @@ struct ReceiveCommand: ParsableCommand {
         try recorder?.finish(report.legs[0], at: engine.now)
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     private func listen(_ call: Call, _ start: MediaTime, _ recorder: TraceRecorder?) throws {

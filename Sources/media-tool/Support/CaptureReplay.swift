@@ -46,7 +46,7 @@ struct CaptureReplay {
         let stream = try Self.stream(in: found, ssrc: ssrc, path: path)
         datagrams = try Self.reader(path).filter { CapturedStreams.contains(stream, $0) }
         let type = payloadType ?? found.payloadType(of: stream)
-        guard stream.payloadTypes[type] != nil else {
+        guard stream.payloadTypes[type] != nil || found.redPayloadType(of: stream) != nil else {
             let there = stream.payloadTypes.keys.sorted().map(String.init).joined(separator: ", ")
             throw ToolFailure(
                 "The stream \(Self.hexadecimal(stream.ssrc)) has no payload type \(type). It has: \(there)."
@@ -83,6 +83,7 @@ struct CaptureReplay {
         configuration.stream.encoder.channelCount = choice.codec.format.channelCount
         let events = capture.telephoneEventPayloadType(of: choice.stream)
         configuration.stream.telephoneEventPayloadType = events == choice.payloadType ? nil : events
+        configuration.stream.redPayloadType = capture.redPayloadType(of: choice.stream)
         configuration.stream.tracesPlayout = true
         let call = try engine.makeCall(configuration)
         let recorder = try TraceRecorder(

@@ -164,7 +164,8 @@ import Testing
     /// By how many frames `late` lags behind `early`: where the correlation of the first chirp is highest.
     private func delay(of late: [Int16], behind early: [Int16], among lags: ClosedRange<Int>) -> Int {
         func correlation(_ lag: Int) -> Double {
-            stride(from: 0, to: early.count / 10, by: 3).reduce(0) { sum, index in
+            // In the middle, where the delay has settled.
+            stride(from: early.count * 6 / 10, to: early.count * 7 / 10, by: 3).reduce(0) { sum, index in
                 sum + Double(early[index]) * Double(late[index + lag])
             }
         }

@@ -67,6 +67,17 @@ import Testing
         #expect(plain.telephoneEventPayloadType(of: plain.streams[0]) == 101)
     }
 
+    @Test func `what is inside of redundant audio is told by its parameters`() {
+        let body =
+            "v=0\r\no=- 1 1 IN IP4 10.0.0.2\r\ns=-\r\nc=IN IP4 10.0.0.2\r\nt=0 0\r\n"
+            + "m=audio 5000 RTP/AVP 96 121\r\na=rtpmap:96 opus/48000/2\r\na=rtpmap:121 red/48000/2\r\na=fmtp:121 96/96\r\n"
+        let message = "SIP/2.0 200 OK\r\n\r\n" + body
+        let media = (0..<5).map { packet(1, UInt16($0), type: 121) }
+        let found = CapturedStreams([datagram(Array(message.utf8))] + media)
+        #expect(found.payloadType(of: found.streams[0]) == 96)
+        #expect(found.redPayloadType(of: found.streams[0]) == 121)
+    }
+
     @Test func `random datagrams never trap and make no stream`() {
         var generator = SeededGenerator(seed: 3)
         let datagrams = (0..<5000).map { index in

@@ -38,7 +38,9 @@ import Testing
         for word in ["http://", "https://", "src=", "@import", "NaN", "inf"] {
             #expect(!page.contains(word), "\(word)")
         }
-        for title in ["Delay", "Packets", "Invented sound", "Stretched sound", "Level of what was heard"] {
+        for title in [
+            "Delay", "Packets", "Invented sound", "Stretched sound", "Level of what was heard", "Estimated quality",
+        ] {
             #expect(page.contains("<b>\(title)</b>"), "\(title)")
         }
         #expect(page.contains("Why it was choppy") && page.contains("\(count) audible gap"))

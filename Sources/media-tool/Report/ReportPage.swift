@@ -205,6 +205,20 @@ struct ReportPage {
                 limits: -100...0
             ),
         ]
+        let quality = QualityWindows.points(trace)
+        if !quality.isEmpty {
+            plots.append(
+                Plot(
+                    title: "Estimated quality",
+                    unit: "MOS by the E-model, in windows of \(HTMLText.number(QualityWindows.length)) s; "
+                        + "the delay of the network's fastest packet is not counted",
+                    series: [PlotSeries(name: "MOS", color: "#23723a", style: .line, points: quality)],
+                    duration: seconds,
+                    range: 1...4.5,
+                    limits: 1...5
+                )
+            )
+        }
         let bands = bands
         for index in plots.indices {
             plots[index].barWidth = barWidth

@@ -18,6 +18,7 @@ struct ReceiveCommand: ParsableCommand {
               media-tool receive --port 5004 --output heard.wav
               media-tool receive --sdp call.sdp --output heard.wav --json
               media-tool receive --port 5004 --codec PCMU --device 'alsa:plughw:1'
+              media-tool receive --port 5004 --output heard.wav --trace heard.json
             """
     )
 
@@ -56,6 +57,12 @@ struct ReceiveCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("How long to listen.", valueName: "n"))
     var seconds: Double?
+
+    @Option(
+        help: ArgumentHelp("A JSON file with a row for each 20 ms of playout; see `report`.", valueName: "file"),
+        completion: .file(extensions: ["json"])
+    )
+    var trace: String?
 
     @OptionGroup var roles: BindingOptions
     @OptionGroup var metrics: MetricsOption
@@ -98,6 +105,7 @@ struct ReceiveCommand: ParsableCommand {
         configuration.multiplexesControl = wanted.isMultiplexed
         configuration.sendsAudio = false
         configuration.stream = wanted.stream
+        configuration.stream.tracesPlayout = trace != nil
         configuration.source = .silence
         var card: (any SoundCard)?
         if let output {
@@ -109,8 +117,11 @@ struct ReceiveCommand: ParsableCommand {
         }
         let call = try engine.makeCall(configuration)
         if let card { DeviceName.noteFallback(card) }
+        let recorder = try trace.map { path in
+            try TraceRecorder(call, codec: wanted.codec, ptime: wanted.codec.defaultPtime, path: path)
+        }
         let start = engine.now
-        listen(call, start)
+        try listen(call, start, recorder)
         engine.flushEvents()
         let report = CallReport(
             codec: wanted.codec.name,
@@ -119,12 +130,13 @@ struct ReceiveCommand: ParsableCommand {
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        try recorder?.finish(report.legs[0], at: engine.now)
         try call.end()
         common.show(report.json, text: report.table)
         try metrics.write(report)
     }
 
-    private func listen(_ call: Call, _ start: MediaTime) {
+    private func listen(_ call: Call, _ start: MediaTime, _ recorder: TraceRecorder?) throws {
         var progress = ProgressLine(total: seconds)
         defer { progress.clear() }
         let limit = seconds.map { start + .seconds(fraction: $0) }
@@ -132,6 +144,7 @@ struct ReceiveCommand: ParsableCommand {
         var lastPacket: MediaTime?
         while Interruption.wait(.milliseconds(10)) {
             let now = MonotonicClock.current
+            try recorder?.poll(at: now)
             let received = call.report().received
             if received.packets != packetCount {
                 packetCount = received.packets

@@ -118,7 +118,10 @@ public final class Playout: @unchecked Sendable {
             return .refused
         }
         counters.insertedCount &+= 1
-        return buffer.insert(header, payload: payload, duration: frameCount &* clockRate / format.sampleRate)
+        let duration = frameCount &* clockRate / format.sampleRate
+        let result = buffer.insert(header, payload: payload, duration: duration)
+        tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
+        return result
     }
 
     /// Another source begins: forgets what waits and what the decoder remembers.

@@ -8,9 +8,16 @@ struct PlayoutTracer {
     private var begin: MediaTime?
     private var energy: Int64 = 0
     private var sampleCount = 0
+    private var longestArrivalDelay: Float?
 
     init(_ trace: PlayoutTrace) {
         self.trace = trace
+    }
+
+    /// A packet arrived `delay` ns after the fastest one of late.
+    mutating func noteArrival(_ delay: Int64) {
+        let milliseconds = Float(delay) / 1e6
+        longestArrivalDelay = max(longestArrivalDelay ?? milliseconds, milliseconds)
     }
 
     /// Takes the block that is heard from `now` on, and the counters behind it.
@@ -30,10 +37,6 @@ struct PlayoutTracer {
         }
         energy &+= measure(block).energy
         sampleCount &+= block.count
-        if statistics.insertedCount != before.insertedCount {
-            let delay = Float(statistics.buffer.arrivalDelayNanoseconds) / 1e6
-            row.arrivalDelay = max(row.arrivalDelay ?? delay, delay)
-        }
         let length = format.duration(ofFrames: sampleCount / format.channelCount)
         guard length >= PlayoutTrace.rowDuration else { return }
         close(statistics, milliseconds: Float(1000) / Float(clockRate), format)
@@ -43,6 +46,8 @@ struct PlayoutTracer {
     }
 
     private mutating func close(_ after: PlayoutStatistics, milliseconds: Float, _ format: AudioFormat) {
+        row.arrivalDelay = longestArrivalDelay
+        longestArrivalDelay = nil
         let (new, old) = (after.buffer, before.buffer)
         func count(_ new: Int, _ old: Int) -> UInt16 { UInt16(clamping: new &- old) }
         row.arrivedCount = count(after.insertedCount, before.insertedCount)

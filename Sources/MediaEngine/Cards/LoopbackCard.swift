@@ -51,7 +51,9 @@ public final class LoopbackCard: SoundCard {
         _ configuration: CardConfiguration,
         at now: MediaTime
     ) throws(CardError) -> any CardCapture {
-        PacedCapture(configuration, sound: try incoming.attach(configuration.format))
+        let sound = try incoming.attach(configuration.format)
+        incoming.beginListening()
+        return PacedCapture(configuration, sound: sound)
     }
 }
 
@@ -63,6 +65,8 @@ private final class Cable: PacedSound {
     /// Samples that wait in the ring when all is well, and the most that may.
     private let usualLevel = Atomic<Int>(0)
     private let highestLevel = Atomic<Int>(.max)
+    /// Whether what waits was said before anybody listened.
+    private let isStale = Atomic(false)
 
     init(delay: Duration) {
         self.delay = delay
@@ -88,12 +92,16 @@ private final class Cable: PacedSound {
         return self
     }
 
+    /// What was said so far is not to be heard any more.
+    func beginListening() { isStale.store(true, ordering: .releasing) }
+
     func play(_ samples: Span<Int16>) {
         ring.push(contentsOf: samples)
     }
 
     func record(into samples: inout MutableSpan<Int16>, count: Int) {
-        if ring.count > highestLevel.load(ordering: .relaxed) {
+        let wasStale = isStale.exchange(false, ordering: .acquiringAndReleasing)
+        if wasStale || ring.count > highestLevel.load(ordering: .relaxed) {
             // Nobody listened for a while: the delay must not stay that long.
             while ring.count > usualLevel.load(ordering: .relaxed) { _ = ring.pop() }
         }

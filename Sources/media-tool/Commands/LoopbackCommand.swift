@@ -84,13 +84,15 @@ struct LoopbackCommand: ParsableCommand {
         let start = engine.now
         try converse(engine, a, sound)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: codec.name,
             mode: virtual ? "virtual" : "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [a.report(hearing: b), b.report(hearing: a)],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try a.end()
         try b.end()
         common.show(report.json, text: report.table)

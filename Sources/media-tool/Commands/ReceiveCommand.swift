@@ -106,13 +106,15 @@ struct ReceiveCommand: ParsableCommand {
         let start = engine.now
         listen(call, start)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: wanted.codec.name,
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try call.end()
         common.show(report.json, text: report.table)
     }

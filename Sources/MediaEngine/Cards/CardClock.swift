@@ -34,7 +34,8 @@ struct CardClock: Sendable, BitwiseCopyable {
 
     /// Begins a tick at `now` that sees the card at `look`; answers the frames that the card's clock has moved since
     /// the last look, and the ticks that the graph has skipped.
-    mutating func advance(to now: MediaTime, look: MediaTime, tickDuration: Duration) -> (frames: Double, skipped: Int) {
+    mutating func advance(to now: MediaTime, look: MediaTime, tickDuration: Duration) -> (frames: Double, skipped: Int)
+    {
         defer {
             lastTick = now
             lastLook = look

@@ -105,7 +105,8 @@ private let configuration = CardConfiguration(format: format)
         #expect(silent == statistics.framesInserted)
     }
 
-    @Test(arguments: [10, 4, 16]) func `what is played after an xrun is heard as late as before`(prefillMs: Int) throws {
+    @Test(arguments: [10, 4, 16]) func `what is played after an xrun is heard as late as before`(prefillMs: Int) throws
+    {
         let speaker = ClockworkCard(faults: times(1003, 2500, 9010), keepsPlayed: 48_000 * 12)
         var shape = configuration
         shape.prefill = .milliseconds(prefillMs)

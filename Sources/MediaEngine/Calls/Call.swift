@@ -20,6 +20,8 @@ public final class Call: Sendable {
         var isSourceEnded = false
         var protection: LossPolicy
         var recording: Recording?
+        /// What works on the microphone's signal: the call's own, or one that other calls use, too.
+        var voice: EchoCancellerFilter?
     }
 
     /// The call's name in reports.
@@ -36,6 +38,7 @@ public final class Call: Sendable {
     let source: CallEndParts
     let sink: CallEndParts
     let capture: CaptureFile?
+    let voice: CallVoice?
     let state: Mutex<State>
     private let engine: CallEngine
     private let eventSink: AsyncStream<CallEvent>.Continuation
@@ -46,6 +49,7 @@ public final class Call: Sendable {
         source: CallEndParts,
         sink: CallEndParts,
         capture: CaptureFile?,
+        voice: CallVoice?,
         localAddress: SocketAddress,
         engine: CallEngine
     ) {
@@ -56,6 +60,7 @@ public final class Call: Sendable {
         self.source = source
         self.sink = sink
         self.capture = capture
+        self.voice = voice
         self.localAddress = localAddress
         self.engine = engine
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
@@ -221,7 +226,8 @@ public final class Call: Sendable {
             dtmf: receivedKeys,
             protection: protection,
             sentLevel: sentLevel,
-            heardLevel: heardLevel
+            heardLevel: heardLevel,
+            echo: state.withLock { $0.voice }?.statistics
         )
     }
 

@@ -51,6 +51,7 @@ extension CallEngine {
                 state.devices = devices
                 return old
             }
+            forgetRoom()
             retire(old?.supervisor)
         }
     }
@@ -84,6 +85,7 @@ extension CallEngine {
                 state.devices = devices
                 return old
             }
+            forgetRoom()
             retire(old?.supervisor)
         }
     }
@@ -128,6 +130,11 @@ extension CallEngine {
     /// What went through the capture card so far; nil while no call uses it.
     public var captureStatistics: CardStatistics? {
         state.withLock { $0.devices.captureFilter?.statistics.value }
+    }
+
+    /// Another card is another room: the cancellers begin anew.
+    private func forgetRoom() {
+        for voice in state.withLock({ $0.devices.voices }) where voice.isShared { send(voice.filter.resetCommand) }
     }
 
     private func retire(_ service: (any BackgroundService)?) {

@@ -228,6 +228,7 @@ public final class CallEngine: Sendable {
             source: try CallEndParts(configuration.source, format: stream.format, at: now),
             sink: try CallEndParts(configuration.sink, stream: stream, at: now),
             capture: capture,
+            voice: try makeVoice(configuration, format: stream.format),
             localAddress: sockets.local,
             engine: self
         )
@@ -236,9 +237,10 @@ public final class CallEngine: Sendable {
     private func add(_ call: Call, to graph: inout Graph, _ devices: inout CallDevices) throws {
         if case .callCard = call.configuration.source {
             let capture = try devices.openCapture(self)
-            try call.stream.assemble(in: &graph, source: capture)
-        } else if let source = call.source.filter {
+            let source = try devices.addVoice(of: call, after: capture, to: &graph)
             try call.stream.assemble(in: &graph, source: source)
+        } else if let source = call.source.filter {
+            try call.stream.assemble(in: &graph, source: try devices.addVoice(of: call, after: source, to: &graph))
         }
         if case .callCard = call.configuration.sink {
             try devices.openPlayback(self)
@@ -278,6 +280,7 @@ public final class CallEngine: Sendable {
                 leaving += [call.source.filter, call.sink.filter].compactMap(\.self)
                 leaving += call.state.withLock { $0.recording?.filters ?? [] }
                 for filter in leaving { graph.remove(filter) }
+                leaving += state.devices.removeUnusedVoices(from: &graph)
                 try state.devices.linkPlayback(in: &graph)
                 runner.install(try GraphPlan(graph))
                 state.graph = graph

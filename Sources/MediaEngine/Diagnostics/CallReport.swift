@@ -69,6 +69,10 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("keys received") { $0.dtmf.isEmpty ? "none" : $0.dtmf }
         row("level sent dBov") { "\($0.sentLevel)" }
         row("level heard dBov") { "\($0.heardLevel)" }
+        if legs.contains(where: { $0.echo != nil }) {
+            row("echo reduced by dB") { $0.echo.map { "\($0.erleDb)" } ?? "none" }
+            row("echo delay ms") { $0.echo.map { $0.delayMs.map { "\($0)" } ?? "unknown" } ?? "none" }
+        }
         var text = "\(codec) call over \(mode == "virtual" ? "a simulated network" : "UDP"), \(seconds) s\n"
         text += Self.aligned(rows)
         for leg in legs { text += "\(leg.name) loss protection: \(leg.lossProtection.reason)\n" }

@@ -52,6 +52,25 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var fractionLost: Double?
     }
 
+    /// What became of the echo.
+    public struct Echo: Sendable, Hashable, Codable {
+        /// By how much what is captured is made softer while the far end speaks, over the last seconds.
+        public var erleDb: Double
+        /// From what is played to its echo; nil until it was found.
+        public var delayMs: Double?
+        /// How long an echo may last to be cancelled.
+        public var tailMs: Double
+        /// Times that the reference was moved because a card had lost samples.
+        public var realignments: Int
+
+        init(_ statistics: EchoStatistics) {
+            erleDb = (statistics.returnLossEnhancement.value * 10).rounded() / 10
+            delayMs = statistics.delay.map(LegReport.rounded)
+            tailMs = LegReport.rounded(statistics.tail)
+            realignments = statistics.realignmentCount
+        }
+    }
+
     /// The leg's name.
     public var name: String
     /// What was sent.
@@ -75,6 +94,8 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var sentLevel: Double
     /// The level of what was heard last, in dBov.
     public var heardLevel: Double
+    /// What became of the echo; nil where none is cancelled.
+    public var echo: Echo?
     /// How the leg sounds, as an estimate.
     public var quality: Quality
 
@@ -88,7 +109,8 @@ public struct LegReport: Sendable, Hashable, Codable {
         dtmf: String,
         protection: Protection,
         sentLevel: AudioLevel,
-        heardLevel: AudioLevel
+        heardLevel: AudioLevel,
+        echo: EchoStatistics?
     ) {
         self.name = name
         sent = Sent(packets: Int(rtp.sentPacketCount), bytes: Int(rtp.sentPayloadByteCount))
@@ -116,6 +138,7 @@ public struct LegReport: Sendable, Hashable, Codable {
             fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil
         )
         self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
+        self.echo = echo.map(Echo.init)
         self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
         quality = Quality(rtp: rtp, playoutDelay: playout.meanWait, mouthToEar: mouthToEar, voicePath: voicePath)
     }

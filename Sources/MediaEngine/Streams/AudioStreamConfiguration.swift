@@ -29,6 +29,8 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
     public var playoutDelay = PlayoutDelay.automatic
     /// Whether the playout keeps a trace of what it does: `Call.playoutTrace`.
     public var tracesPlayout = false
+    /// What is done to the microphone's signal before it is sent.
+    public var voiceProcessing = VoiceProcessingConfiguration()
 
     /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back as the network needs.
     public init() {}

@@ -20,8 +20,10 @@ public final class Call: Sendable {
         var hasEnded = false
         var keys = ""
         var isSourceEnded = false
-        var fec = FECPolicy()
+        var protection: LossPolicy
         var recording: Recording?
+        /// What works on the microphone's signal: the call's own, or one that other calls use, too.
+        var voice: EchoCancellerFilter?
     }
 
     /// The call's name in reports.
@@ -38,7 +40,8 @@ public final class Call: Sendable {
     let source: CallEndParts
     let sink: CallEndParts
     let capture: CaptureFile?
-    let state = Mutex(State())
+    let voice: CallVoice?
+    let state: Mutex<State>
     private let engine: CallEngine
     private let eventSink: AsyncStream<CallEvent>.Continuation
 
@@ -48,15 +51,18 @@ public final class Call: Sendable {
         source: CallEndParts,
         sink: CallEndParts,
         capture: CaptureFile?,
+        voice: CallVoice?,
         localAddress: SocketAddress,
         engine: CallEngine
     ) {
         name = configuration.name
         self.configuration = configuration
         self.stream = stream
+        state = Mutex(State(protection: LossPolicy(stream.lossAbilities)))
         self.source = source
         self.sink = sink
         self.capture = capture
+        self.voice = voice
         self.localAddress = localAddress
         self.engine = engine
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
@@ -152,6 +158,9 @@ public final class Call: Sendable {
         engine.send(stream.receiveTones.playCommand(digit, for: duration, requestedAt: engine.now))
     }
 
+    /// What the playout does, row by row; nil unless the stream's configuration asks for it.
+    public var playoutTrace: PlayoutTrace? { stream.playoutTrace }
+
     /// The level of what is sent, after gain and mute.
     public var sentLevel: AudioLevel { stream.sendMeter.currentLevel }
 
@@ -246,10 +255,23 @@ public final class Call: Sendable {
             playout: stream.playout.statistics,
             format: stream.format,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            voicePath: stream.transport.session.voicePath,
             dtmf: receivedKeys,
+            protection: protection,
             sentLevel: sentLevel,
-            heardLevel: heardLevel
+            heardLevel: heardLevel,
+            echo: state.withLock { $0.voice }?.statistics
         )
+    }
+
+    private var protection: LegReport.Protection {
+        let policy = state.withLock { $0.protection }
+        switch configuration.stream.fec {
+        case .auto:
+            return LegReport.Protection(mode: policy.current.mode, reason: policy.reason, changes: policy.changeCount)
+        case .on: return LegReport.Protection(mode: .fec, reason: "always on, as configured", changes: 0)
+        case .off: return LegReport.Protection(mode: .none, reason: "off, as configured", changes: 0)
+        }
     }
 
     /// From the capture of the sound that was played last to its playing, the codec's own delay included.
@@ -277,7 +299,7 @@ public final class Call: Sendable {
         case "key up":
             guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
             eventSink.yield(.keyUp(digit, duration: .milliseconds(event.detail)))
-        case "report": handleReport()
+        case "report": handleReport(at: event.time)
         case "source": eventSink.yield(.sourceChanged)
         case "goodbye": eventSink.yield(.goodbye)
         case "ended":
@@ -296,13 +318,13 @@ public final class Call: Sendable {
         eventSink.finish()
     }
 
-    private func handleReport() {
+    private func handleReport(at time: MediaTime) {
         let fraction = stream.transport.statistics.remoteFractionLost
         eventSink.yield(.report(fractionLost: fraction))
         guard configuration.stream.fec == .auto else { return }
-        let decision = state.withLock { $0.fec.update(fractionLost: fraction) }
+        let decision = state.withLock { $0.protection.update(fractionLost: fraction, at: time) }
         guard let decision else { return }
-        engine.send(stream.encoder.fecCommand(decision.usesFEC, expectedLossPercent: decision.expectedLossPercent))
-        eventSink.yield(.fec(isOn: decision.usesFEC))
+        for command in stream.commands(for: decision.protection) { engine.send(command) }
+        if decision.isNewMode { eventSink.yield(.lossProtection(decision.protection, reason: decision.reason)) }
     }
 }

@@ -73,6 +73,7 @@ extension CallEngine {
             }
             return old
         }
+        if old != nil { forgetRoom() }
         retire(old?.supervisor)
     }
 
@@ -104,6 +105,7 @@ extension CallEngine {
             state.devices = devices
             return old
         }
+        if old != nil { forgetRoom() }
         retire(old?.supervisor)
     }
 
@@ -172,6 +174,11 @@ extension CallEngine {
             seconds: Double(now.nanoseconds) / 1e9,
             latencyBeforeMs: watcher.latencyMs(direction)
         )
+    }
+
+    /// Another card is another room: the cancellers begin anew.
+    private func forgetRoom() {
+        for voice in state.withLock({ $0.devices.voices }) where voice.isShared { send(voice.filter.resetCommand) }
     }
 
     private func retire(_ service: (any BackgroundService)?) {

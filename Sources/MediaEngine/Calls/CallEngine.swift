@@ -201,6 +201,12 @@ public final class CallEngine: Sendable {
     /// Opens what the call needs, off the media thread and without the engine's lock.
     private func prepare(_ configuration: CallConfiguration) throws -> Call {
         let codec = try state.withLock { state in try state.registry.codec(named: configuration.stream.codec) }
+        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description) else {
+            throw EngineError.state(
+                "\(configuration.name) has the same payload type for two kinds of packets, or one above 127. "
+                    + "Give codec, telephone events and RED a number of their own, dynamic ones from 96 to 127."
+            )
+        }
         let sockets = try CallSockets(configuration, seed: nextSeed())
         let capture = try configuration.capturePath.map {
             try CaptureFile(path: $0, unixNanosecondsAtZero: timebase.unixNanosecondsAtZero)
@@ -212,6 +218,7 @@ public final class CallEngine: Sendable {
         )
         rules.isMultiplexed = sockets.controlLink == nil
         rules.isSymmetric = configuration.isSymmetric
+        rules.sendsExtendedReports = configuration.sendsExtendedReports
         let transport = RTPTransport(
             session: RTPSession(configuration: rules, seed: nextSeed()),
             link: sockets.link,
@@ -220,6 +227,7 @@ public final class CallEngine: Sendable {
             payloadType: configuration.stream.payloadType(of: codec.description),
             clockRate: UInt32(codec.description.clockRate),
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
+            redPayloadType: configuration.stream.redPayloadType,
             tap: capture?.tap,
             scratch: scratch
         )
@@ -230,6 +238,7 @@ public final class CallEngine: Sendable {
             source: try CallEndParts(configuration.source, format: stream.format, at: now),
             sink: try CallEndParts(configuration.sink, stream: stream, at: now),
             capture: capture,
+            voice: try makeVoice(configuration, format: stream.format),
             localAddress: sockets.local,
             engine: self
         )
@@ -238,9 +247,10 @@ public final class CallEngine: Sendable {
     private func add(_ call: Call, to graph: inout Graph, _ devices: inout CallDevices) throws {
         if case .callCard = call.configuration.source {
             let capture = try devices.openCapture(self)
-            try call.stream.assemble(in: &graph, source: capture)
-        } else if let source = call.source.filter {
+            let source = try devices.addVoice(of: call, after: capture, to: &graph)
             try call.stream.assemble(in: &graph, source: source)
+        } else if let source = call.source.filter {
+            try call.stream.assemble(in: &graph, source: try devices.addVoice(of: call, after: source, to: &graph))
         }
         if case .callCard = call.configuration.sink {
             try devices.openPlayback(self)
@@ -280,6 +290,7 @@ public final class CallEngine: Sendable {
                 leaving += [call.source.filter, call.sink.filter].compactMap(\.self)
                 leaving += call.state.withLock { $0.recording?.filters ?? [] }
                 for filter in leaving { graph.remove(filter) }
+                leaving += state.devices.removeUnusedVoices(from: &graph)
                 try state.devices.linkPlayback(in: &graph)
                 runner.install(try GraphPlan(graph))
                 state.graph = graph

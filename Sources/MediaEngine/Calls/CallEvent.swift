@@ -6,8 +6,8 @@ public enum CallEvent: Sendable, Equatable {
     case keyUp(DTMFDigit, duration: Duration)
     /// The other side told what it receives: round trip and loss are new.
     case report(fractionLost: Double)
-    /// In-band FEC was switched because of what the other side reported.
-    case fec(isOn: Bool)
+    /// What is sent is protected against loss in another way, because of what the other side reported.
+    case lossProtection(LossProtection, reason: String)
     /// Another sender took the place of the one that was heard.
     case sourceChanged
     /// The other side said goodbye (RTCP BYE).

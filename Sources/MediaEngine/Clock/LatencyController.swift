@@ -1,3 +1,5 @@
+import Glibc
+
 /// Holds the fill level of a buffer between two clocks where it began, by moving the ratio of a resampler.
 ///
 /// The loop is proportional and integral and overdamped in every state, so that it never swings. It begins fast, learns
@@ -22,6 +24,8 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     private var integral = 0.0
     /// Seconds that the loop has run; chooses the gear.
     private var age = 0.0
+    /// How far looks lie from the level, on average: wake-ups that come early and late, cards that move in steps.
+    private var jitter = 0.0
     private var learnedTime = 0.0
     private var learnedCount = 0.0
 
@@ -34,7 +38,8 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     public mutating func update(level measured: Double, elapsed: Double) {
         guard let target else { return learn(measured, elapsed) }
         age += elapsed
-        let gear = min(max(age / Self.gearRatio, Self.fastest), Self.slowest)
+        jitter += (abs(measured - level) - jitter) * min(1, elapsed / 2)
+        let gear = min(max(age / Self.gearRatio, Self.fastest, calmGear), Self.slowest)
         level += (measured - level) * min(1, elapsed * Self.filterRatio / gear)
         let error = level - target
         // More than 4 ms: something has changed that a slow gear would take too long to follow.
@@ -56,6 +61,7 @@ public struct LatencyController: Sendable, BitwiseCopyable {
         learnedTime = 0
         learnedCount = 0
         level = 0
+        jitter = 0
         if !keepsRate {
             integral = 0
             ppm = 0
@@ -63,10 +69,14 @@ public struct LatencyController: Sendable, BitwiseCopyable {
         }
     }
 
+    /// The fastest gear in which jitter moves the ratio by no more than about 50 ppm.
+    private var calmGear: Double { pow(jitter / (sampleRate * 2e-4), 2.0 / 3) }
+
     private mutating func learn(_ measured: Double, _ elapsed: Double) {
         learnedTime += elapsed
         learnedCount += 1
         level += (measured - level) / learnedCount
+        jitter += (abs(measured - level) - jitter) / learnedCount
         if learnedTime >= Self.learningTime { target = level }
     }
 

@@ -61,6 +61,7 @@ struct LoopbackCommand: ParsableCommand {
     )
     var pcap: String?
 
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -96,6 +97,7 @@ struct LoopbackCommand: ParsableCommand {
         try a.end()
         try b.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     // MARK: The legs
@@ -173,7 +175,7 @@ struct LoopbackCommand: ParsableCommand {
         // The last sound is under way for as long as the network and the buffers hold it.
         let stream = encoder.stream
         let tail =
-            stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
+            .milliseconds(60) + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
             + .milliseconds(200)
         _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }

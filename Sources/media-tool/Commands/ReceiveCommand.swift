@@ -42,6 +42,9 @@ struct ReceiveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The codec's payload type, 0 to 127.", valueName: "n"))
     var payloadType: UInt8?
 
+    @Option(help: ArgumentHelp("The payload type of redundant audio (RED, RFC 2198); --sdp tells it.", valueName: "n"))
+    var redPayloadType: UInt8?
+
     @Option(
         help: ArgumentHelp("The WAV file for what is heard.", valueName: "file"),
         completion: .file(extensions: ["wav"])
@@ -55,6 +58,7 @@ struct ReceiveCommand: ParsableCommand {
     var seconds: Double?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
@@ -62,6 +66,7 @@ struct ReceiveCommand: ParsableCommand {
     func validate() throws {
         try Quantity.check("--port", port, in: 1...65_535)
         try Quantity.check("--payload-type", payloadType, in: 0...127)
+        try Quantity.check("--red-payload-type", redPayloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         if (port == nil) == (sdp == nil) {
             throw ValidationError(
@@ -85,6 +90,7 @@ struct ReceiveCommand: ParsableCommand {
             port: port ?? 0,
             codec: codec,
             payloadType: payloadType,
+            redPayloadType: redPayloadType,
             registry: engine.registry
         )
         var configuration = CallConfiguration(network: .udp(local: wanted.local))
@@ -117,6 +123,7 @@ struct ReceiveCommand: ParsableCommand {
         report.routeChanges = engine.routeChanges
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     private func listen(_ call: Call, _ start: MediaTime) {

@@ -65,6 +65,7 @@ extension LegReport {
                 "reordered": .integer(received.reordered),
                 "concealedMs": .number(received.concealedMs),
                 "fecRecovered": .integer(received.fecRecovered),
+                "redundant": .integer(received.redundant),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],
@@ -72,12 +73,60 @@ extension LegReport {
             "playoutDelayMs": .number(playoutDelayMs),
             "mouthToEarMs": JSONValue(mouthToEarMs),
             "dtmf": .string(dtmf),
+            "lossProtection": [
+                "mode": .string(lossProtection.mode.rawValue),
+                "reason": .string(lossProtection.reason),
+                "changes": .integer(lossProtection.changes),
+            ],
             "rtcp": [
                 "roundTripMs": JSONValue(rtcp.roundTripMs),
                 "fractionLost": JSONValue(rtcp.fractionLost),
             ],
             "sentLevel": .number(sentLevel),
             "heardLevel": .number(heardLevel),
+            "quality": quality.json,
+        ]
+    }
+}
+
+extension LegReport.Quality {
+    /// The estimate with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": JSONValue(rFactor),
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .number(burstMs),
+            "gapMs": .number(gapMs),
+            "oneWayDelayMs": JSONValue(oneWayDelayMs),
+            "implausibleReports": .integer(implausibleReports),
+            "remote": remote?.json ?? .null,
+        ]
+    }
+}
+
+extension LegReport.Remote {
+    /// The other side's account with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": rFactor.map { .integer($0) } ?? .null,
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .integer(burstMs),
+            "gapMs": .integer(gapMs),
+            "roundTripMs": roundTripMs.map { .integer($0) } ?? .null,
+            "endSystemDelayMs": .integer(endSystemDelayMs),
+            "bufferDelayMs": .integer(bufferDelayMs),
+            "signalLevel": signalLevel.map { .integer($0) } ?? .null,
+            "noiseLevel": noiseLevel.map { .integer($0) } ?? .null,
         ]
     }
 }

@@ -47,6 +47,15 @@ import Testing
         #expect(late.allSatisfy { abs($0 - 100) < 15 }, "\(late.min() ?? 0)…\(late.max() ?? 0)")
     }
 
+    @Test func `jitter from the beginning does not throw the ratio about, and drift is still learned`() {
+        var loop = Loop()
+        loop.run(seconds: 120, driftPPM: 300) { Double.random(in: -240...240, using: &$0) }
+        let early = loop.corrections.prefix(3000)
+        #expect(early.allSatisfy { abs($0) < 700 }, "\(early.min() ?? 0)…\(early.max() ?? 0)")
+        #expect(loop.levels.allSatisfy { abs($0 - 720) < 240 })
+        #expect(abs(loop.controller.ppm - 300) < 60, "\(loop.controller.ppm)")
+    }
+
     @Test func `the correction is bounded, and moves slowly`() {
         var loop = Loop()
         loop.run(seconds: 20, driftPPM: 5000)

@@ -15,6 +15,8 @@ public final class Call: Sendable {
     struct State {
         var isMuted = false
         var isOnHold = false
+        /// Whether the hold is that of an interruption, which ends with it.
+        var isInterrupted = false
         var hasEnded = false
         var keys = ""
         var isSourceEnded = false
@@ -171,10 +173,41 @@ public final class Call: Sendable {
     public var isOnHold: Bool {
         get { state.withLock { $0.isOnHold } }
         set {
-            state.withLock { $0.isOnHold = newValue }
-            engine.send(stream.encoder.sendingCommand(!newValue && configuration.sendsAudio))
-            engine.send(stream.receiveGain.set(isMuted: newValue))
+            state.withLock { state in
+                state.isOnHold = newValue
+                state.isInterrupted = false
+            }
+            applyHold(newValue)
         }
+    }
+
+    /// Puts the call on hold until the interruption ends; answers false when it is on hold anyway.
+    func interrupt() -> Bool {
+        let isRunning = state.withLock { state in
+            guard !state.isOnHold, !state.hasEnded else { return false }
+            state.isOnHold = true
+            state.isInterrupted = true
+            return true
+        }
+        if isRunning { applyHold(true) }
+        return isRunning
+    }
+
+    /// Ends the hold that `interrupt` began; answers false when there is none.
+    func resumeAfterInterruption() -> Bool {
+        let wasInterrupted = state.withLock { state in
+            guard state.isInterrupted, !state.hasEnded else { return false }
+            state.isOnHold = false
+            state.isInterrupted = false
+            return true
+        }
+        if wasInterrupted { applyHold(false) }
+        return wasInterrupted
+    }
+
+    private func applyHold(_ isOnHold: Bool) {
+        engine.send(stream.encoder.sendingCommand(!isOnHold && configuration.sendsAudio))
+        engine.send(stream.receiveGain.set(isMuted: isOnHold))
     }
 
     /// Records each side into a WAV file of its own, from the next tick on.
@@ -274,6 +307,11 @@ public final class Call: Sendable {
             eventSink.yield(.sourceEnded)
         default: break
         }
+    }
+
+    /// Tells whoever reads the events.
+    func tell(_ event: CallEvent) {
+        eventSink.yield(event)
     }
 
     func finishEvents() {

@@ -8,6 +8,9 @@ struct CallDevices {
     private(set) var playbackFilter: CardPlaybackFilter?
     private(set) var captureFilter: CardCaptureFilter?
     private var mixer: MixerFilter?
+    /// The card that was asked for while another stands in for it; nil while it is in use itself.
+    private(set) var wantedPlayback: (any SoundCard)?
+    private(set) var wantedCapture: (any SoundCard)?
     /// What works on microphones' signals, for one call or for all that want the same on the call card.
     private(set) var voices: [CallVoice] = []
     /// What is heard of each call that plays on the card.
@@ -88,6 +91,13 @@ struct CallDevices {
         for voice in unused { graph.remove(voice.filter) }
         voices.removeAll { voice in unused.contains { $0.filter === voice.filter } }
         return unused.map(\.filter)
+    }
+
+    /// Keeps in mind which card was asked for, when another takes its place for `cause`.
+    mutating func note(_ cause: RouteChange.Cause, _ direction: CardDirection, leaving card: any SoundCard) {
+        let wanted = direction == .playback ? wantedPlayback : wantedCapture
+        let kept: (any SoundCard)? = cause == .unplugged ? wanted ?? card : nil
+        if direction == .playback { wantedPlayback = kept } else { wantedCapture = kept }
     }
 
     /// Lets go of the playback filter, to put another in its place; answers it.

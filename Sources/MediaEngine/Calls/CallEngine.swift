@@ -20,6 +20,8 @@ public final class CallEngine: Sendable {
         var devices: CallDevices
         var tones: ToneStream?
         var toneHolders = 0
+        var fallbackCards: [any SoundCard]?
+        var routeChanges: [RouteChange] = []
         var isShutDown = false
     }
 
@@ -29,6 +31,7 @@ public final class CallEngine: Sendable {
     /// Shared by all calls, which have one media thread.
     private let scratch = PacketScratch()
     let pump: EventPump
+    let watcher: RouteWatcher
     let state: Mutex<State>
     private let seeds: Mutex<SeededGenerator>
 
@@ -57,7 +60,13 @@ public final class CallEngine: Sendable {
             )
         )
         pump = EventPump(runner)
+        let hands = RouteHands()
+        watcher = RouteWatcher(format: Self.cardFormat, now: { [timebase] in timebase.now }) { [timebase] action in
+            hands.perform(action, isAtOnce: timebase.isVirtual)
+        }
+        hands.hold(self)
         timebase.add(pump)
+        timebase.add(watcher)
     }
 
     deinit {
@@ -156,6 +165,7 @@ public final class CallEngine: Sendable {
                 for call in calls { attach(call) }
                 runner.install(plan)
                 state.graph = graph
+                watchCards(devices)
                 state.devices = devices
                 state.calls += calls
                 for call in calls where !call.configuration.sendsAudio {

@@ -14,4 +14,10 @@ public enum CallEvent: Sendable, Equatable {
     case goodbye
     /// The source (file, samples) has been played to its end.
     case sourceEnded
+    /// The call was put on hold because something else needs the sound.
+    case interruptionBegan
+    /// The call goes on after an interruption.
+    case interruptionEnded
+    /// Another card has taken over one direction of the sound.
+    case routeChanged(RouteChange)
 }

@@ -27,6 +27,10 @@ public struct CallReport: Sendable, Hashable, Codable {
     public var legs: [LegReport]
     /// How punctual the ticks were.
     public var ticks: Ticks
+    /// The cards that the calls use.
+    public var cards: [CardReport] = []
+    /// The changes of card that the calls went through.
+    public var routeChanges: [RouteChange] = []
 
     /// A report of `legs`.
     public init(codec: String, mode: String, seconds: Double, legs: [LegReport], ticks: Ticks) {
@@ -77,6 +81,8 @@ public struct CallReport: Sendable, Hashable, Codable {
         text += Self.aligned(rows)
         for leg in legs { text += "\(leg.name) loss protection: \(leg.lossProtection.reason)\n" }
         text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms\n"
+        for card in cards { text += card.line + "\n" }
+        for change in routeChanges { text += "route: " + change.line + "\n" }
         return text
     }
 

@@ -117,13 +117,15 @@ struct LoopbackCommand: ParsableCommand {
         let start = engine.now
         try converse(engine, a, sound, recorder)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: codec.name,
             mode: virtual ? "virtual" : "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [a.report(hearing: b), b.report(hearing: a)],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try recorder?.finish(report.legs[1], at: engine.now)
         try a.end()
         try b.end()

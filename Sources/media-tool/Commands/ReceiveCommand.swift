@@ -123,13 +123,15 @@ struct ReceiveCommand: ParsableCommand {
         let start = engine.now
         try listen(call, start, recorder)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: wanted.codec.name,
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try recorder?.finish(report.legs[0], at: engine.now)
         try call.end()
         common.show(report.json, text: report.table)

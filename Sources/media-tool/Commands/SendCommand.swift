@@ -87,13 +87,15 @@ struct SendCommand: ParsableCommand {
         let start = engine.now
         try talk(call, start, card == nil ? sound : nil)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: codec.description.name,
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try call.end()
         common.show(report.json, text: report.table)
         try metrics.write(report)

@@ -13,6 +13,40 @@ extension CallReport {
                 "late": .integer(ticks.late),
                 "p99LatenessMs": .number(ticks.p99LatenessMs),
             ],
+            "cards": .array(cards.map(\.json)),
+            "routeChanges": .array(routeChanges.map(\.json)),
+        ]
+    }
+}
+
+extension CardReport {
+    /// The card with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "direction": .string(direction.rawValue),
+            "name": .string(name),
+            "latencyMs": .number(latencyMs),
+            "ppm": JSONValue(ppm),
+            "correctionPPM": .number(correctionPPM),
+            "xruns": .integer(xruns),
+            "lostMs": .number(lostMs),
+            "insertedMs": .number(insertedMs),
+            "disappearances": .integer(disappearances),
+        ]
+    }
+}
+
+extension RouteChange {
+    /// The change with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "direction": .string(direction.rawValue),
+            "from": .string(from),
+            "to": .string(to),
+            "cause": .string(cause.rawValue),
+            "seconds": .number(seconds),
+            "latencyBeforeMs": .number(latencyBeforeMs),
+            "latencyAfterMs": JSONValue(latencyAfterMs),
         ]
     }
 }

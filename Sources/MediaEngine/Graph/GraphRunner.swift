@@ -98,21 +98,21 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     private func run(_ plan: GraphPlan, _ now: MediaTime) {
-        let duration = plan.tickDuration
+        let (duration, lateness) = (plan.tickDuration, tickLateness)
         let steps = plan.steps
         for index in 0..<steps.count {
             // A filter of another leg has left the cache since its last tick: it is fetched while others run.
             let ahead = index &+ Self.prefetchDistance
             if ahead < steps.count { prefetch(steps[ahead].filter.toOpaque()) }
-            perform(steps[index], now, duration)
+            perform(steps[index], now, duration, lateness)
         }
     }
 
     private func runProfiled(_ plan: GraphPlan, _ now: MediaTime) {
-        let duration = plan.tickDuration
+        let (duration, lateness) = (plan.tickDuration, tickLateness)
         var before = MonotonicClock.current.nanoseconds
         for step in plan.steps {
-            perform(step, now, duration)
+            perform(step, now, duration, lateness)
             let after = MonotonicClock.current.nanoseconds
             let elapsed = after &- before
             before = after
@@ -123,7 +123,7 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     @inline(__always)
-    private func perform(_ step: GraphPlan.Step, _ now: MediaTime, _ duration: Duration) {
+    private func perform(_ step: GraphPlan.Step, _ now: MediaTime, _ duration: Duration, _ lateness: Duration) {
         if step.hasPacketOutputs {
             for index in step.inputCount..<(step.inputCount &+ step.outputCount) {
                 let slot = step.slots[index]
@@ -139,7 +139,7 @@ public final class GraphRunner: @unchecked Sendable {
                     filter: step.id,
                     events: events,
                     time: now,
-                    lateness: tickLateness,
+                    lateness: lateness,
                     tickDuration: duration
                 )
             )

@@ -20,6 +20,7 @@ import Glibc
         ("filter-step", FilterSteps.measureStep),
         ("gain", FilterSteps.measureGain),
         ("dtmf", KeyToSample.measure),
+        ("dtmf-detector", DetectorCost.measure),
         ("lateness", TickLateness.measure),
         ("virtual", VirtualCall.measure),
         ("tool", ToolStart.measure),

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// A digit is a row's and a column's sine that hold together for 31 ms or more (Q.24: 40 ms is a digit, 23 ms is
 /// none): both in tune (1.5 % and 2 Hz off must be accepted, 3.5 % must not), neither far louder than the other,
-/// and together nearly all that sounds. Speech fails here: it moves, and spreads over harmonics. `DTMFEvidence` weighs it.
+/// and together nearly all that sounds. Speech fails here: it moves, and spreads over harmonics.
 /// Interruptions up to 25 ms are bridged (10 ms must be, 40 ms must not), which also covers one concealed packet.
 /// Shape: `Int16` at 8 to 192 kHz; several channels are heard as their mean.
 /// Units: frames, counted from the first that was given.

@@ -7,7 +7,7 @@ import Testing
 /// Units: ms, dB, dBm0 of each sine; noise in dB below the pair.
 @Suite struct DTMFLimitTests {
     struct Limit: CustomTestStringConvertible {
-        let name: String
+        var name: String
         var deviation = (low: 0.0, high: 0.0)
         var offset = (low: 0.0, high: 0.0)
         var level = (low: -10.0, high: -10.0)
@@ -20,68 +20,81 @@ import Testing
         var testDescription: String { name }
     }
 
-    static let tunes: [Limit] = [-1.0, 1].flatMap { low in
-        [-1.0, 1].flatMap { high in
-            [(0.0, 40.0, nil), (8, 50, 15.0), (-4, 50, 15)].map { twist, sound, noise in
-                Limit(
-                    name: "\(low * 1.5) % and \(high * 1.5) %, 2 Hz more, twist \(twist) dB, noise \(noise ?? 99) dB",
-                    deviation: (low * 0.015, high * 0.015),
-                    offset: (low * 2, high * 2),
-                    level: (-10 + min(0, twist), -10 - max(0, twist)),
-                    sound: [sound],
-                    noise: noise,
-                    count: 1
-                )
+    static let tunes: [Limit] = {
+        let cases: [(twist: Double, sound: Double, noise: Double?)] = [(0, 40, nil), (8, 50, 15), (-4, 50, 15)]
+        var limits: [Limit] = []
+        for low in [-1.0, 1] {
+            for high in [-1.0, 1] {
+                for item in cases {
+                    var limit = Limit(name: "tune \(low) \(high), twist \(item.twist) dB", count: 1)
+                    limit.deviation = (low * 0.015, high * 0.015)
+                    limit.offset = (low * 2, high * 2)
+                    limit.level = (-10 + min(0, item.twist), -10 - max(0, item.twist))
+                    limit.sound = [item.sound]
+                    limit.noise = item.noise
+                    limits.append(limit)
+                }
             }
         }
-    }
+        return limits
+    }()
 
-    static let mistunes: [Limit] = [-0.035, 0.035].flatMap { by in
-        [nil, 15.0].flatMap { noise in
-            [
-                Limit(name: "row \(by)", deviation: (by, 0), sound: [200], noise: noise, count: 0),
-                Limit(name: "column \(by)", deviation: (0, by), sound: [200], noise: noise, count: 0),
-                Limit(name: "both \(by)", deviation: (by, by), sound: [200], noise: noise, count: 0),
-            ]
+    static let mistunes: [Limit] = {
+        var limits: [Limit] = []
+        for by in [-0.035, 0.035] {
+            for deviation in [(by, 0.0), (0, by), (by, by)] {
+                for noise in [nil, 15.0] as [Double?] {
+                    let name = "out of tune by \(deviation)" + (noise == nil ? "" : " in noise")
+                    limits.append(Limit(name: name, deviation: deviation, sound: [200], noise: noise, count: 0))
+                }
+            }
         }
-    }
+        return limits
+    }()
 
     static let levels: [Limit] =
-        [0.0, -10, -25, -36, -40].map {
-            Limit(name: "\($0) dBm0", level: ($0, $0), sound: [40], count: 1)
-        } + [Limit(name: "-55 dBm0", level: (-55, -55), sound: [200], count: 0)]
+        [0.0, -10, -25, -36, -40].map { Limit(name: "\($0) dBm0", level: ($0, $0), sound: [40], count: 1) }
+        + [Limit(name: "-55 dBm0", level: (-55, -55), sound: [200], count: 0)]
 
     /// Low over high; Q.24 asks for 8 and -4.
-    static let twists: [Limit] = [(8.0, 1), (4, 1), (-4, 1), (13, 0), (-9, 0), (25, 0)].map { twist, count in
-        Limit(
-            name: "twist \(twist) dB",
-            level: (-5 + min(0, twist), -5 - max(0, twist)),
-            sound: [count == 1 ? 40 : 200],
-            count: count
-        )
-    }
-
-    static let lengths: [Limit] = [nil, 15.0].flatMap { noise in
-        [(40.0, 1), (36, 1), (23, 0), (20, 0), (10, 0)].map { sound, count in
-            Limit(name: "\(sound) ms, noise \(noise ?? 99) dB", sound: [sound], noise: noise, count: count)
+    static let twists: [Limit] = {
+        let cases: [(twist: Double, count: Int)] = [(8, 1), (4, 1), (-4, 1), (13, 0), (-9, 0), (25, 0)]
+        return cases.map { item in
+            var limit = Limit(name: "twist \(item.twist) dB", count: item.count)
+            limit.level = (-5 + min(0, item.twist), -5 - max(0, item.twist))
+            limit.sound = [item.count == 1 ? 40 : 200]
+            return limit
         }
-    }
+    }()
 
-    static let pauses: [Limit] = [nil, 15.0].flatMap { noise in
-        [(1.0, 1), (5, 1), (10, 1), (40, 2), (45, 2)].map { pause, count in
-            Limit(
-                name: "pause of \(pause) ms, noise \(noise ?? 99) dB",
-                sound: [40, 40],
-                pause: pause,
-                noise: noise,
-                count: count
-            )
+    static let lengths: [Limit] = {
+        let cases: [(sound: Double, count: Int)] = [(40, 1), (36, 1), (23, 0), (20, 0), (10, 0)]
+        return cases.flatMap { item in
+            [
+                Limit(name: "\(item.sound) ms", sound: [item.sound], count: item.count),
+                Limit(name: "\(item.sound) ms in noise", sound: [item.sound], noise: 15, count: item.count),
+            ]
         }
-    }
+    }()
 
-    static let noises: [Limit] = [(15.0, 40.0), (12, 40), (12, 50), (6, 100)].map { noise, sound in
-        Limit(name: "\(sound) ms in noise \(noise) dB below", sound: [sound], noise: noise, count: 1)
-    }
+    static let pauses: [Limit] = {
+        let cases: [(pause: Double, count: Int)] = [(1, 1), (5, 1), (10, 1), (40, 2), (45, 2)]
+        return cases.flatMap { item in
+            let limit = Limit(name: "pause of \(item.pause) ms", sound: [40, 40], pause: item.pause, count: item.count)
+            var noisy = limit
+            noisy.name += " in noise"
+            noisy.noise = 15
+            return [limit, noisy]
+        }
+    }()
+
+    static let noises: [Limit] = {
+        let cases: [(noise: Double, sound: Double)] = [(15, 40), (12, 40), (12, 50), (6, 100)]
+        return cases.map { item in
+            let name = "\(item.sound) ms in noise \(item.noise) dB below"
+            return Limit(name: name, sound: [item.sound], noise: item.noise, count: 1)
+        }
+    }()
 
     @Test(arguments: tunes + mistunes + levels + twists + lengths + pauses + noises)
     func `a limit holds for every digit`(limit: Limit) throws {

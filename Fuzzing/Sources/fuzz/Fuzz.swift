@@ -4,7 +4,8 @@ import Glibc
 private let parser = {
     let name = getenv("FUZZ_PARSER").map { String(cString: $0) } ?? ""
     guard let found = Parsers.all.first(where: { $0.name == name }) else {
-        fputs("FUZZ_PARSER must be one of: \(Parsers.all.map(\.name).joined(separator: " "))\n", stderr)
+        let line = "FUZZ_PARSER must be one of: \(Parsers.all.map(\.name).joined(separator: " "))\n"
+        _ = write(STDERR_FILENO, line, line.utf8.count)
         exit(64)
     }
     return found.run
@@ -20,3 +21,20 @@ private let parser = {
     }
     return 0
 }
+
+/// The package manager gives every executable a `main` of its own, so libFuzzer's is called from here.
+@main enum Fuzz {
+    static func main() {
+        _ = parser
+        var count = CommandLine.argc
+        var arguments = CommandLine.unsafeArgv
+        exit(runDriver(&count, &arguments, testOneInput))
+    }
+}
+
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt

@@ -5,7 +5,7 @@ import MediaEngine
 /// A parser may refuse bytes by throwing; it may not trap, hang, or read beyond them. `precondition` here says what
 /// must hold of what it accepts.
 enum Parsers {
-    static let all: [(name: String, run: (Span<UInt8>) throws -> Void)] = [
+    static let all: [(name: String, run: @Sendable (Span<UInt8>) throws -> Void)] = [
         ("rtp", rtp),
         ("rtcp", rtcp),
         ("telephone-event", telephoneEvent),

@@ -23,6 +23,7 @@ let package = Package(
     traits: [
         .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
         .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
+        .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
@@ -35,13 +36,24 @@ let package = Package(
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
         .systemLibrary(name: "CGSM", providers: [.apt(["libgsm1-dev"])]),
         .systemLibrary(name: "CBCG729", providers: [.apt(["libbcg729-dev"])]),
+        .systemLibrary(
+            name: "CWebRTCAudioProcessing",
+            pkgConfig: "webrtc-audio-processing",
+            providers: [.apt(["libwebrtc-audio-processing-dev"])]
+        ),
         .target(name: "CMediaPlugin"),
+        .target(
+            name: "CWebRTCVoice",
+            dependencies: [.target(name: "CWebRTCAudioProcessing", condition: .when(traits: ["WebRTC"]))],
+            cxxSettings: [.define("WEBRTC_TRAIT", .when(traits: ["WebRTC"]))]
+        ),
         .target(
             name: "MediaEngine",
             dependencies: [
                 "CProcessor", "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
                 .target(name: "CGSM", condition: .when(traits: ["GSM"])),
                 .target(name: "CBCG729", condition: .when(traits: ["G729"])),
+                .target(name: "CWebRTCVoice", condition: .when(traits: ["WebRTC"])),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings

@@ -24,6 +24,7 @@ struct MediaTool: ParsableCommand {
             DTMFCommand.self, RingCommand.self, PlayCommand.self, RecordCommand.self,
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
+            ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
         ]
     )
 }

@@ -19,12 +19,58 @@ import Testing
             let sent = try #require(leg["sent"] as? [String: Any])
             #expect(sent["packets"] is Int && sent["bytes"] is Int)
             let received = try #require(leg["received"] as? [String: Any])
-            for key in ["packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered"] {
+            for key in [
+                "packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered", "redundant",
+            ] {
                 #expect(received[key] is NSNumber, "\(key)")
             }
             for key in ["jitterMs", "playoutDelayMs", "mouthToEarMs"] { #expect(leg[key] is NSNumber, "\(key)") }
+            let protection = try #require(leg["lossProtection"] as? [String: Any])
+            #expect(Set(protection.keys) == ["mode", "reason", "changes"] && protection["mode"] as? String == "none")
             #expect(Set(try #require(leg["rtcp"] as? [String: Any]).keys) == ["roundTripMs", "fractionLost"])
+            let quality = try #require(leg["quality"] as? [String: Any])
+            for key in ["rFactor", "mosListening", "burstLossPercent", "gapLossPercent"] {
+                #expect(quality[key] is NSNumber, "\(key)")
+            }
+            for key in ["mosConversational", "oneWayDelayMs", "remote"] { #expect(quality[key] != nil, "\(key)") }
         }
+    }
+
+    @Test(arguments: [
+        (["--red"], "red"), ([], "fec"), (["--red", "--fec", "off"], "none"), (["--red", "--fec", "on"], "fec"),
+    ]) func `heavy loss is answered by RED only where it was offered`(options: [String], mode: String) throws {
+        let network = ["--virtual", "--seconds", "25", "--loss", "30", "--burst", "2", "--seed", "3", "--json"]
+        let run = try ToolRun(["loopback"] + network + options)
+        run.wait()
+        let json = try run.json()
+        let legs = try #require(json["legs"] as? [[String: Any]])
+        for leg in legs {
+            let protection = try #require(leg["lossProtection"] as? [String: Any])
+            #expect(protection["mode"] as? String == mode)
+            #expect((protection["reason"] as? String)?.isEmpty == false)
+            let received = try #require(leg["received"] as? [String: Any])
+            #expect(((received["redundant"] as? Int ?? 0) > 50) == (mode == "red"))
+        }
+    }
+
+    @Test func `the metrics go to a file, beside the report`() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("call.prom")
+        let run = try ToolRun.finished("loopback", "--virtual", "--seconds", "8", "--loss", "5", "--metrics", path)
+        #expect(run.status == 0 && run.output.contains("R factor, estimated"))
+        let text = String(decoding: try scratch.bytes("call.prom"), as: UTF8.self)
+        #expect(text.hasSuffix("\n# EOF\n"))
+        #expect(text.contains("# TYPE media_lost_packets counter\n"))
+        #expect(text.contains("media_mos_listening{leg=\"B\",codec=\"opus\"} "))
+        let refused = try ToolRun.finished(
+            "loopback",
+            "--virtual",
+            "--seconds",
+            "1",
+            "--metrics",
+            scratch.file("none/call.prom")
+        )
+        #expect(refused.status == 1 && refused.errors.contains("cannot be written"))
     }
 
     @Test func `the same seed gives the same files and report, byte for byte`() throws {
@@ -72,7 +118,7 @@ import Testing
         let scratch = try Scratch()
         let rate = codec == "opus" ? 48000 : codec == "G722" ? 16000 : 8000
         let format = AudioFormat(sampleRate: rate)
-        let spoken = TestSignal.samples(1, format)
+        let spoken = TestSignal.samples(2, format)
         try WAVFile.write(scratch.file("in.wav"), format: format, samples: spoken)
         let run = try ToolRun.finished(
             "loopback",
@@ -94,7 +140,10 @@ import Testing
         #expect(heard.count > spoken.count + Int(told) * rate / 1000)
         func correlation(_ lag: Int) -> Int {
             var sum = 0
-            for index in stride(from: 0, to: rate / 4, by: 3) { sum += Int(spoken[index]) * Int(heard[index + lag]) }
+            // The second chirp: by then the delay has settled.
+            for index in stride(from: rate, to: rate * 5 / 4, by: 3) {
+                sum += Int(spoken[index]) * Int(heard[index + lag])
+            }
             return sum
         }
         let around: Range<Int> = (Int(told - 20) * rate / 1000)..<(Int(told + 20) * rate / 1000)

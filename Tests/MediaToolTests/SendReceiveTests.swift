@@ -52,21 +52,24 @@ import Testing
         #expect(samples.count == packets * format.sampleRate * format.channelCount / perPacket)
     }
 
-    @Test func `keys and a described stream are received`() throws {
+    @Test(arguments: [[], ["--red"]]) func `keys and a described stream are received`(options: [String]) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let sender = try ToolRun(
             [
                 "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMA", "--payload-type", "77", "--dtmf", "19*",
                 "--seconds", "2", "--sdp", scratch.file("x.sdp"), "--json",
-            ]
+            ] + options
         )
         Patience.wait(forFile: scratch.file("x.sdp"))
+        let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
+        #expect(described.contains("a=fmtp:121 77/77") == !options.isEmpty)
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
         #expect(sender.wait() == 0)
         #expect(receiver.wait() == 0)
         #expect(try receiver.json()["codec"] as? String == "PCMA")
         #expect(try leg(receiver)["dtmf"] as? String == "19*")
+        #expect(try (leg(receiver)["received"] as? [String: Any])?["rejected"] as? Int == 0)
     }
 
     @Test func `junk, a foreign source and an unknown payload type are counted`() throws {

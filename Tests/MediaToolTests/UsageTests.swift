@@ -35,6 +35,14 @@ import Testing
         (["graph", "nothing"], "nothing"),
         (["graph", "call", "--format", "svg"], "svg"),
         (["detect"], "<file>"),
+        (["loopback", "--virtual", "--device", "null"], "--virtual"),
+        (["loopback", "--capture-device", "null"], "--device"),
+        (["loopback", "--device", "null", "--chirps", "0"], "--chirps"),
+        (["report", "x.json"], "--output"),
+        (["report", "--output", "x.html"], "<file>"),
+        (["replay"], "<file>"),
+        (["replay", "x.pcap", "--ssrc", "0xZ"], "0xZ"),
+        (["replay", "x.pcap", "--payload-type", "128"], "128"),
         (["devices", "--log-level", "loud"], "loud"),
         (["nosuch"], "nosuch"),
         (["codecs", "--nosuch"], "--nosuch"),
@@ -63,6 +71,11 @@ import Testing
         (["receive", "--sdp", "/nosuch.sdp"], "/nosuch.sdp"),
         (["detect", "/nosuch.wav"], "/nosuch.wav"),
         (["devices", "--au", "role:AQ"], "role:AQ"),
+        (["doctor", "--au", "role:AQ"], "role:AQ"),
+        (["replay", "/nosuch.pcap"], "/nosuch.pcap"),
+        (["report", "/nosuch.json", "--output", "/tmp/x.html"], "/nosuch.json"),
+        (["loopback", "--virtual", "--trace", "/nosuch/x.json"], "/nosuch/x.json"),
+        (["loopback", "--device", "nosuch"], "There is no card nosuch"),
     ])
     func `a failure ends with 1 and one line with its remedy`(arguments: [String], word: String) throws {
         let run = try ToolRun(arguments)
@@ -74,7 +87,7 @@ import Testing
 
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
-        "detect",
+        "detect", "replay", "report", "doctor",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun.finished(command, "--help")

@@ -19,6 +19,7 @@ import Glibc
         ("allocations", SteadyTicks.measure),
         ("filter-step", FilterSteps.measureStep),
         ("gain", FilterSteps.measureGain),
+        ("drift-resampler", DriftResampling.measure),
         ("dtmf", KeyToSample.measure),
         ("dtmf-detector", DetectorCost.measure),
         ("lateness", TickLateness.measure),

@@ -8,10 +8,13 @@ enum Parsers {
     static let all: [(name: String, run: @Sendable (Span<UInt8>) throws -> Void)] = [
         ("rtp", rtp),
         ("rtcp", rtcp),
+        ("extended-report", extendedReport),
+        ("red", red),
         ("telephone-event", telephoneEvent),
         ("wav", wav),
         ("pcap", pcap),
         ("sdp", sdp),
+        ("trace", trace),
     ]
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
@@ -30,6 +33,20 @@ enum Parsers {
             while compound.next(in: bytes) != nil { count += 1 }
             precondition(4 * (count + compound.malformedCount) <= bytes.count)
         }
+    }
+
+    private static func extendedReport(_ bytes: Span<UInt8>) throws {
+        var report = try RTCPExtendedReport(parsing: bytes)
+        var count = 0
+        while report.next(in: bytes) != nil { count += 1 }
+        precondition(4 * count <= bytes.count)
+    }
+
+    private static func red(_ bytes: Span<UInt8>) throws {
+        let payload = try REDPayload(parsing: bytes)
+        var byteCount = payload.primary.byteCount
+        for index in 0..<payload.redundantCount { byteCount += payload.redundant(index).byteCount }
+        precondition(byteCount < bytes.count)
     }
 
     /// The bytes are packets of nine: marker, time in ticks, sequence number, time stamp, payload.
@@ -91,6 +108,11 @@ enum Parsers {
         let description = try SessionDescription(parsing: array(bytes))
         let again = try? SessionDescription(parsing: description.text)
         precondition(again?.port == description.port && again?.formats.count == description.formats.count)
+    }
+
+    private static func trace(_ bytes: Span<UInt8>) throws {
+        let file = try TraceFile(parsing: array(bytes))
+        precondition(file.duration >= .zero || !file.rows.isEmpty)
     }
 
     private static func array(_ bytes: Span<UInt8>) -> [UInt8] {

@@ -15,14 +15,18 @@ public final class Call: Sendable {
     struct State {
         var isMuted = false
         var isOnHold = false
+        /// Whether the hold is that of an interruption, which ends with it.
+        var isInterrupted = false
         var hasEnded = false
         var keys = ""
         var hasTelephoneEvents = false
         /// The key whose tones sound.
         var soundingKey: DTMFDigit?
         var isSourceEnded = false
-        var fec = FECPolicy()
+        var protection: LossPolicy
         var recording: Recording?
+        /// What works on the microphone's signal: the call's own, or one that other calls use, too.
+        var voice: EchoCancellerFilter?
     }
 
     /// The call's name in reports.
@@ -39,7 +43,8 @@ public final class Call: Sendable {
     let source: CallEndParts
     let sink: CallEndParts
     let capture: CaptureFile?
-    let state = Mutex(State())
+    let voice: CallVoice?
+    let state: Mutex<State>
     private let engine: CallEngine
     private let eventSink: AsyncStream<CallEvent>.Continuation
 
@@ -49,15 +54,18 @@ public final class Call: Sendable {
         source: CallEndParts,
         sink: CallEndParts,
         capture: CaptureFile?,
+        voice: CallVoice?,
         localAddress: SocketAddress,
         engine: CallEngine
     ) {
         name = configuration.name
         self.configuration = configuration
         self.stream = stream
+        state = Mutex(State(protection: LossPolicy(stream.lossAbilities)))
         self.source = source
         self.sink = sink
         self.capture = capture
+        self.voice = voice
         self.localAddress = localAddress
         self.engine = engine
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
@@ -153,6 +161,9 @@ public final class Call: Sendable {
         engine.send(stream.receiveTones.playCommand(digit, for: duration, requestedAt: engine.now))
     }
 
+    /// What the playout does, row by row; nil unless the stream's configuration asks for it.
+    public var playoutTrace: PlayoutTrace? { stream.playoutTrace }
+
     /// The level of what is sent, after gain and mute.
     public var sentLevel: AudioLevel { stream.sendMeter.currentLevel }
 
@@ -165,10 +176,41 @@ public final class Call: Sendable {
     public var isOnHold: Bool {
         get { state.withLock { $0.isOnHold } }
         set {
-            state.withLock { $0.isOnHold = newValue }
-            engine.send(stream.encoder.sendingCommand(!newValue && configuration.sendsAudio))
-            engine.send(stream.receiveGain.set(isMuted: newValue))
+            state.withLock { state in
+                state.isOnHold = newValue
+                state.isInterrupted = false
+            }
+            applyHold(newValue)
         }
+    }
+
+    /// Puts the call on hold until the interruption ends; answers false when it is on hold anyway.
+    func interrupt() -> Bool {
+        let isRunning = state.withLock { state in
+            guard !state.isOnHold, !state.hasEnded else { return false }
+            state.isOnHold = true
+            state.isInterrupted = true
+            return true
+        }
+        if isRunning { applyHold(true) }
+        return isRunning
+    }
+
+    /// Ends the hold that `interrupt` began; answers false when there is none.
+    func resumeAfterInterruption() -> Bool {
+        let wasInterrupted = state.withLock { state in
+            guard state.isInterrupted, !state.hasEnded else { return false }
+            state.isOnHold = false
+            state.isInterrupted = false
+            return true
+        }
+        if wasInterrupted { applyHold(false) }
+        return wasInterrupted
+    }
+
+    private func applyHold(_ isOnHold: Bool) {
+        engine.send(stream.encoder.sendingCommand(!isOnHold && configuration.sendsAudio))
+        engine.send(stream.receiveGain.set(isMuted: isOnHold))
     }
 
     /// Records each side into a WAV file of its own, from the next tick on.
@@ -216,10 +258,23 @@ public final class Call: Sendable {
             playout: stream.playout.statistics,
             format: stream.format,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            voicePath: stream.transport.session.voicePath,
             dtmf: receivedKeys,
+            protection: protection,
             sentLevel: sentLevel,
-            heardLevel: heardLevel
+            heardLevel: heardLevel,
+            echo: state.withLock { $0.voice }?.statistics
         )
+    }
+
+    private var protection: LegReport.Protection {
+        let policy = state.withLock { $0.protection }
+        switch configuration.stream.fec {
+        case .auto:
+            return LegReport.Protection(mode: policy.current.mode, reason: policy.reason, changes: policy.changeCount)
+        case .on: return LegReport.Protection(mode: .fec, reason: "always on, as configured", changes: 0)
+        case .off: return LegReport.Protection(mode: .none, reason: "off, as configured", changes: 0)
+        }
     }
 
     /// From the capture of the sound that was played last to its playing, the codec's own delay included.
@@ -251,7 +306,7 @@ public final class Call: Sendable {
             guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
             eventSink.yield(.keyUp(digit, duration: .milliseconds(event.detail)))
         case "dtmfstrt", "dtmf": if let received = ReceivedDigit(event) { handleTones(received) }
-        case "report": handleReport()
+        case "report": handleReport(at: event.time)
         case "source": eventSink.yield(.sourceChanged)
         case "goodbye": eventSink.yield(.goodbye)
         case "ended":
@@ -279,17 +334,22 @@ public final class Call: Sendable {
         )
     }
 
+    /// Tells whoever reads the events.
+    func tell(_ event: CallEvent) {
+        eventSink.yield(event)
+    }
+
     func finishEvents() {
         eventSink.finish()
     }
 
-    private func handleReport() {
+    private func handleReport(at time: MediaTime) {
         let fraction = stream.transport.statistics.remoteFractionLost
         eventSink.yield(.report(fractionLost: fraction))
         guard configuration.stream.fec == .auto else { return }
-        let decision = state.withLock { $0.fec.update(fractionLost: fraction) }
+        let decision = state.withLock { $0.protection.update(fractionLost: fraction, at: time) }
         guard let decision else { return }
-        engine.send(stream.encoder.fecCommand(decision.usesFEC, expectedLossPercent: decision.expectedLossPercent))
-        eventSink.yield(.fec(isOn: decision.usesFEC))
+        for command in stream.commands(for: decision.protection) { engine.send(command) }
+        if decision.isNewMode { eventSink.yield(.lossProtection(decision.protection, reason: decision.reason)) }
     }
 }

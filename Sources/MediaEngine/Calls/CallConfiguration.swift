@@ -56,6 +56,8 @@ public struct CallConfiguration: Sendable {
     ///
     /// Not where a program in the middle passes packets on one way only.
     public var isSymmetric = true
+    /// Whether extended reports (RFC 3611) tell the other side how it is heard.
+    public var sendsExtendedReports = true
     /// Whether audio is sent; without it the call listens, and sends RTCP and keys only.
     public var sendsAudio = true
     /// Makes what arrives worse, also over real sockets.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The engine's cards in use: one capture and one playback that all calls share, and the ringer.
 struct CallDevices {
     var playback: any SoundCard
@@ -6,6 +8,11 @@ struct CallDevices {
     private(set) var playbackFilter: CardPlaybackFilter?
     private(set) var captureFilter: CardCaptureFilter?
     private var mixer: MixerFilter?
+    /// The card that was asked for while another stands in for it; nil while it is in use itself.
+    private(set) var wantedPlayback: (any SoundCard)?
+    private(set) var wantedCapture: (any SoundCard)?
+    /// What works on microphones' signals, for one call or for all that want the same on the call card.
+    private(set) var voices: [CallVoice] = []
     /// What is heard of each call that plays on the card.
     var heard: [Filter] = []
 
@@ -52,6 +59,45 @@ struct CallDevices {
             try graph.connect(filter, to: mixer, input: input, converting: true)
         }
         try graph.connect(mixer, to: playbackFilter)
+        for voice in voices where voice.isShared && voice.cancelsEcho {
+            try graph.connect(mixer, to: voice.filter, input: 1)
+        }
+    }
+
+    /// Puts what the call wants done to the signal of `source` behind that; answers what then gives the signal.
+    mutating func addVoice(
+        of call: Call,
+        after source: Filter,
+        to graph: inout Graph
+    ) throws(GraphError) -> Filter {
+        guard let own = call.voice else { return source }
+        if own.isShared, let shared = voices.first(where: { $0.isShared && $0.configuration == own.configuration }) {
+            call.state.withLock { $0.voice = shared.filter }
+            return shared.filter
+        }
+        voices.append(own)
+        call.state.withLock { $0.voice = own.filter }
+        try graph.connect(source, to: own.filter, converting: true)
+        if own.cancelsEcho, !own.isShared {
+            try graph.connect(call.stream.heard, to: own.filter, input: 1, converting: true)
+        }
+        return own.filter
+    }
+
+    /// Lets go of what no call uses any more; answers it.
+    mutating func removeUnusedVoices(from graph: inout Graph) -> [Filter] {
+        let links = graph.links
+        let unused = voices.filter { voice in !links.contains { $0.source == voice.filter.id } }
+        for voice in unused { graph.remove(voice.filter) }
+        voices.removeAll { voice in unused.contains { $0.filter === voice.filter } }
+        return unused.map(\.filter)
+    }
+
+    /// Keeps in mind which card was asked for, when another takes its place for `cause`.
+    mutating func note(_ cause: RouteChange.Cause, _ direction: CardDirection, leaving card: any SoundCard) {
+        let wanted = direction == .playback ? wantedPlayback : wantedCapture
+        let kept: (any SoundCard)? = cause == .unplugged ? wanted ?? card : nil
+        if direction == .playback { wantedPlayback = kept } else { wantedCapture = kept }
     }
 
     /// Lets go of the playback filter, to put another in its place; answers it.

@@ -36,23 +36,7 @@ extension CallEngine {
     ///
     /// - Throws: `EngineError` when, with calls running, the card does not open.
     public func setPlaybackCard(_ card: any SoundCard) throws(EngineError) {
-        try EngineError.wrapping {
-            let old = try state.withLock { state -> CardPlaybackFilter? in
-                var devices = state.devices
-                var graph = state.graph
-                devices.playback = card
-                let old = devices.releasePlayback(from: &graph)
-                if old != nil {
-                    try devices.openPlayback(self)
-                    try devices.linkPlayback(in: &graph)
-                    runner.install(try GraphPlan(graph))
-                }
-                state.graph = graph
-                state.devices = devices
-                return old
-            }
-            retire(old?.supervisor)
-        }
+        try EngineError.wrapping { try routePlayback(to: card, .asked) }
     }
 
     /// Lets calls be spoken into another card, also while they run.
@@ -68,24 +52,7 @@ extension CallEngine {
     ///
     /// - Throws: `EngineError` when, with calls running, the card does not open.
     public func setCaptureCard(_ card: any SoundCard) throws(EngineError) {
-        try EngineError.wrapping {
-            let old = try state.withLock { state -> CardCaptureFilter? in
-                var devices = state.devices
-                var graph = state.graph
-                devices.capture = card
-                var old: CardCaptureFilter?
-                if devices.captureFilter != nil {
-                    var fresh = CallDevices(playback: devices.playback, capture: card, ringer: devices.ringer)
-                    let filter = try fresh.openCapture(self)
-                    old = try devices.replaceCapture(with: filter, in: &graph)
-                    runner.install(try GraphPlan(graph))
-                }
-                state.graph = graph
-                state.devices = devices
-                return old
-            }
-            retire(old?.supervisor)
-        }
+        try EngineError.wrapping { try routeCapture(to: card, .asked) }
     }
 
     /// Lets rings and key tones be heard on another card; a tone stream that is warm stays warm on it.
@@ -128,11 +95,5 @@ extension CallEngine {
     /// What went through the capture card so far; nil while no call uses it.
     public var captureStatistics: CardStatistics? {
         state.withLock { $0.devices.captureFilter?.statistics.value }
-    }
-
-    private func retire(_ service: (any BackgroundService)?) {
-        guard let service else { return }
-        settle()
-        timebase.remove(service)
     }
 }

@@ -20,6 +20,8 @@ public final class CallEngine: Sendable {
         var devices: CallDevices
         var tones: ToneStream?
         var toneHolders = 0
+        var fallbackCards: [any SoundCard]?
+        var routeChanges: [RouteChange] = []
         var isShutDown = false
     }
 
@@ -29,6 +31,7 @@ public final class CallEngine: Sendable {
     /// Shared by all calls, which have one media thread.
     private let scratch = PacketScratch()
     let pump: EventPump
+    let watcher: RouteWatcher
     let state: Mutex<State>
     private let seeds: Mutex<SeededGenerator>
 
@@ -57,7 +60,13 @@ public final class CallEngine: Sendable {
             )
         )
         pump = EventPump(runner)
+        let hands = RouteHands()
+        watcher = RouteWatcher(format: Self.cardFormat, now: { [timebase] in timebase.now }) { [timebase] action in
+            hands.perform(action, isAtOnce: timebase.isVirtual)
+        }
+        hands.hold(self)
         timebase.add(pump)
+        timebase.add(watcher)
     }
 
     deinit {
@@ -156,6 +165,7 @@ public final class CallEngine: Sendable {
                 for call in calls { attach(call) }
                 runner.install(plan)
                 state.graph = graph
+                watchCards(devices)
                 state.devices = devices
                 state.calls += calls
                 for call in calls where !call.configuration.sendsAudio {
@@ -191,6 +201,12 @@ public final class CallEngine: Sendable {
     /// Opens what the call needs, off the media thread and without the engine's lock.
     private func prepare(_ configuration: CallConfiguration) throws -> Call {
         let codec = try state.withLock { state in try state.registry.codec(named: configuration.stream.codec) }
+        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description) else {
+            throw EngineError.state(
+                "\(configuration.name) has the same payload type for two kinds of packets, or one above 127. "
+                    + "Give codec, telephone events and RED a number of their own, dynamic ones from 96 to 127."
+            )
+        }
         let sockets = try CallSockets(configuration, seed: nextSeed())
         let capture = try configuration.capturePath.map {
             try CaptureFile(path: $0, unixNanosecondsAtZero: timebase.unixNanosecondsAtZero)
@@ -202,6 +218,7 @@ public final class CallEngine: Sendable {
         )
         rules.isMultiplexed = sockets.controlLink == nil
         rules.isSymmetric = configuration.isSymmetric
+        rules.sendsExtendedReports = configuration.sendsExtendedReports
         let transport = RTPTransport(
             session: RTPSession(configuration: rules, seed: nextSeed()),
             link: sockets.link,
@@ -210,6 +227,7 @@ public final class CallEngine: Sendable {
             payloadType: configuration.stream.payloadType(of: codec.description),
             clockRate: UInt32(codec.description.clockRate),
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
+            redPayloadType: configuration.stream.redPayloadType,
             tap: capture?.tap,
             scratch: scratch
         )
@@ -225,6 +243,7 @@ public final class CallEngine: Sendable {
             source: try CallEndParts(configuration.source, format: stream.format, at: now),
             sink: try CallEndParts(configuration.sink, stream: stream, at: now),
             capture: capture,
+            voice: try makeVoice(configuration, format: stream.format),
             localAddress: sockets.local,
             engine: self
         )
@@ -233,9 +252,10 @@ public final class CallEngine: Sendable {
     private func add(_ call: Call, to graph: inout Graph, _ devices: inout CallDevices) throws {
         if case .callCard = call.configuration.source {
             let capture = try devices.openCapture(self)
-            try call.stream.assemble(in: &graph, source: capture)
-        } else if let source = call.source.filter {
+            let source = try devices.addVoice(of: call, after: capture, to: &graph)
             try call.stream.assemble(in: &graph, source: source)
+        } else if let source = call.source.filter {
+            try call.stream.assemble(in: &graph, source: try devices.addVoice(of: call, after: source, to: &graph))
         }
         if case .callCard = call.configuration.sink {
             try devices.openPlayback(self)
@@ -276,6 +296,7 @@ public final class CallEngine: Sendable {
                 leaving += [call.source.filter, call.sink.filter].compactMap(\.self)
                 leaving += call.state.withLock { $0.recording?.filters ?? [] }
                 for filter in leaving { graph.remove(filter) }
+                leaving += state.devices.removeUnusedVoices(from: &graph)
                 try state.devices.linkPlayback(in: &graph)
                 runner.install(try GraphPlan(graph))
                 state.graph = graph

@@ -26,6 +26,8 @@ public struct CallEngineConfiguration: Sendable {
     public var registry: PluginRegistry
     /// What the roles AU and AQ stand for.
     public var cardBindings = CardBindings()
+    /// Names of cards that take over, in this order, while the card that calls use is away; without any, silence does.
+    public var fallbackDevices: [String] = []
     /// Whether the call card keeps silent until `activateAudioSession`, as an application under CallKit wants.
     public var gatesAudioSession = false
     /// Where the engine logs, off the media thread.

@@ -6,12 +6,18 @@ public enum CallEvent: Sendable, Equatable {
     case keyUp(DTMFDigit, duration: Duration)
     /// The other side told what it receives: round trip and loss are new.
     case report(fractionLost: Double)
-    /// In-band FEC was switched because of what the other side reported.
-    case fec(isOn: Bool)
+    /// What is sent is protected against loss in another way, because of what the other side reported.
+    case lossProtection(LossProtection, reason: String)
     /// Another sender took the place of the one that was heard.
     case sourceChanged
     /// The other side said goodbye (RTCP BYE).
     case goodbye
     /// The source (file, samples) has been played to its end.
     case sourceEnded
+    /// The call was put on hold because something else needs the sound.
+    case interruptionBegan
+    /// The call goes on after an interruption.
+    case interruptionEnded
+    /// Another card has taken over one direction of the sound.
+    case routeChanged(RouteChange)
 }

@@ -1,12 +1,15 @@
 /// Gives what a card records, and silence while the card is away.
 ///
-///     (card) ──► card capture ──► audio
+///     (card) ──► [ratio] ──► card capture ──► audio
 ///
 /// A tick needs a whole block, and a card moves by periods of its own: the filter begins when enough frames for a tick
-/// and a little more are there, drops what exceeds a few blocks (so that latency cannot grow), and gives one silent
-/// block when too few came, after which it begins again. A card that goes away, or stands for 3 s, is opened again.
+/// and a little more are there, and from then on holds that level. Where the card has a clock of its own, a resampler
+/// follows it; a card that makes the ticks, or has no clock, is read as it is.
+/// Frames that an xrun has lost are replaced by as many of silence, and frames that come too late are left out, so that
+/// what is recorded stays as late as it was, to the sample. What exceeds a few blocks is dropped. A card that goes
+/// away, or stands for 3 s, is opened again.
 /// Events: "xrun", "suspend" (value: frames lost), "stall", "moving" (value: ms that it stood), "cardgone", "cardback",
-/// "dropped" (value: frames).
+/// "dropped" (value: frames), "rate" (value: thousandths of a ppm by which the card's clock is fast).
 public final class CardCaptureFilter: Filter, @unchecked Sendable {
     /// Opens and reopens the card; to be served in the background.
     public let supervisor: CardSupervisor<any CardCapture>
@@ -17,14 +20,24 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
 
     private typealias Slot = CardSlot<any CardCapture>
 
+    /// Whether the card's period starts the ticks, so that there is no drift between the two.
+    ///
+    /// Thread: to be set before the first tick.
+    var setsPace = false
+
     private let channelCount: Int
+    private let resampler: PolyphaseResampler
+    /// What the resampler takes in one tick, and what is thrown away.
+    private let scratch: UnsafeMutableBufferPointer<Int16>
     private var slot: Unmanaged<Slot>?
     private var isActive: Bool
     private var isFlowing = false
     private var wasGone = false
     private var lastAvailable = 0
+    private var readCount: Int64 = 0
     private var stalls = StallDetector()
-    private var counters = CardStatistics()
+    @exclusivity(unchecked) private var clock: CardClock
+    @exclusivity(unchecked) private var counters = CardStatistics()
 
     /// A filter that records from `card`, which is not opened yet: see `open`.
     ///
@@ -34,7 +47,18 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
     ///   - isGated: Whether frames flow only from `activateCommand` on (an audio session).
     public init(_ card: any SoundCard, _ configuration: CardConfiguration, isGated: Bool = false) {
         isActive = !isGated
-        channelCount = configuration.format.channelCount
+        let format = configuration.format
+        channelCount = format.channelCount
+        resampler = PolyphaseResampler(
+            from: format.sampleRate,
+            to: format.sampleRate,
+            channelCount: format.channelCount,
+            maximumFrameCount: format.frameCount(in: .milliseconds(20))
+        )
+        // The longest tick, and what its correction may add.
+        scratch = .allocate(capacity: (format.frameCount(in: .milliseconds(100)) + 64) * format.channelCount)
+        scratch.initialize(repeating: 0)
+        clock = CardClock(.capture, sampleRate: format.sampleRate)
         supervisor = CardSupervisor(
             service: { $0.service },
             open: { now throws(CardError) in try card.openCapture(configuration, at: now) }
@@ -51,12 +75,13 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
 
     deinit {
         slot?.release()
+        scratch.deallocate()
     }
 
     /// The open card, for a pacer.
     ///
     /// Thread: media.
-    var endpoint: (any CardEndpoint)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
+    var endpoint: (any CardCapture)? { slot?._withUnsafeGuaranteedRef { $0.endpoint } }
 
     /// Opens the card on the caller's thread, to be used from the next tick on.
     ///
@@ -107,65 +132,156 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
 
     /// Fills `block` from `card`, or answers false.
     private func take(_ block: AudioBlock, from card: any CardCapture, _ io: borrowing FilterIO) -> Bool {
-        var available = card.availableFrameCount(at: io.time)
+        let available = card.availableFrameCount(at: io.time)
         guard watchForStall(available, io) else { return false }
         lastAvailable = available
         counters.latencyFrames = available
-        let blockCount = block.frameCount
-        let period = card.periodFrameCount
+        let follows = card.drifts && !setsPace
+        let look = card.isClocked ? io.time + io.lateness : io.time
+        let passed = clock.advance(to: io.time, look: look, tickDuration: io.tickDuration)
+        let need = follows ? resampler.inputFrameCount(forOutput: block.frameCount) : block.frameCount
         // A card that moves in small steps may be half a block late; one that moves in long steps, a whole step.
-        let reserve = period > blockCount ? period : blockCount / 2
-        let limit = reserve &+ max(3 &* blockCount, 2 &* period)
+        let reserve = max(card.periodFrameCount > block.frameCount ? card.periodFrameCount : 0, block.frameCount / 2)
+        guard isFlowing || begin(available, need &+ reserve, card, io) else { return false }
+
+        clock.alignment.move(by: passed.frames)
+        clock.alignment.skip(passed.skipped &* need)
+        if available >= need {
+            clock.alignment.confirm(actual: available)
+            if clock.alignment.isCalm { follow(available, look: look, follows, io) }
+        }
+        defer { clock.alignment.move(by: Double(-need)) }
+        if !leaveOut(available, need, reserve, card, io) { return false }
         var samples = block.mutableSamples
-        if available > limit {
-            var dropped = 0
-            while available &- dropped >= reserve &+ 2 &* blockCount {
-                let transfer = card.read(into: &samples, at: io.time)
-                guard count(transfer, io) else { return false }
-                guard transfer.frameCount > 0 else { break }
-                dropped &+= transfer.frameCount
-            }
-            counters.framesLost &+= dropped
-            io.emit("dropped", value: Int64(dropped))
-            available &-= dropped
+        guard follows else {
+            return samples.withUnsafeMutableBufferPointer { fill($0, need, from: card, io) }
         }
-        // A card in trouble says so when it is read, and may show nothing available: it is read in any case.
-        let isReady = available >= (isFlowing ? blockCount : blockCount &+ reserve)
-        guard isReady || available <= 0 else {
-            isFlowing = false
+        guard need &* channelCount <= scratch.count else { return false }
+        let input = UnsafeMutableBufferPointer(rebasing: scratch[..<(need &* channelCount)])
+        guard fill(input, need, from: card, io) else { return false }
+        return resampler.process(UnsafeBufferPointer(input).span, into: &samples).produced == block.frameCount
+    }
+
+    /// Lets the flow begin once `wanted` frames are there.
+    private func begin(_ available: Int, _ wanted: Int, _ card: any CardCapture, _ io: borrowing FilterIO) -> Bool {
+        guard available >= wanted else {
+            // A card in trouble says so when it is read, and may show nothing available.
+            if available <= 0 { _ = read(UnsafeMutableBufferPointer(rebasing: scratch[..<channelCount]), card, io) }
             return false
         }
-        let transfer = card.read(into: &samples, at: io.time)
-        guard count(transfer, io) else { return false }
-        lastAvailable = available &- transfer.frameCount
-        isFlowing = transfer.frameCount == blockCount
-        guard isFlowing else {
-            counters.framesLost &+= transfer.frameCount
-            return false
-        }
-        counters.frames &+= blockCount
+        isFlowing = true
+        clock.accept(level: available)
+        clock.noteBreak()
         return true
     }
 
-    private func adopt(_ io: borrowing FilterIO) {
-        guard let fresh = supervisor.take() else { return }
-        if let slot { supervisor.retire(slot) }
-        slot = fresh
-        isFlowing = false
-        lastAvailable = 0
-        stalls.reset()
-        guard wasGone else { return }
-        wasGone = false
-        counters.reopenings &+= 1
-        io.emit("cardback")
+    /// Measures the card's rate, and moves the ratio so that the level stays.
+    private func follow(_ available: Int, look: MediaTime, _ follows: Bool, _ io: borrowing FilterIO) {
+        guard follows else { return }
+        clock.observe(frames: readCount &+ Int64(available), at: look)
+        let late = Double((look - io.time).nanoseconds) * clock.sampleRate / 1e9
+        resampler.ppm = clock.control(level: Double(available) - late, tickDuration: io.tickDuration)
+        counters.correctionPPM = resampler.ppm
+        counters.note(ppm: clock.ppm)
+        if let news = clock.takeNews() { io.emit("rate", value: news) }
     }
 
-    /// Counts what was wrong with `transfer`; answers whether nothing was.
-    private func count(_ transfer: CardTransfer, _ io: borrowing FilterIO) -> Bool {
+    /// Throws away frames whose time has passed, and whatever would make the latency grow; answers false when the card
+    /// turned out to be gone.
+    private func leaveOut(
+        _ available: Int,
+        _ need: Int,
+        _ reserve: Int,
+        _ card: any CardCapture,
+        _ io: borrowing FilterIO
+    ) -> Bool {
+        var remaining = available
+        let limit = reserve &+ max(3 &* need, 2 &* card.periodFrameCount)
+        let surplus = clock.alignment.correction < 0 ? min(-clock.alignment.correction, available &- need) : 0
+        if surplus > 0 {
+            let dropped = discard(surplus, card, io)
+            clock.alignment.correct(-dropped)
+            remaining &-= dropped
+        }
+        guard isFlowing, remaining &+ clock.alignment.correction > limit else { return slot != nil }
+        let dropped = discard(remaining &- reserve &- need, card, io)
+        guard isFlowing else { return slot != nil }
+        io.emit("dropped", value: Int64(dropped))
+        clock.accept(level: remaining &- dropped)
+        return true
+    }
+
+    private func discard(_ count: Int, _ card: any CardCapture, _ io: borrowing FilterIO) -> Int {
+        var dropped = 0
+        while dropped < count {
+            let part = min(count &- dropped, scratch.count / channelCount)
+            let read = read(UnsafeMutableBufferPointer(rebasing: scratch[..<(part &* channelCount)]), card, io)
+            guard read > 0 else { break }
+            dropped &+= read
+        }
+        counters.framesLost &+= dropped
+        return dropped
+    }
+
+    /// Fills `target` with silence for frames that were lost, then with frames of the card, then with silence for
+    /// frames that have not come; answers false when the flow must begin anew.
+    private func fill(
+        _ target: UnsafeMutableBufferPointer<Int16>,
+        _ need: Int,
+        from card: any CardCapture,
+        _ io: borrowing FilterIO
+    ) -> Bool {
+        guard slot != nil else { return false }
+        var filled = putSilence(target, 0, need)
+        if filled < need {
+            // While too little is there, nothing is taken, so that a block is whole or silent; but a card in trouble
+            // says so only when it is read.
+            let rest = need &- filled
+            let isEnough = lastAvailable >= rest
+            if isEnough || lastAvailable <= 0 {
+                let part = UnsafeMutableBufferPointer(rebasing: target[(filled &* channelCount)...])
+                let read = read(part, card, io)
+                guard isFlowing else { return false }
+                filled &+= read
+                counters.frames &+= read
+                // After an xrun the correction is known only now.
+                filled &+= putSilence(target, filled, need)
+            }
+        }
+        if filled < need {
+            counters.shortages &+= 1
+            clock.alignment.disturb()
+            clock.noteBreak()
+            UnsafeMutableBufferPointer(rebasing: target[(filled &* channelCount)...]).update(repeating: 0)
+        }
+        return true
+    }
+
+    /// Puts silence in place of lost frames from frame `start` on, and answers how many.
+    private func putSilence(_ target: UnsafeMutableBufferPointer<Int16>, _ start: Int, _ end: Int) -> Int {
+        let count = min(max(clock.alignment.correction, 0), end &- start)
+        guard count > 0 else { return 0 }
+        let part = target[(start &* channelCount)..<((start &+ count) &* channelCount)]
+        UnsafeMutableBufferPointer(rebasing: part).update(repeating: 0)
+        clock.alignment.correct(count)
+        counters.framesInserted &+= count
+        return count
+    }
+
+    /// Reads frames into `target`, and meets whatever is wrong with the card.
+    private func read(
+        _ target: UnsafeMutableBufferPointer<Int16>,
+        _ card: any CardCapture,
+        _ io: borrowing FilterIO
+    ) -> Int {
+        var samples = target.mutableSpan
+        let transfer = card.read(into: &samples, at: io.time)
+        readCount &+= Int64(transfer.frameCount)
+        lastAvailable &-= transfer.frameCount
         counters.framesLost &+= transfer.lostFrameCount
         switch transfer.condition {
         case .running:
-            return true
+            return transfer.frameCount
         case .xrun:
             counters.xruns &+= 1
             io.emit("xrun", value: Int64(transfer.lostFrameCount))
@@ -174,10 +290,29 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
             io.emit("suspend", value: Int64(transfer.lostFrameCount))
         case .gone:
             lose(io)
+            return transfer.frameCount
         }
+        lastAvailable = 0
+        clock.noteBreak()
+        if !clock.alignment.repair(actual: 0, at: io.time) { isFlowing = false }
+        return transfer.frameCount
+    }
+
+    private func adopt(_ io: borrowing FilterIO) {
+        guard let fresh = supervisor.take() else { return }
+        if let slot { supervisor.retire(slot) }
+        slot = fresh
         isFlowing = false
         lastAvailable = 0
-        return false
+        readCount = 0
+        stalls.reset()
+        clock.reset()
+        resampler.reset()
+        resampler.ppm = 0
+        guard wasGone else { return }
+        wasGone = false
+        counters.reopenings &+= 1
+        io.emit("cardback")
     }
 
     private func lose(_ io: borrowing FilterIO) {

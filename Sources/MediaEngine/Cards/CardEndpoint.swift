@@ -12,6 +12,10 @@ public protocol CardEndpoint: AnyObject, Sendable {
     /// Whether the card has a clock of its own, so that ticks can follow it. A card without one (ALSA's `null` and
     /// `file` PCMs, the built-in ones) takes data as fast as it is offered: it is paced by the ticks.
     var isClocked: Bool { get }
+    /// Whether its frames come and go at another pace than the ticks', which the filter then has to follow.
+    ///
+    /// Cards with a clock of their own drift, unless that clock makes the ticks.
+    var drifts: Bool { get }
     /// What must be served in the background while the endpoint is in use, if anything.
     var service: (any BackgroundService)? { get }
 
@@ -27,6 +31,8 @@ public protocol CardEndpoint: AnyObject, Sendable {
 extension CardEndpoint {
     /// No clock.
     public var isClocked: Bool { false }
+    /// With a clock of its own it drifts.
+    public var drifts: Bool { isClocked }
     /// Nothing to serve.
     public var service: (any BackgroundService)? { nil }
     /// Answers at once that the card can: there is no clock to wait for.
@@ -100,7 +106,24 @@ public struct CardStatistics: Hashable, Sendable, BitwiseCopyable {
     public var reopenings = 0
     /// Frames in the card now: the latency it adds.
     public var latencyFrames = 0
+    /// Frames of silence put in place of frames that were lost, so that those behind them are where they belong.
+    public var framesInserted = 0
+    /// Times that the card gave too little for a tick, or took too little of one, without an error.
+    public var shortages = 0
+    /// By how much the ratio between card and graph is corrected now, in parts per million.
+    public var correctionPPM = 0.0
+    /// By how much the card's clock is faster than the ticks', in parts per million; nil before it is known, and for
+    /// cards that have no clock of their own.
+    public var ppm: Double? { isRateKnown ? measuredPPM : nil }
+
+    private var isRateKnown = false
+    private var measuredPPM = 0.0
 
     /// All zero.
     public init() {}
+
+    mutating func note(ppm: Double?) {
+        isRateKnown = ppm != nil
+        measuredPPM = ppm ?? 0
+    }
 }

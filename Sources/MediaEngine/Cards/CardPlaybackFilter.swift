@@ -1,11 +1,14 @@
 /// Plays what it hears on a card, and goes on without one while the card is away.
 ///
-///     audio ──► card playback ──► (card)
+///     audio ──► card playback ──► [ratio] ──► (card)
 ///
 /// Nothing waits here: what the card does not take is dropped and counted, a card that goes away is opened again by
 /// the supervisor, and meanwhile sound is discarded at the pace of the ticks. So is one that stands for 3 s.
+/// Where the card has a clock of its own, a resampler follows it, so that the card's buffer stays as full as it was in
+/// the beginning. Time in which the card was silent, in an xrun, is left out of the sound, or put in where the card
+/// begins with more silence than it had before: what follows is heard as late as ever, to the sample.
 /// Events: "xrun", "suspend" (value: frames lost), "stall", "moving" (value: ms that it stood), "cardgone", "cardback",
-/// "sample" (see `sampleCommand`).
+/// "rate" (value: thousandths of a ppm by which the card's clock is fast), "sample" (see `sampleCommand`).
 public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     /// Opens and reopens the card; to be served in the background.
     public let supervisor: CardSupervisor<any CardPlayback>
@@ -16,13 +19,24 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
 
     private typealias Slot = CardSlot<any CardPlayback>
 
+    /// Whether the card's period starts the ticks, so that there is no drift between the two.
+    ///
+    /// Thread: to be set before the first tick.
+    var setsPace = false
+
+    private let channelCount: Int
+    private let resampler: PolyphaseResampler
+    /// What the resampler gives in one tick, and silence.
+    private let scratch: UnsafeMutableBufferPointer<Int16>
     private var slot: Unmanaged<Slot>?
     private var isActive: Bool
     private var wasGone = false
     private var isWatchingForSample = false
+    private var writtenCount: Int64 = 0
     private var stalls = StallDetector()
     private var isHopeless = false
-    private var counters = CardStatistics()
+    @exclusivity(unchecked) private var clock: CardClock
+    @exclusivity(unchecked) private var counters = CardStatistics()
 
     /// A filter that plays on `card`, which is not opened yet: see `open`.
     ///
@@ -32,6 +46,18 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
     ///   - isGated: Whether frames flow only from `activateCommand` on (an audio session).
     public init(_ card: any SoundCard, _ configuration: CardConfiguration, isGated: Bool = false) {
         isActive = !isGated
+        let format = configuration.format
+        channelCount = format.channelCount
+        resampler = PolyphaseResampler(
+            from: format.sampleRate,
+            to: format.sampleRate,
+            channelCount: format.channelCount,
+            maximumFrameCount: format.frameCount(in: .milliseconds(20))
+        )
+        // The longest tick, and what its correction may add.
+        scratch = .allocate(capacity: (format.frameCount(in: .milliseconds(100)) + 256) * format.channelCount)
+        scratch.initialize(repeating: 0)
+        clock = CardClock(.playback, sampleRate: format.sampleRate)
         supervisor = CardSupervisor(
             service: { $0.service },
             open: { now throws(CardError) in try card.openPlayback(configuration, at: now) }
@@ -48,6 +74,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
 
     deinit {
         slot?.release()
+        scratch.deallocate()
     }
 
     /// The open card, for a pacer.
@@ -106,14 +133,102 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         }
         let card = slot._withUnsafeGuaranteedRef { $0.endpoint }
         if isWatchingForSample { watchForSample(io, card) }
-        let transfer = card.write(block.samples, at: io.time)
-        count(transfer, of: block.frameCount, io)
-        if transfer.condition == .gone || isHopeless {
+        let isGone = play(block, on: card, io)
+        if isGone || isHopeless {
             lose(slot, io)
             counters.latencyFrames = 0
-        } else {
-            counters.latencyFrames = card.queuedFrameCount(at: io.time)
         }
+    }
+
+    /// Plays `block` at the pace of the card; answers whether the card is gone.
+    private func play(_ block: AudioBlock, on card: any CardPlayback, _ io: borrowing FilterIO) -> Bool {
+        let follows = card.drifts && !setsPace
+        let look = card.isClocked ? io.time + io.lateness : io.time
+        let passed = clock.advance(to: io.time, look: look, tickDuration: io.tickDuration)
+        clock.alignment.move(by: -passed.frames)
+        clock.alignment.skip(passed.skipped &* block.frameCount)
+        var condition = insertSilence(block.frameCount, card, io)
+        let frameCount: Int
+        if follows {
+            var samples = scratch.mutableSpan
+            frameCount = resampler.process(block.samples, into: &samples).produced
+        } else {
+            frameCount = block.frameCount
+        }
+        clock.alignment.move(by: Double(frameCount))
+        let skipped = min(max(-clock.alignment.correction, 0), frameCount)
+        if skipped > 0 {
+            clock.alignment.correct(-skipped)
+            counters.framesLost &+= skipped
+        }
+        var accepted = 0
+        if skipped < frameCount, condition != .gone {
+            let range = (skipped &* channelCount)..<(frameCount &* channelCount)
+            let transfer =
+                follows
+                ? card.write(scratch.span.extracting(range), at: io.time)
+                : card.write(block.samples.extracting(range), at: io.time)
+            accepted = transfer.frameCount
+            count(transfer, of: frameCount &- skipped, io)
+            if transfer.condition != .running { condition = transfer.condition }
+        }
+        guard condition != .gone else { return true }
+        let queued = card.queuedFrameCount(at: io.time)
+        counters.latencyFrames = queued
+        align(queued, condition, isWhole: accepted == frameCount &- skipped, io)
+        if follows, condition == .running, clock.alignment.isCalm {
+            follow(queued, frameCount, look: look, io)
+        }
+        return false
+    }
+
+    /// Brings what follows to its place, given the frames that the card has queued after this block.
+    private func align(_ queued: Int, _ condition: CardTransfer.Condition, isWhole: Bool, _ io: borrowing FilterIO) {
+        if condition == .xrun || condition == .suspended {
+            clock.noteBreak()
+            if !clock.alignment.repair(actual: queued, at: io.time) { clock.accept(level: queued) }
+        } else if !clock.alignment.isKnown {
+            clock.accept(level: queued)
+        } else if isWhole {
+            clock.alignment.confirm(actual: queued)
+        } else {
+            counters.shortages &+= 1
+            clock.noteBreak()
+            clock.alignment.disturb()
+        }
+    }
+
+    /// Measures the card's rate, and moves the ratio so that the level stays.
+    private func follow(_ queued: Int, _ frameCount: Int, look: MediaTime, _ io: borrowing FilterIO) {
+        clock.observe(frames: writtenCount &- Int64(queued), at: look)
+        let late = Double((look - io.time).nanoseconds) * clock.sampleRate / 1e9
+        resampler.ppm = clock.control(level: Double(queued &- frameCount) + late, tickDuration: io.tickDuration)
+        counters.correctionPPM = resampler.ppm
+        counters.note(ppm: clock.ppm)
+        if let news = clock.takeNews() { io.emit("rate", value: news) }
+    }
+
+    /// Puts silence in front of the block where sound is missing, as far as the card has room for both.
+    private func insertSilence(
+        _ blockCount: Int,
+        _ card: any CardPlayback,
+        _ io: borrowing FilterIO
+    ) -> CardTransfer.Condition {
+        guard clock.alignment.correction > 0 else { return .running }
+        let queued = card.queuedFrameCount(at: io.time)
+        // A card that has run dry begins with silence of its own, and is seen to after that.
+        guard queued > 0 else { return .running }
+        let room = card.bufferFrameCount &- queued &- blockCount
+        let count = min(clock.alignment.correction, room, scratch.count / channelCount)
+        guard count > 0 else { return .running }
+        let silence = UnsafeMutableBufferPointer(rebasing: scratch[..<(count &* channelCount)])
+        silence.update(repeating: 0)
+        let transfer = card.write(UnsafeBufferPointer(silence).span, at: io.time)
+        writtenCount &+= Int64(transfer.frameCount)
+        counters.framesInserted &+= transfer.frameCount
+        clock.alignment.correct(transfer.frameCount)
+        if transfer.condition != .running { note(transfer, io) }
+        return transfer.condition
     }
 
     private func adopt(_ io: borrowing FilterIO) {
@@ -122,6 +237,10 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         slot = fresh
         stalls.reset()
         isHopeless = false
+        writtenCount = 0
+        clock.reset()
+        resampler.reset()
+        resampler.ppm = 0
         guard wasGone else { return }
         wasGone = false
         counters.reopenings &+= 1
@@ -139,21 +258,13 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
 
     private func count(_ transfer: CardTransfer, of frameCount: Int, _ io: borrowing FilterIO) {
         counters.frames &+= transfer.frameCount
+        writtenCount &+= Int64(transfer.frameCount)
         if transfer.condition == .gone {
             counters.framesWithoutCard &+= frameCount
             return
         }
-        counters.framesLost &+= transfer.lostFrameCount &+ frameCount &- transfer.frameCount
-        switch transfer.condition {
-        case .xrun:
-            counters.xruns &+= 1
-            io.emit("xrun", value: Int64(transfer.lostFrameCount))
-        case .suspended:
-            counters.suspends &+= 1
-            io.emit("suspend", value: Int64(transfer.lostFrameCount))
-        case .running, .gone:
-            break
-        }
+        counters.framesLost &+= frameCount &- transfer.frameCount
+        note(transfer, io)
         switch stalls.look(moved: transfer.frameCount > 0, at: io.time) {
         case .nothing:
             break
@@ -164,6 +275,21 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
             io.emit("moving", value: duration.nanoseconds / 1_000_000)
         case .hopeless:
             isHopeless = true
+        }
+    }
+
+    /// Counts what was wrong with `transfer`.
+    private func note(_ transfer: CardTransfer, _ io: borrowing FilterIO) {
+        counters.framesLost &+= transfer.lostFrameCount
+        switch transfer.condition {
+        case .xrun:
+            counters.xruns &+= 1
+            io.emit("xrun", value: Int64(transfer.lostFrameCount))
+        case .suspended:
+            counters.suspends &+= 1
+            io.emit("suspend", value: Int64(transfer.lostFrameCount))
+        case .running, .gone:
+            break
         }
     }
 

@@ -151,6 +151,8 @@ private final class FaultyPlayback: CardPlayback, @unchecked Sendable {
     var format: AudioFormat { inner.format }
     var periodFrameCount: Int { inner.periodFrameCount }
     var bufferFrameCount: Int { inner.bufferFrameCount }
+    var isClocked: Bool { inner.isClocked }
+    var drifts: Bool { inner.drifts }
     var service: (any BackgroundService)? { inner.service }
 
     func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer {
@@ -178,6 +180,8 @@ private final class FaultyPlayback: CardPlayback, @unchecked Sendable {
             ? levelWhenStopped : inner.queuedFrameCount(at: script.cardTime(at: now))
     }
 
+    func wait(timeout: Duration) -> Bool { inner.wait(timeout: timeout) }
+
     func restart(at now: MediaTime) {
         guard !script.isGone, !script.isStalled(at: now) else { return }
         inner.restart(at: script.cardTime(at: now))
@@ -197,6 +201,8 @@ private final class FaultyCapture: CardCapture, @unchecked Sendable {
     var format: AudioFormat { inner.format }
     var periodFrameCount: Int { inner.periodFrameCount }
     var bufferFrameCount: Int { inner.bufferFrameCount }
+    var isClocked: Bool { inner.isClocked }
+    var drifts: Bool { inner.drifts }
     var service: (any BackgroundService)? { inner.service }
 
     func availableFrameCount(at now: MediaTime) -> Int {
@@ -215,6 +221,8 @@ private final class FaultyCapture: CardCapture, @unchecked Sendable {
         inner.restart(at: cardTime)
         return CardTransfer(frameCount: 0, condition: condition, lostFrameCount: lost)
     }
+
+    func wait(timeout: Duration) -> Bool { inner.wait(timeout: timeout) }
 
     func restart(at now: MediaTime) {
         guard !script.isGone, !script.isStalled(at: now) else { return }

@@ -51,7 +51,9 @@ public final class LoopbackCard: SoundCard {
         _ configuration: CardConfiguration,
         at now: MediaTime
     ) throws(CardError) -> any CardCapture {
-        PacedCapture(configuration, sound: try incoming.attach(configuration.format))
+        let sound = try incoming.attach(configuration.format)
+        incoming.beginListening()
+        return PacedCapture(configuration, sound: sound)
     }
 }
 
@@ -63,6 +65,8 @@ private final class Cable: PacedSound {
     /// Samples that wait in the ring when all is well, and the most that may.
     private let usualLevel = Atomic<Int>(0)
     private let highestLevel = Atomic<Int>(.max)
+    /// Samples at the front of the ring that were said before anybody listened.
+    private let staleCount = Atomic<Int>(0)
 
     init(delay: Duration) {
         self.delay = delay
@@ -88,11 +92,17 @@ private final class Cable: PacedSound {
         return self
     }
 
+    /// What was said so far is not to be heard any more.
+    func beginListening() {
+        staleCount.store(max(0, ring.count - usualLevel.load(ordering: .relaxed)), ordering: .releasing)
+    }
+
     func play(_ samples: Span<Int16>) {
         ring.push(contentsOf: samples)
     }
 
     func record(into samples: inout MutableSpan<Int16>, count: Int) {
+        for _ in 0..<staleCount.exchange(0, ordering: .acquiringAndReleasing) { _ = ring.pop() }
         if ring.count > highestLevel.load(ordering: .relaxed) {
             // Nobody listened for a while: the delay must not stay that long.
             while ring.count > usualLevel.load(ordering: .relaxed) { _ = ring.pop() }

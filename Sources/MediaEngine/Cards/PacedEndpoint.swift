@@ -26,6 +26,7 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
     let format: AudioFormat
     let periodFrameCount: Int
     let bufferFrameCount: Int
+    let drifts: Bool
     private let prefill: Int
     private let sound: any PacedSound
     private var buffer: PacedBuffer
@@ -36,6 +37,7 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
         bufferFrameCount = max(format.frameCount(in: configuration.buffer), 2 * periodFrameCount)
         prefill = min(format.frameCount(in: configuration.prefill), bufferFrameCount - periodFrameCount)
         self.sound = sound
+        drifts = driftPPM != 0
         buffer = PacedBuffer(
             direction: .playback,
             sampleRate: format.sampleRate,
@@ -76,6 +78,7 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
     let format: AudioFormat
     let periodFrameCount: Int
     let bufferFrameCount: Int
+    let drifts: Bool
     private let sound: any PacedSound
     private var buffer: PacedBuffer
     private var pendingLoss: Int?
@@ -86,6 +89,7 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
         // A recording card must hold what comes while a tick is late.
         bufferFrameCount = max(format.frameCount(in: configuration.buffer), 4 * periodFrameCount)
         self.sound = sound
+        drifts = driftPPM != 0
         buffer = PacedBuffer(
             direction: .capture,
             sampleRate: format.sampleRate,

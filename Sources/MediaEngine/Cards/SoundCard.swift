@@ -54,7 +54,7 @@ extension SoundCard {
 }
 
 /// Which way sound goes through a card.
-public enum CardDirection: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+public enum CardDirection: String, Hashable, Sendable, Codable, CaseIterable, CustomStringConvertible {
     /// From the card: a microphone.
     case capture
     /// To the card: a loudspeaker.

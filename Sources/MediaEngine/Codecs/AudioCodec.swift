@@ -106,6 +106,10 @@ public protocol AudioEncoder: AnyObject {
     /// By how much a sound comes out of the decoder later than it went into the encoder, the packet's own length left
     /// out: 6.5 ms for Opus (RFC 6716, section 2), nothing for G.711.
     var lookahead: Duration { get }
+    /// The bitrate that the encoder began with, in bit/s; nil when it has one rate, or cannot tell.
+    var bitrate: Int? { get }
+    /// Whether the encoder has in-band FEC, and the receiver takes it.
+    var canUseFEC: Bool { get }
 
     /// Encodes `frameCount` frames and answers the payload's byte count; 0 means that nothing need be sent (DTX).
     func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) -> Int
@@ -117,6 +121,12 @@ public protocol AudioEncoder: AnyObject {
 extension AudioEncoder {
     /// None.
     public var lookahead: Duration { .zero }
+
+    /// One rate.
+    public var bitrate: Int? { nil }
+
+    /// No FEC.
+    public var canUseFEC: Bool { false }
 
     /// Ignores the change: the codec has one way to work.
     public func adapt(bitrate: Int?, usesFEC: Bool, expectedLossPercent: Int) {}
@@ -144,6 +154,9 @@ public protocol AudioDecoder: AnyObject {
     /// - Returns: The frames written; 0 when `next` carries no copy.
     func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int
 
+    /// Whether `payload` carries a copy of the packet before it.
+    func carriesFEC(_ payload: Span<UInt8>) -> Bool
+
     /// Writes `frameCount` frames in place of audio that did not arrive, continuing what was decoded last.
     func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>)
 
@@ -152,6 +165,9 @@ public protocol AudioDecoder: AnyObject {
 }
 
 extension AudioDecoder {
+    /// Answers that there is no copy.
+    public func carriesFEC(_ payload: Span<UInt8>) -> Bool { false }
+
     /// Answers that there is no copy.
     public func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int { 0 }
 }

@@ -51,6 +51,8 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
         gathered = .allocate(capacity: gatheredCapacity)
         gathered.initialize(repeating: 0, count: gatheredCapacity)
         bitrate = configuration.bitrate
+        initialBitrate = encoder.bitrate
+        canUseFEC = encoder.canUseFEC
         usesFEC = configuration.usesFEC
         expectedLossPercent = configuration.expectedLossPercent
         super.init(
@@ -73,6 +75,12 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
 
     /// By how much the codec itself delays sound.
     public var lookahead: Duration { encoder.lookahead }
+
+    /// The bitrate that the encoder began with, in bit/s; nil when it has one rate.
+    public let initialBitrate: Int?
+
+    /// Whether the encoder has in-band FEC, and the receiver takes it.
+    public let canUseFEC: Bool
 
     /// Audio in each packet.
     public var ptime: Duration { description.latency }

@@ -52,6 +52,8 @@ final class OpusDecoder: AudioDecoder {
         return decode(next, into: &samples, frameCount: frameCount, fec: true)
     }
 
+    func carriesFEC(_ payload: Span<UInt8>) -> Bool { OpusPacket(parsing: payload)?.carriesFEC ?? false }
+
     func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>) {
         let wanted = min(frameCount, samples.count / format.channelCount)
         let whole = wanted / Self.stepFrameCount * Self.stepFrameCount

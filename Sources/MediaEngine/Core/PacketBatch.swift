@@ -13,6 +13,11 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
     public var isNumberOnly = false
+    /// Whether the packet is a copy that a later one brought (RED): its own may still come, and `arrival` is when the
+    /// later one came, so it says nothing of the network's delay.
+    public var isRedundant = false
+    /// Whether the packet holds a copy of the one before it (in-band FEC); the playout finds out.
+    var carriesCopy = false
     /// When the packet reached this host; for packets to send, the start of the tick.
     public var arrival = MediaTime.zero
 

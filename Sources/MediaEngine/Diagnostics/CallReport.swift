@@ -27,6 +27,10 @@ public struct CallReport: Sendable, Hashable, Codable {
     public var legs: [LegReport]
     /// How punctual the ticks were.
     public var ticks: Ticks
+    /// The cards that the calls use.
+    public var cards: [CardReport] = []
+    /// The changes of card that the calls went through.
+    public var routeChanges: [RouteChange] = []
 
     /// A report of `legs`.
     public init(codec: String, mode: String, seconds: Double, legs: [LegReport], ticks: Ticks) {
@@ -52,18 +56,38 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("rejected") { "\($0.received.rejected)" }
         row("concealed ms") { "\($0.received.concealedMs)" }
         row("recovered by FEC") { "\($0.received.fecRecovered)" }
+        row("recovered by RED") { "\($0.received.redundant)" }
         row("jitter ms") { "\($0.jitterMs)" }
         row("playout delay ms") { "\($0.playoutDelayMs)" }
         row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
         row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
         row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }
+        row("loss protection") { $0.lossProtection.mode.rawValue }
+        row("loss in bursts / gaps") { "\($0.quality.burstLossPercent) / \($0.quality.gapLossPercent) %" }
+        row("R factor, estimated") { Self.known($0.quality.rFactor) }
+        row("MOS listening / conversing") {
+            "\(Self.known($0.quality.mosListening)) / \(Self.known($0.quality.mosConversational))"
+        }
+        row("R factor, says the peer") { Self.known($0.quality.remote?.rFactor) }
+        row("reports not believed") { "\($0.quality.implausibleReports)" }
         row("keys received") { $0.dtmf.isEmpty ? "none" : $0.dtmf }
         row("level sent dBov") { "\($0.sentLevel)" }
         row("level heard dBov") { "\($0.heardLevel)" }
+        if legs.contains(where: { $0.echo != nil }) {
+            row("echo reduced by dB") { $0.echo.map { "\($0.erleDb)" } ?? "none" }
+            row("echo delay ms") { $0.echo.map { $0.delayMs.map { "\($0)" } ?? "unknown" } ?? "none" }
+        }
         var text = "\(codec) call over \(mode == "virtual" ? "a simulated network" : "UDP"), \(seconds) s\n"
         text += Self.aligned(rows)
+        for leg in legs { text += "\(leg.name) loss protection: \(leg.lossProtection.reason)\n" }
         text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms\n"
+        for card in cards { text += card.line + "\n" }
+        for change in routeChanges { text += "route: " + change.line + "\n" }
         return text
+    }
+
+    private static func known(_ value: (some CustomStringConvertible)?) -> String {
+        value.map { "\($0)" } ?? "unknown"
     }
 
     private static func aligned(_ rows: [[String]]) -> String {

@@ -26,10 +26,22 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var concealedMs: Double
         /// Packets rebuilt from the copy in their successor.
         public var fecRecovered: Int
+        /// Packets that had not come when a later one brought a copy (RED).
+        public var redundant: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
         public var rejected: Int
+    }
+
+    /// How what is sent is protected against loss.
+    public struct Protection: Sendable, Hashable, Codable {
+        /// "none", "fec" or "red".
+        public var mode: LossProtection.Mode
+        /// Why, in one line.
+        public var reason: String
+        /// Times that the mode changed.
+        public var changes: Int
     }
 
     /// What RTCP told.
@@ -38,6 +50,25 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var roundTripMs: Double?
         /// The share of our packets that the other side lost since its report before, 0 to 1; nil before the first.
         public var fractionLost: Double?
+    }
+
+    /// What became of the echo.
+    public struct Echo: Sendable, Hashable, Codable {
+        /// By how much what is captured is made softer while the far end speaks, over the last seconds.
+        public var erleDb: Double
+        /// From what is played to its echo; nil until it was found.
+        public var delayMs: Double?
+        /// How long an echo may last to be cancelled.
+        public var tailMs: Double
+        /// Times that the reference was moved because a card had lost samples.
+        public var realignments: Int
+
+        init(_ statistics: EchoStatistics) {
+            erleDb = (statistics.returnLossEnhancement.value * 10).rounded() / 10
+            delayMs = statistics.delay.map(LegReport.rounded)
+            tailMs = LegReport.rounded(statistics.tail)
+            realignments = statistics.realignmentCount
+        }
     }
 
     /// The leg's name.
@@ -55,12 +86,18 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var mouthToEarMs: Double?
     /// Keys received.
     public var dtmf: String
+    /// How what is sent is protected against loss.
+    public var lossProtection: Protection
     /// What RTCP told.
     public var rtcp: Control
     /// The level of what was sent last, in dBov.
     public var sentLevel: Double
     /// The level of what was heard last, in dBov.
     public var heardLevel: Double
+    /// What became of the echo; nil where none is cancelled.
+    public var echo: Echo?
+    /// How the leg sounds, as an estimate.
+    public var quality: Quality
 
     init(
         name: String,
@@ -68,9 +105,12 @@ public struct LegReport: Sendable, Hashable, Codable {
         playout: PlayoutStatistics,
         format: AudioFormat,
         mouthToEar: Duration?,
+        voicePath: VoicePath,
         dtmf: String,
+        protection: Protection,
         sentLevel: AudioLevel,
-        heardLevel: AudioLevel
+        heardLevel: AudioLevel,
+        echo: EchoStatistics?
     ) {
         self.name = name
         sent = Sent(packets: Int(rtp.sentPacketCount), bytes: Int(rtp.sentPayloadByteCount))
@@ -83,22 +123,26 @@ public struct LegReport: Sendable, Hashable, Codable {
             reordered: Int(rtp.reorderedCount),
             concealedMs: Self.rounded(concealed),
             fecRecovered: playout.recoveredCount,
+            redundant: Int(rtp.redundantCount),
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + playout.corruptCount
+                + Int(rtp.malformedREDCount) + playout.corruptCount
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)
         mouthToEarMs = mouthToEar.map(Self.rounded)
         self.dtmf = dtmf
+        lossProtection = protection
         rtcp = Control(
             roundTripMs: rtp.roundTrip.map(Self.rounded),
             fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil
         )
         self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
+        self.echo = echo.map(Echo.init)
         self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
+        quality = Quality(rtp: rtp, playoutDelay: playout.meanWait, mouthToEar: mouthToEar, voicePath: voicePath)
     }
 
     /// Milliseconds to a hundredth.
-    private static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
+    static func rounded(_ duration: Duration) -> Double { (duration.milliseconds * 100).rounded() / 100 }
 }

@@ -10,6 +10,14 @@ public struct CapturedDatagram: Sendable, Equatable {
     public let destination: SocketAddress
     /// Its bytes.
     public let payload: [UInt8]
+
+    /// A datagram that was captured at `unixNanoseconds`.
+    public init(unixNanoseconds: Int64, source: SocketAddress, destination: SocketAddress, payload: [UInt8]) {
+        self.unixNanoseconds = unixNanoseconds
+        self.source = source
+        self.destination = destination
+        self.payload = payload
+    }
 }
 
 /// Reads the UDP datagrams of a classic capture file, with time stamps in micro- or nanoseconds, of either byte order.

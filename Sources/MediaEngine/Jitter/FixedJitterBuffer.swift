@@ -68,6 +68,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             result = .restarted
         }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
+            guard !header.isRedundant else { return .late }
             lateRun &+= 1
             counters.lateCount &+= 1
             settleProvisional(isLoss: true)
@@ -194,6 +195,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         playhead &+= Int64(duration)
         let isLoss = missingCount(before: first) > 0
         if isLoss, gap <= packetDuration {
+            counters.missingCount &+= Int(missingCount(before: first))
             if provisional > 0 { settleProvisional(isLoss: true) }
             playedSequence = first.sequence &- 1
             numberOnlyCount = 0

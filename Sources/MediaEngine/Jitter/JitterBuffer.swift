@@ -50,11 +50,40 @@ public protocol JitterBuffer: AnyObject, Sendable {
     /// Drops the first packet, which has been played.
     func removeFirst()
 
+    /// By how many clock-rate units the sound that waits should grow (above 0) or shrink (below 0), when `pending`
+    /// units of it are decoded.
+    func wishedStretch(at now: MediaTime, pending: Int) -> Int
+
+    /// Whether such a stretch is worth more than its sound.
+    func isUrgent(_ stretch: Int) -> Bool
+
+    /// Hears that the sound that waits has grown by `units`, or shrunk when below 0.
+    func stretched(by units: Int)
+
+    /// Whether the packet that follows what is decoded is there, so that it could be decoded ahead of its time.
+    var isNextThere: Bool { get }
+
+    /// Decides to play that packet now; it counts as played.
+    func playAhead() -> PlayoutDecision
+
     /// Hears that the packet named in a `recover` decision carried no copy, so that its time was concealed.
     func recoveryFailed(duration: Int)
 
     /// Forgets everything but the statistics: another source begins.
     func reset()
+}
+
+extension JitterBuffer {
+    /// No stretch.
+    public func wishedStretch(at now: MediaTime, pending: Int) -> Int { 0 }
+    /// No stretch is urgent.
+    public func isUrgent(_ stretch: Int) -> Bool { false }
+    /// Takes no note of stretches.
+    public func stretched(by units: Int) {}
+    /// Nothing is decoded ahead.
+    public var isNextThere: Bool { false }
+    /// Nothing is decoded ahead.
+    public func playAhead() -> PlayoutDecision { .idle }
 }
 
 /// What a jitter buffer did.
@@ -63,6 +92,8 @@ public struct JitterBufferStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var playedCount = 0
     /// Packets that came after their time and were thrown away.
     public internal(set) var lateCount = 0
+    /// Packets whose time came and that were not there.
+    public internal(set) var missingCount = 0
     /// Packets thrown away because the buffer held too much.
     public internal(set) var discardedCount = 0
     /// Times the buffer started anew because the stream jumped or everything came late.
@@ -71,6 +102,16 @@ public struct JitterBufferStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var concealedDuration = 0
     /// Clock-rate units that the sender left out as silence.
     public internal(set) var comfortDuration = 0
+    /// Clock-rate units by which sound was shortened.
+    public internal(set) var acceleratedDuration = 0
+    /// Clock-rate units by which sound was lengthened.
+    public internal(set) var expandedDuration = 0
+    /// How long the fastest packet is meant to wait; 0 with a fixed delay.
+    public internal(set) var targetDelayNanoseconds: Int64 = 0
+    /// How long the fastest packet waits; 0 with a fixed delay.
+    public internal(set) var playoutDelayNanoseconds: Int64 = 0
+    /// How much later than the fastest packet the newest one came; 0 with a fixed delay.
+    public internal(set) var arrivalDelayNanoseconds: Int64 = 0
 
     /// Nothing yet.
     public init() {}

@@ -3,6 +3,9 @@
 ///     packets ─► playout ─► audio
 public final class PlayoutFilter: Filter, @unchecked Sendable {
     private let playout: Playout
+    private let transport: RTPTransport?
+    private let delay: Duration
+    private let longestDelay: Duration
     private let published = LatestValue(PlayoutStatistics())
 
     /// A filter that plays with `playout`, of a codec called `codecName`.
@@ -10,9 +13,20 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     /// - Parameters:
     ///   - playout: What decodes and decides.
     ///   - codecName: The codec's name, for drawings.
-    ///   - delay: How long packets are held back, for drawings.
-    public init(_ playout: Playout, codecName: String, delay: Duration) {
+    ///   - delay: How long packets are held back, at least.
+    ///   - longestDelay: The most that they are held back when the buffer adapts; nil when it does not.
+    ///   - transport: Hears which packets did not serve and how long the others waited, for its reports.
+    public init(
+        _ playout: Playout,
+        codecName: String,
+        delay: Duration,
+        longestDelay: Duration? = nil,
+        transport: RTPTransport? = nil
+    ) {
         self.playout = playout
+        self.transport = transport
+        self.delay = delay
+        self.longestDelay = longestDelay ?? delay
         super.init(
             FilterDescription(
                 name: "playout",
@@ -46,11 +60,25 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         for index in 0..<packets.count {
             let header = packets.header(index)
             if header.beginsSource { playout.reset() }
-            playout.insert(header, payload: packets.payload(index))
+            let result = playout.insert(header, payload: packets.payload(index))
+            if result == .late || result == .refused { transport?.noteDiscard(header.sequenceNumber) }
         }
         let output = io.output()
         var samples = output.mutableSamples
         playout.play(into: &samples, at: io.time)
-        if playout.takeNews() { published.publish(playout.statistics) }
+        if let number = playout.recoveredSequenceNumber { transport?.noteRecovery(number) }
+        if playout.takeNews() { publish() }
+    }
+
+    private func publish() {
+        let statistics = playout.statistics
+        published.publish(statistics)
+        var quality = PlayoutQuality()
+        quality.playedCount = statistics.buffer.playedCount
+        quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
+        quality.maximumDelay = longestDelay
+        quality.absoluteMaximumDelay = longestDelay
+        quality.isAdaptive = longestDelay != delay
+        transport?.note(quality)
     }
 }

@@ -1,7 +1,7 @@
 internal import CMediaPlugin
 public import Logging
 
-/// The codecs that need no more than this package: Opus, G.722, G.711, L16.
+/// What needs no more than this package: the codecs Opus, G.722, G.711 and L16, and SpeexDSP's voice processing.
 public struct BuiltInCodecs: MediaPlugin {
     /// "built-in".
     public let name = "built-in"
@@ -21,6 +21,7 @@ public struct BuiltInCodecs: MediaPlugin {
         registry.add(L16Codec(sampleRate: 48000, channelCount: 2))
         registry.add(L16Codec(sampleRate: 16000))
         registry.add(L16Codec(sampleRate: 8000))
+        registry.add(SpeexVoiceProcessing())
     }
 }
 

@@ -29,6 +29,7 @@ struct CPlugin: MediaPlugin {
         // A plugin that uses its registry after the call is then refused, and no crash.
         registry.keep(session)
         for codec in offer.codecs { registry.add(codec) }
+        for voice in offer.voiceProcessing { registry.add(voice) }
         for missing in offer.missing { registry.noteMissing(missing) }
         for error in offer.errors { registry.noteError(error) }
     }
@@ -38,6 +39,7 @@ struct CPlugin: MediaPlugin {
 final class CPluginSession: Sendable {
     struct Offer: Sendable {
         var codecs: [any AudioCodec] = []
+        var voiceProcessing: [any VoiceProcessing] = []
         var missing: [MissingCodec] = []
         var errors: [String] = []
     }
@@ -69,6 +71,11 @@ final class CPluginSession: Sendable {
             offer?.codecs.append(codec)
             return true
         }
+    }
+
+    /// Takes a way of processing a voice.
+    func add(_ voice: any VoiceProcessing) {
+        offer.withLock { $0?.voiceProcessing.append(voice) }
     }
 
     /// Takes the note that a codec is missing; answers whether there was room.

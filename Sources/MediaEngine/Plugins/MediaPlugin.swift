@@ -45,6 +45,8 @@ public struct LoadedPlugin: Sendable {
     public let name: String
     /// The codecs that it registered, as in `a=rtpmap`, also those that another plugin has overridden since.
     public internal(set) var codecs: [String] = []
+    /// The ways of processing a voice that it registered.
+    public internal(set) var voiceProcessing: [String] = []
     /// What it would offer if it could.
     public internal(set) var missing: [MissingCodec] = []
     /// Why something that it offered was refused.
@@ -53,12 +55,13 @@ public struct LoadedPlugin: Sendable {
     /// What became of it, in one word.
     public var state: State {
         if !errors.isEmpty { return .faulty }
-        return codecs.isEmpty ? .stub : .active
+        return codecs.isEmpty && voiceProcessing.isEmpty ? .stub : .active
     }
 
     /// What became of it, in one line.
     public var summary: String {
-        var parts = [codecs.isEmpty ? "nothing registered" : "registered \(codecs.joined(separator: ", "))"]
+        let offer = codecs + voiceProcessing.map { "voice processing \($0)" }
+        var parts = [offer.isEmpty ? "nothing registered" : "registered \(offer.joined(separator: ", "))"]
         parts += missing.map { "\($0.name) is missing: \($0.reason) \($0.remedy)" }
         parts += errors.map { "refused: \($0)" }
         return parts.joined(separator: "; ")

@@ -18,6 +18,9 @@ public struct PluginRegistry: Sendable {
     /// The codecs, the preferred first.
     public private(set) var codecs: [RegisteredCodec] = []
 
+    /// The ways of processing a microphone's signal.
+    public private(set) var voiceProcessing: [any VoiceProcessing] = []
+
     /// Where look-ups that fail are told.
     public var logger: Logger
 
@@ -76,6 +79,7 @@ public struct PluginRegistry: Sendable {
         let plugins = entries.filter { !$0.isNested }.map(\.plugin)
         entries = []
         codecs = []
+        voiceProcessing = []
         for plugin in plugins { run(plugin, isNested: false) }
         if let last { run(last, isNested: false) }
     }
@@ -117,6 +121,13 @@ public struct PluginRegistry: Sendable {
         codecs.insert(entry, at: namesake ?? codecs.count)
     }
 
+    /// Registers a way of processing a microphone's signal; one of the same name that is there already is replaced.
+    public mutating func add(_ voice: any VoiceProcessing) {
+        if let registering { entries[registering].loaded.voiceProcessing.append(voice.name) }
+        voiceProcessing.removeAll { Self.isSame($0.name, voice.name) }
+        voiceProcessing.append(voice)
+    }
+
     /// Notes that the plugin that is being loaded cannot offer a codec in this build; outside of one it does nothing.
     public mutating func noteMissing(_ codec: MissingCodec) {
         guard let registering else { return }
@@ -153,6 +164,17 @@ public struct PluginRegistry: Sendable {
     /// Finds the enabled codec to which RFC 3551 gives `payloadType` for good; nil when there is none.
     public func codec(staticPayloadType payloadType: UInt8) -> (any AudioCodec)? {
         codecs.first { $0.isEnabled && $0.description.staticPayloadType == payloadType }?.codec
+    }
+
+    /// Finds a way of processing a microphone's signal by its name, without regard to case.
+    ///
+    /// - Throws: `VoiceProcessingError` when it is not registered.
+    public func voiceProcessing(named name: String) throws(VoiceProcessingError) -> any VoiceProcessing {
+        if let found = voiceProcessing.first(where: { Self.isSame($0.name, name) }) { return found }
+        let names = voiceProcessing.map(\.name).joined(separator: ", ")
+        throw VoiceProcessingError(
+            "There is no voice processing \(name). Choose from \(names), or build with the trait that offers it."
+        )
     }
 
     /// Lets look-ups find the codecs of a name, or hides them; `reload` does not change that.

@@ -22,8 +22,12 @@ func initializeOpenH264Stub(_ registry: OpaquePointer?) {
     note(.h264, in: registry)
 }
 
+/// Registers WebRTC's voice processing where the package trait WebRTC is on; iSAC is gone from its library.
 @_cdecl("libmswebrtc_init")
-func initializeWebRTCStub(_ registry: OpaquePointer?) {
+func initializeWebRTC(_ registry: OpaquePointer?) {
+    #if WebRTC
+    CPluginSession.at(registry)?.add(WebRTCVoiceProcessing())
+    #endif
     note(.isac, in: registry)
 }
 

@@ -16,6 +16,8 @@ public struct RTPError: Error, Hashable, Sendable, BitwiseCopyable, CustomString
         case invalidLength
         /// A telephone event without duration.
         case zeroDuration
+        /// A redundant-audio payload has more blocks than anybody needs.
+        case tooManyBlocks
     }
 
     /// The kind of defect.
@@ -44,6 +46,8 @@ public struct RTPError: Error, Hashable, Sendable, BitwiseCopyable, CustomString
             "RTCP begins with packet type \(found), not with a report (200 or 201). Ask the peer for compound RTCP."
         case .invalidLength:
             "RTCP length asks for \(required) bytes where \(found) are there. Check encryption on both sides."
+        case .tooManyBlocks:
+            "RED payload has \(found) redundant blocks or more, where \(required) are read. Ask the peer for fewer."
         case .zeroDuration:
             "Telephone event has no duration. The sender must count time from 1 on (RFC 4733, section 2.3.5)."
         }

@@ -39,8 +39,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         var told = RTPReception.ControlEvents()
         var isNewSource = false
         var taken = 0
+        // A packet of redundant audio needs more than one place.
+        let limit = PacketBatch.capacity &- (transport.redPayloadType == nil ? 0 : REDSender.maximumGenerations)
         pacing.begin()
-        while pacing.looksAgain, taken < Self.datagramLimit, packets.count < PacketBatch.capacity {
+        while pacing.looksAgain, taken < Self.datagramLimit, packets.count < limit {
             let wasTaken = transport.receive(at: now) { bytes, reception, arrival in
                 switch reception {
                 case .control(let events): told.formUnion(events)
@@ -76,15 +78,33 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     ) {
         let header = media.packet.header
         let payload = media.packet.payload(in: bytes)
-        guard header.payloadType == transport.payloadType else {
-            transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
+        if header.payloadType == transport.redPayloadType {
+            deliverRED(header, payload, arrival, beginsSource: media.isNewSource, packets)
+        } else {
+            deliver(header, payload, arrival, beginsSource: media.isNewSource, packets)
+        }
+    }
+
+    /// Hands on what a packet holds itself: the codec's sound, or a key.
+    private func deliver(
+        _ header: RTPHeader,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        beginsSource: Bool,
+        _ packets: PacketBatch
+    ) {
+        let isAudio = header.payloadType == transport.payloadType
+        if transport.redPayloadType != nil { transport.redReceiver.note(header, isAudio: isAudio) }
+        guard isAudio else {
+            if header.payloadType == transport.telephoneEventPayloadType {
+                transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
+            }
             // Events share the audio's sequence numbers: without this, the numbers they took would look lost.
             packets.append(
                 PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival)
             ) { _ in 0 }
             return
         }
-        guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
         var fields = PacketHeader(
             rtpTimestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber,
@@ -92,8 +112,70 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             isMarked: header.isMarked,
             arrival: arrival
         )
-        fields.beginsSource = media.isNewSource
-        packets.append(fields) { target in
+        fields.beginsSource = beginsSource
+        append(payload, fields, to: packets)
+    }
+
+    /// Takes redundant audio (RFC 2198) apart: copies of packets that have not come go before the packet itself.
+    private func deliverRED(
+        _ header: RTPHeader,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        beginsSource: Bool,
+        _ packets: PacketBatch
+    ) {
+        guard let parts = try? REDPayload(parsing: payload) else {
+            transport.session.counters.malformedREDCount &+= 1
+            return
+        }
+        // What a former source sent is no neighbour of this one's packets.
+        if beginsSource { transport.redReceiver = REDReceiver() }
+        for index in 0..<parts.redundantCount {
+            deliverCopy(parts.redundant(index), of: header, payload, arrival, packets)
+        }
+        var own = header
+        own.payloadType = parts.primary.payloadType
+        deliver(own, parts.primary.content(in: payload), arrival, beginsSource: beginsSource, packets)
+    }
+
+    private func deliverCopy(
+        _ block: REDPayload.Block,
+        of header: RTPHeader,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        let timestamp = header.timestamp &- UInt32(block.timestampOffset)
+        if block.payloadType == transport.telephoneEventPayloadType {
+            // Its own number is not told; one older than the packet's is true, and all that the receiver asks.
+            let event = RTPHeader(
+                payloadType: block.payloadType,
+                sequenceNumber: header.sequenceNumber &- 1,
+                timestamp: timestamp,
+                ssrc: header.ssrc
+            )
+            transport.eventReceiver.receive(event, payload: block.content(in: payload), arrival: arrival)
+            return
+        }
+        // The last place is the packet's own.
+        guard block.payloadType == transport.payloadType, block.byteCount > 0,
+            packets.count < PacketBatch.capacity &- 1,
+            let sequenceNumber = transport.redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
+        else { return }
+        transport.session.counters.redundantCount &+= 1
+        var fields = PacketHeader(
+            rtpTimestamp: timestamp,
+            sequenceNumber: sequenceNumber,
+            payloadType: block.payloadType,
+            arrival: arrival
+        )
+        fields.isRedundant = true
+        append(block.content(in: payload), fields, to: packets)
+    }
+
+    private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {
+        guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
+        packets.append(header) { target in
             for index in 0..<payload.count { target[index] = payload[index] }
             return payload.count
         }

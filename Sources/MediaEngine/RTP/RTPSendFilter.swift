@@ -4,10 +4,13 @@
 ///
 /// While a key is being sent, audio packets are dropped: gateways play the key's tone themselves, and would otherwise
 /// play it over speech (RFC 4733, section 2.6.1.1 leaves the choice to the sender).
+/// Where redundant audio was agreed (RFC 2198), keys are repeated in later packets, and audio when it is asked for.
 /// Events: "key full" (value: keys and pauses that were refused because too many wait).
 public final class RTPSendFilter: Filter, @unchecked Sendable {
     private let transport: RTPTransport
     private var timestamp: UInt32 = 0
+    @exclusivity(unchecked) private var redundancy = REDSender()
+    private var generations = 0
     private var hasLeft = false
     private var dropsAudio = false
     private var refusedKeyCount = 0
@@ -45,6 +48,13 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
     /// Releases the pressed key.
     public func releaseKey() -> GraphCommand { GraphCommand(to: self, "release") }
 
+    /// Repeats up to `generations` packets of audio, 0 to 2, in each packet (RFC 2198), if redundant audio was agreed.
+    ///
+    /// The first packet after it already carries a copy of the one before.
+    public func redundancyCommand(generations: Int) -> GraphCommand {
+        GraphCommand(to: self, "red", value: Int64(generations))
+    }
+
     /// Sends RTCP BYE at `now`, and nothing after it.
     public func leave(at now: MediaTime) -> GraphCommand {
         GraphCommand(to: self, "leave", value: now.nanoseconds)
@@ -62,6 +72,7 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
             )
         case "pause": noteKey(transport.eventSender.enqueuePause(.nanoseconds(command.value)))
         case "press": noteKey(transport.eventSender.start(UInt8(truncatingIfNeeded: command.value)))
+        case "red": generations = min(max(Int(clamping: command.value), 0), REDSender.maximumGenerations)
         case "release": transport.eventSender.stop()
         case "leave":
             guard !hasLeft else { return }
@@ -82,14 +93,7 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
             let age = Int32(bitPattern: timestamp &- header.rtpTimestamp)
             let ageNanoseconds = Int64(age) &* 1_000_000_000 / Int64(transport.clockRate)
             let captured = MediaTime(nanoseconds: now.nanoseconds &- ageNanoseconds)
-            transport.send(
-                payloadType: header.payloadType,
-                isMarked: header.isMarked,
-                timestamp: header.rtpTimestamp,
-                payload: packets.payload(index),
-                at: now,
-                captured: captured
-            )
+            send(header, packets.payload(index), at: now, captured: captured)
         }
         let units = io.tickDuration.nanoseconds * Int64(transport.clockRate) / 1_000_000_000
         timestamp &+= UInt32(truncatingIfNeeded: units)
@@ -99,6 +103,39 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
             io.emit("key full", value: Int64(refusedKeyCount))
             refusedKeyCount = 0
         }
+    }
+
+    private func send(_ header: PacketHeader, _ payload: Span<UInt8>, at now: MediaTime, captured: MediaTime) {
+        if let redPayloadType = transport.redPayloadType {
+            let memory = transport.payloadScratch
+            var bytes = memory.mutableSpan
+            let byteCount = redundancy.pack(
+                header,
+                payload: payload,
+                generations: generations,
+                eventPayloadType: transport.telephoneEventPayloadType,
+                into: &bytes
+            )
+            if byteCount > 0 {
+                transport.send(
+                    payloadType: redPayloadType,
+                    isMarked: header.isMarked,
+                    timestamp: header.rtpTimestamp,
+                    payload: UnsafeBufferPointer(rebasing: memory[..<byteCount]).span,
+                    at: now,
+                    captured: captured
+                )
+                return
+            }
+        }
+        transport.send(
+            payloadType: header.payloadType,
+            isMarked: header.isMarked,
+            timestamp: header.rtpTimestamp,
+            payload: payload,
+            at: now,
+            captured: captured
+        )
     }
 
     private func noteKey(_ wasQueued: Bool) {
@@ -111,6 +148,7 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
         while let packet = transport.eventSender.next(at: timestamp) {
             var payload = bytes.mutableSpan
             packet.event.serialize(into: &payload)
+            if sendRedundantly(packet, bytes.span, payloadType, at: now) { continue }
             transport.send(
                 payloadType: payloadType,
                 isMarked: packet.isMarked,
@@ -120,5 +158,27 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
             )
         }
         dropsAudio = transport.eventSender.isSending
+    }
+
+    /// Sends the event with the ends of those before it; answers false when it is to go alone.
+    private func sendRedundantly(
+        _ packet: TelephoneEventSender.Packet,
+        _ payload: Span<UInt8>,
+        _ payloadType: UInt8,
+        at now: MediaTime
+    ) -> Bool {
+        guard let redPayloadType = transport.redPayloadType else { return false }
+        let memory = transport.payloadScratch
+        var bytes = memory.mutableSpan
+        let byteCount = redundancy.pack(packet, payload: payload, payloadType: payloadType, into: &bytes)
+        guard byteCount > 0 else { return false }
+        transport.send(
+            payloadType: redPayloadType,
+            isMarked: packet.isMarked,
+            timestamp: packet.timestamp,
+            payload: UnsafeBufferPointer(rebasing: memory[..<byteCount]).span,
+            at: now
+        )
+        return true
     }
 }

@@ -30,6 +30,13 @@ extension RTPSession {
                 current?.hasLeft = true
                 events.insert(.goodbye)
                 updateMembers(at: arrival)
+            case .extendedReport(var report):
+                guard isHeard(report.ssrc) else {
+                    isForeign = true
+                    break
+                }
+                guard report.ssrc != localSSRC else { return looped() }
+                receiveExtended(&report, in: bytes, arrival: arrival)
             case .sourceDescription, .other:
                 break
             }
@@ -58,16 +65,35 @@ extension RTPSession {
 
     private func note(_ block: RTCPReportBlock?, arrival: MediaTime, events: inout RTPReception.ControlEvents) {
         guard let block else { return }
+        // Who reports more lost than was sent is wrong in the rest, too; duplicates may make the count negative.
+        guard Int64(block.cumulativeLost) <= Int64(packetCountOfSSRC) else {
+            counters.implausibleReportCount &+= 1
+            return
+        }
         events.insert(.remoteReport)
         counters.hasRemoteReport = true
         counters.remoteFractionLost = Double(block.fractionLost) / 256
         counters.remoteCumulativeLost = block.cumulativeLost
         counters.remoteJitter = block.jitter
-        guard block.lastSenderReport != 0 else { return }
-        let elapsed = ntpTimestamp(at: arrival).compact &- block.lastSenderReport &- block.delaySinceLastSenderReport
-        // Rounding to 1/65536 s on both sides may make a short round trip negative.
-        let roundTrip = max(Int64(Int32(bitPattern: elapsed)), 0)
-        counters.roundTripNanoseconds = (roundTrip &* 1_000_000_000) >> 16
+        noteRoundTrip(
+            since: block.lastSenderReport,
+            delay: block.delaySinceLastSenderReport,
+            sentTimes: sentReportTimes,
+            arrival: arrival
+        )
+    }
+
+    /// Measures the round trip by the other side's answer to a time that was sent, unless the answer cannot be true.
+    func noteRoundTrip(since time: UInt32, delay: UInt32, sentTimes: SentTimes, arrival: MediaTime) {
+        guard time != 0 else { return }
+        let elapsed = Int64(ntpTimestamp(at: arrival).compact &- time)
+        let roundTrip = elapsed &- Int64(delay)
+        // Rounding, and a clock that runs faster on the other side, may make a short round trip negative.
+        guard sentTimes.contains(time), roundTrip >= -655 &- elapsed >> 10 else {
+            counters.implausibleReportCount &+= 1
+            return
+        }
+        counters.roundTripNanoseconds = (max(roundTrip, 0) &* 1_000_000_000) >> 16
     }
 
     /// When `makeRTCP` will next have something to say, before the reconsideration that may delay it.
@@ -81,6 +107,7 @@ extension RTPSession {
         guard bytes.count >= Self.maximumControlByteCount, scheduler.isDue(at: now, using: &generator) else { return 0 }
         updateMembers(at: now)
         var byteCount = writeReport(at: now, into: &bytes)
+        byteCount &+= writeExtended(at: now, into: &bytes, at: byteCount)
         if let leaving = leavingSSRC {
             byteCount &+= RTCPGoodbye.serialize(ssrc: leaving, into: &bytes, at: byteCount)
             leavingSSRC = nil
@@ -100,12 +127,13 @@ extension RTPSession {
             counters.sentPacketCount > 0 || counters.sentControlCount > 0
         else { return 0 }
         var byteCount = writeReport(at: now, into: &bytes)
+        byteCount &+= writeExtended(at: now, into: &bytes, at: byteCount)
         byteCount &+= RTCPGoodbye.serialize(ssrc: localSSRC, into: &bytes, at: byteCount)
         counters.sentControlCount &+= 1
         return byteCount
     }
 
-    private var isSender: Bool { packetsSinceLastReport > 0 || packetsSincePreviousReport > 0 }
+    var isSender: Bool { packetsSinceLastReport > 0 || packetsSincePreviousReport > 0 }
 
     private func writeReport(at now: MediaTime, into bytes: inout MutableSpan<UInt8>) -> Int {
         let block = makeReportBlock(at: now)
@@ -120,6 +148,7 @@ extension RTPSession {
                 octetCount: octetCountOfSSRC
             )
             byteCount = report.serialize(with: block, into: &bytes)
+            sentReportTimes.append(report.ntpTimestamp.compact)
         } else {
             byteCount = RTCPReceiverReport(ssrc: localSSRC).serialize(with: block, into: &bytes)
         }
@@ -164,7 +193,7 @@ extension RTPSession {
         )
     }
 
-    private func ntpTimestamp(at now: MediaTime) -> NTPTimestamp {
+    func ntpTimestamp(at now: MediaTime) -> NTPTimestamp {
         NTPTimestamp(unixNanoseconds: configuration.unixNanosecondsAtZero &+ now.nanoseconds)
     }
 }

@@ -8,7 +8,7 @@
 /// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
 public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
-    public static let maximumControlByteCount = 344
+    public static let maximumControlByteCount = 400
 
     /// The source that this side sends as; it changes when somebody else uses it.
     public private(set) var localSSRC: UInt32
@@ -27,6 +27,7 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var scheduler: RTCPScheduler
     @exclusivity(unchecked) private var clockRates = InlineArray<128, UInt32>(repeating: 0)
     @exclusivity(unchecked) private var jitterRates = InlineArray<128, UInt32>(repeating: 0)
+    private var redPayloadType: UInt8?
     var separateControlDestination: SocketAddress?
 
     private var nextSequenceNumber: UInt16
@@ -43,6 +44,15 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var current: RemoteSource?
     private var candidate: RemoteSource?
     var lastSenderReport: SenderReportArrival?
+    /// The other side's reference time that waits for an answer (RFC 3611, section 4.4).
+    var lastReferenceTime: SenderReportArrival?
+    @exclusivity(unchecked) var sentReportTimes = SentTimes()
+    @exclusivity(unchecked) var sentReferenceTimes = SentTimes()
+    @exclusivity(unchecked) var reception = ReceptionHistory()
+    /// What the leg's codec adds to delay and impairment; set it before the session is used.
+    public var voicePath = VoicePath()
+    @exclusivity(unchecked) var playout = PlayoutQuality()
+    @exclusivity(unchecked) var reportedPlayout = PlayoutQuality()
     private var conflict: Conflict?
     var leavingSSRC: UInt32?
     @exclusivity(unchecked) var counters = RTPStatistics()
@@ -100,6 +110,18 @@ public final class RTPSession: @unchecked Sendable {
         jitterRates[Int(payloadType)] = measuresJitter ? clockRate : 0
     }
 
+    /// Announces that `payloadType` is redundant audio (RFC 2198), whose packets count as what their primary block holds.
+    public func announceRED(payloadType: UInt8, clockRate: UInt32) {
+        announce(payloadType: payloadType, clockRate: clockRate)
+        redPayloadType = clockRate > 0 ? payloadType : nil
+    }
+
+    /// The payload type of what a packet holds: of the primary block of redundant audio.
+    private func mediaPayloadType(_ payloadType: UInt8, _ payload: Span<UInt8>) -> UInt8 {
+        guard payloadType == redPayloadType else { return payloadType }
+        return REDPayload.primaryPayloadType(of: payload) ?? payloadType
+    }
+
     // MARK: Sending
 
     /// Numbers the next packet, counts it, and answers its header.
@@ -109,6 +131,7 @@ public final class RTPSession: @unchecked Sendable {
     ///   - isMarked: the marker bit.
     ///   - timestamp: on the media's own time line; the session adds its random offset.
     ///   - payloadByteCount: bytes of the payload, for the counters.
+    ///   - mediaPayloadType: the payload type of the primary block of redundant audio.
     ///   - now: when the packet is sent.
     /// - Returns: the header to write in front of the payload.
     public func prepare(
@@ -116,8 +139,10 @@ public final class RTPSession: @unchecked Sendable {
         isMarked: Bool,
         timestamp: UInt32,
         payloadByteCount: Int,
+        mediaPayloadType: UInt8? = nil,
         at now: MediaTime
     ) -> RTPHeader {
+        let mediaPayloadType = Int((mediaPayloadType ?? payloadType) & 0x7F)
         let header = RTPHeader(
             isMarked: isMarked,
             payloadType: payloadType,
@@ -132,9 +157,9 @@ public final class RTPSession: @unchecked Sendable {
         counters.sentPacketCount &+= 1
         counters.sentPayloadByteCount &+= UInt64(clamping: payloadByteCount)
         // A telephone event's time stamp is that of its start, so only a moving one relates time and wall clock.
-        if jitterRates[Int(payloadType & 0x7F)] > 0 {
+        if jitterRates[mediaPayloadType] > 0 {
             lastSentTimestamp = header.timestamp
-            lastSentClockRate = clockRates[Int(payloadType & 0x7F)]
+            lastSentClockRate = clockRates[mediaPayloadType]
             lastSentTime = now
         }
         return header
@@ -155,6 +180,7 @@ public final class RTPSession: @unchecked Sendable {
             isMarked: isMarked,
             timestamp: timestamp,
             payloadByteCount: payload.count,
+            mediaPayloadType: mediaPayloadType(payloadType, payload),
             at: now
         )
         return header.serialize(with: payload, into: &bytes)
@@ -196,13 +222,14 @@ public final class RTPSession: @unchecked Sendable {
         }
 
         let wasValid = remote.statistics.isValid
-        let rate = jitterRates[Int(packet.header.payloadType)]
+        let rate = jitterRates[Int(mediaPayloadType(packet.header.payloadType, packet.payload(in: bytes)) & 0x7F)]
         let verdict = remote.statistics.receive(packet.header, clockRate: rate, arrival: arrival)
         if !remote.statistics.isValid || verdict != .badSequence { remote.lastArrival = arrival }
         if configuration.isSymmetric, remote.statistics.isValid, destination != remote.address {
             destination = remote.address
         }
         let isNewSource = !remote.isAnnounced
+        reception.receive(packet.header, clockRate: rate, verdict: verdict)
         switch verdict {
         case .duplicate:
             current = remote
@@ -260,6 +287,9 @@ public final class RTPSession: @unchecked Sendable {
         }
         current = source
         candidate = nil
+        reception = ReceptionHistory()
+        counters.remoteMetrics = nil
+        lastReferenceTime = lastReferenceTime.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
         lastSenderReport = lastSenderReport.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
     }
 
@@ -280,6 +310,8 @@ public final class RTPSession: @unchecked Sendable {
         counters.localSSRC = localSSRC
         packetCountOfSSRC = 0
         octetCountOfSSRC = 0
+        sentReportTimes = SentTimes()
+        sentReferenceTimes = SentTimes()
         if leavingSSRC != nil { scheduler.expedite(at: arrival) }
         return .ignored(.collision)
     }
@@ -289,6 +321,7 @@ public final class RTPSession: @unchecked Sendable {
     /// The counters as they are now.
     public var statistics: RTPStatistics {
         var result = counters
+        result.reception = reception
         guard let remote = current else { return result }
         result.remoteSSRC = remote.ssrc
         result.jitterNanoseconds = remote.statistics.jitterDuration.nanoseconds

@@ -18,6 +18,8 @@ public struct RTPSessionConfiguration: Sendable {
     public var minimumControlInterval: Duration = .seconds(5)
     /// RTCP's share of the bandwidth, for all members, in bytes per second.
     public var controlBandwidth: Double = 400
+    /// Whether extended reports (RFC 3611) go with every report; those that come are read in any case.
+    public var sendsExtendedReports = true
 
     /// A configuration with the rules above.
     ///

@@ -41,6 +41,10 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     public var unknownPayloadTypeCount: UInt64 = 0
     /// Datagrams that are neither valid RTP nor valid RTCP.
     public var malformedCount: UInt64 = 0
+    /// Packets of redundant audio (RED) whose blocks could not be read.
+    public var malformedREDCount: UInt64 = 0
+    /// Packets that had not come when a later one brought a copy of them (RED).
+    public var redundantCount: UInt64 = 0
     /// Times that somebody else used this side's SSRC.
     public var collisionCount: UInt64 = 0
     /// Packets of this side's own that came back.
@@ -56,6 +60,15 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     public var remoteJitter: UInt32 = 0
     /// The last measured round trip, in ns; nil until the peer has answered a sender report.
     public var roundTripNanoseconds: Int64?
+
+    /// What became of the current source's packets, in the order of their numbers.
+    public var reception = ReceptionHistory()
+    /// How the peer hears this side, by its own account (RFC 3611, section 4.7).
+    public var remoteMetrics: RTCPVoIPMetrics?
+    /// Reports that cannot be true: more lost than was sent, answers to what was never asked, values out of range.
+    ///
+    /// Nothing of them is believed.
+    public var implausibleReportCount: UInt64 = 0
 
     /// Counters at zero.
     public init() {}

@@ -8,11 +8,14 @@ public final class RTPTransport: @unchecked Sendable {
     public let payloadType: UInt8
     /// The payload type of telephone events; nil sends and understands none.
     public let telephoneEventPayloadType: UInt8?
+    /// The payload type of redundant audio (RFC 2198); nil sends and understands none.
+    public let redPayloadType: UInt8?
 
     let clockRate: UInt32
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) var eventSender: TelephoneEventSender
     @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
+    @exclusivity(unchecked) var redReceiver = REDReceiver()
     /// Whether the session's counters have changed since they were published.
     private var hasNews = false
     private let link: any DatagramLink
@@ -33,6 +36,7 @@ public final class RTPTransport: @unchecked Sendable {
     ///   - payloadType: The codec's payload type.
     ///   - clockRate: The codec's clock rate, in Hz.
     ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
+    ///   - redPayloadType: The payload type of redundant audio, at the same clock rate.
     ///   - tap: Gets a copy of every packet, both ways.
     ///   - scratch: Where packets are made and taken; legs of one media thread may share it.
     public init(
@@ -43,6 +47,7 @@ public final class RTPTransport: @unchecked Sendable {
         payloadType: UInt8,
         clockRate: UInt32,
         telephoneEventPayloadType: UInt8?,
+        redPayloadType: UInt8? = nil,
         tap: PacketTap? = nil,
         scratch: PacketScratch = PacketScratch()
     ) {
@@ -53,6 +58,7 @@ public final class RTPTransport: @unchecked Sendable {
         self.payloadType = payloadType
         self.clockRate = clockRate
         self.telephoneEventPayloadType = telephoneEventPayloadType
+        self.redPayloadType = redPayloadType
         self.tap = tap
         eventSender = TelephoneEventSender(clockRate: clockRate)
         memory = scratch
@@ -60,6 +66,7 @@ public final class RTPTransport: @unchecked Sendable {
         if let telephoneEventPayloadType {
             session.announce(payloadType: telephoneEventPayloadType, clockRate: clockRate, measuresJitter: false)
         }
+        if let redPayloadType { session.announceRED(payloadType: redPayloadType, clockRate: clockRate) }
     }
 
     /// The session's counters as of the last tick.
@@ -71,6 +78,9 @@ public final class RTPTransport: @unchecked Sendable {
     ///
     /// Thread: any.
     public var senderAnchor: SenderAnchor { publishedAnchor.value }
+
+    /// Where a payload is put together before it is sent.
+    var payloadScratch: UnsafeMutableBufferPointer<UInt8> { memory.payload }
 
     private var scratch: UnsafeMutableBufferPointer<UInt8> { memory.bytes }
 
@@ -144,6 +154,21 @@ public final class RTPTransport: @unchecked Sendable {
         hasNews = false
         published.publish(session.statistics)
     }
+
+    /// Hears from the playout that the packet came too late, or did not fit.
+    func noteDiscard(_ sequenceNumber: UInt16) {
+        session.reception.discard(sequenceNumber)
+        hasNews = true
+    }
+
+    /// Hears from the playout that the packet, which is lost, was rebuilt from its successor.
+    func noteRecovery(_ sequenceNumber: UInt16) {
+        session.reception.recover(sequenceNumber)
+        hasNews = true
+    }
+
+    /// Hears from the playout how long packets wait.
+    func note(_ quality: PlayoutQuality) { session.playout = quality }
 
     private func take(
         from link: any DatagramLink,

@@ -3,7 +3,8 @@
 /// A packet that follows its predecessor in number, time stamp and time is calm: nothing else waits behind it, and the
 /// next one is looked for when its own length has passed. So every packet is still read at the latest one packet's
 /// length after its predecessor, which is in time if the predecessor was. Whatever is not calm (a late packet, a gap,
-/// one that had waited for longer than a tick, RTCP, a key) makes this tick and the next ones look until nothing waits.
+/// one that had waited for longer than a tick, RTCP, a key) makes every tick look until nothing waits, and for a while
+/// after that: a packet that was overtaken is still to come, and is needed first.
 /// Time stamps of arrival are the kernel's, so that looking later spoils no measurement.
 struct ReceptionPacing {
     /// Nanoseconds that a packet may come later than its predecessor's pace and still be calm.
@@ -11,7 +12,11 @@ struct ReceptionPacing {
     /// The longest time without a look, in nanoseconds: RTCP, and packets after a pause, wait no longer.
     private static var longestPause: Int64 { 20_000_000 }
 
+    /// Packets that must be calm before looks are spared.
+    private static var calmRun: Int { 10 }
+
     private var nextLook = MediaTime.zero
+    private var calmCount = 0
     private var previous: (sequence: UInt16, timestamp: UInt32, arrival: MediaTime)?
     /// Whether more may wait in this tick.
     private(set) var looksAgain = true
@@ -25,12 +30,16 @@ struct ReceptionPacing {
     /// A packet was taken in the tick at `now`, which lasts `tick`.
     mutating func took(_ header: RTPHeader, clockRate: UInt32, arrival: MediaTime, at now: MediaTime, tick: Duration) {
         defer { previous = (header.sequenceNumber, header.timestamp, arrival) }
-        guard let previous, header.sequenceNumber == previous.sequence &+ 1, clockRate > 0 else { return }
+        calmCount &+= 1
+        guard let previous, header.sequenceNumber == previous.sequence &+ 1, clockRate > 0 else { return calmCount = 0 }
         let units = Int64(Int32(bitPattern: header.timestamp &- previous.timestamp))
         let pace = units &* 1_000_000_000 / Int64(clockRate)
         let spacing = (arrival - previous.arrival).nanoseconds
         let wait = (now - arrival).nanoseconds
-        guard pace > 0, spacing <= pace &+ Self.tolerance, wait <= tick.nanoseconds &+ Self.tolerance else { return }
+        guard pace > 0, spacing <= pace &+ Self.tolerance, wait <= tick.nanoseconds &+ Self.tolerance else {
+            return calmCount = 0
+        }
+        guard calmCount >= Self.calmRun else { return }
         looksAgain = false
         // One that could have been read a tick ago says that the looks come late in the packets' rhythm.
         let early = wait > tick.nanoseconds ? tick.nanoseconds : 0

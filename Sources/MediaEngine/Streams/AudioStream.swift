@@ -13,6 +13,9 @@ public final class AudioStream: Sendable {
     /// The network side of both directions.
     public let transport: RTPTransport
 
+    /// What the playout does, row by row, when the configuration asks for it.
+    let playoutTrace: PlayoutTrace?
+
     let sendGain: GainFilter
     let sendMeter: LevelMeterFilter
     let sendTones: ToneFilter
@@ -53,11 +56,20 @@ public final class AudioStream: Sendable {
         sendTones = ToneFilter(format: encoder.format)
         sender = RTPSendFilter(transport)
         receiver = RTPReceiveFilter(transport)
-        let buffer = FixedJitterBuffer(delay: configuration.playoutDelay, clockRate: description.clockRate)
+        let buffer = configuration.playoutDelay.makeBuffer(clockRate: description.clockRate)
+        let sound = Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate)
+        playoutTrace = configuration.tracesPlayout ? PlayoutTrace() : nil
+        if let playoutTrace { sound.record(to: playoutTrace) }
         playout = PlayoutFilter(
-            Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate),
+            sound,
             codecName: description.name,
-            delay: configuration.playoutDelay
+            delay: configuration.playoutDelay.shortest,
+            longestDelay: configuration.playoutDelay.longest,
+            transport: transport
+        )
+        transport.session.voicePath = VoicePath(
+            codecName: description.name,
+            sendingDelay: encoder.ptime + encoder.lookahead
         )
         receiveGain = GainFilter(format: decoder.format)
         receiveMeter = LevelMeterFilter(format: decoder.format)
@@ -72,6 +84,31 @@ public final class AudioStream: Sendable {
 
     /// By how much the codec itself delays sound.
     public var codecDelay: Duration { encoder.lookahead }
+
+    /// What the encoder can do against loss, and whether the other side takes redundant audio.
+    var lossAbilities: LossPolicy.Abilities {
+        LossPolicy.Abilities(
+            allowsFEC: encoder.canUseFEC,
+            allowsRED: transport.redPayloadType != nil,
+            bitrate: encoder.initialBitrate,
+            ptime: encoder.ptime
+        )
+    }
+
+    /// The commands that make what is sent follow `protection`.
+    func commands(for protection: LossProtection) -> [GraphCommand] {
+        var commands: [GraphCommand] = []
+        var (fec, generations, bitrate) = (0, 0, encoder.initialBitrate)
+        switch protection {
+        case .none: break
+        case .inBandFEC(let expected): fec = expected
+        case .redundancy(let count, let each): (generations, bitrate) = (count, each)
+        }
+        if encoder.canUseFEC { commands.append(encoder.fecCommand(fec > 0, expectedLossPercent: fec)) }
+        if let bitrate { commands.append(encoder.bitrateCommand(bitrate)) }
+        if transport.redPayloadType != nil { commands.append(sender.redundancyCommand(generations: generations)) }
+        return commands
+    }
 
     /// The last filter of the receiving direction: what it gives is what is heard.
     public var heard: Filter { receiveTones }

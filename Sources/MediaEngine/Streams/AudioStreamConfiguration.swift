@@ -1,8 +1,9 @@
-/// Whether Opus packets carry a coarse copy of the packet before (in-band FEC).
+/// How what is sent is protected against loss.
 public enum FECMode: String, Sendable, Hashable, CaseIterable {
-    /// On while the other side reports loss, off on a clean path, where FEC costs quality at the same bitrate.
+    /// As `LossPolicy` decides from what the other side reports: not on a clean path, where FEC costs quality at the
+    /// same bitrate, by in-band FEC under loss, and by RED under much loss if it was agreed.
     case auto
-    /// Always.
+    /// By in-band FEC, always.
     case on
     /// Never.
     case off
@@ -16,18 +17,32 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
     public var payloadType: UInt8?
     /// The payload type of telephone events; nil sends and understands none.
     public var telephoneEventPayloadType: UInt8? = 101
+    /// The payload type of redundant audio (RED, RFC 2198); nil sends and understands none.
+    ///
+    /// Give one only when the other side agreed to it.
+    public var redPayloadType: UInt8?
     /// What is asked of the encoder; its `usesFEC` follows `fec`.
     public var encoder = EncoderConfiguration()
-    /// When Opus in-band FEC is on.
+    /// How what is sent is protected against loss.
     public var fec = FECMode.auto
     /// How long packets are held back against jitter.
-    public var playoutDelay = Duration.milliseconds(60)
+    public var playoutDelay = PlayoutDelay.automatic
+    /// Whether the playout keeps a trace of what it does: `Call.playoutTrace`.
+    public var tracesPlayout = false
+    /// What is done to the microphone's signal before it is sent.
+    public var voiceProcessing = VoiceProcessingConfiguration()
 
-    /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back for 60 ms.
+    /// The defaults: Opus, keys as telephone events, FEC when there is loss, packets held back as the network needs.
     public init() {}
 
     /// The payload type to use with `codec`.
     func payloadType(of codec: CodecDescription) -> UInt8 {
         payloadType ?? codec.staticPayloadType ?? 96
+    }
+
+    /// Whether no two kinds of packets have the same payload type.
+    func hasDistinctPayloadTypes(with codec: CodecDescription) -> Bool {
+        let types = [payloadType(of: codec), telephoneEventPayloadType, redPayloadType].compactMap(\.self)
+        return Set(types).count == types.count && types.allSatisfy { $0 < 128 }
     }
 }

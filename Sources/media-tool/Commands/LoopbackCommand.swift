@@ -19,11 +19,19 @@ struct LoopbackCommand: ParsableCommand {
             --relay IN:OUT has A send to 127.0.0.1:IN and B listen on 127.0.0.1:OUT, for a program of yours to pass \
             packets from IN to OUT. B answers A directly.
 
+            --trace writes what B's jitter buffer does, a row for each 20 ms, for `media-tool report`.
+
+            --device measures the delay from mouth to ear over real cards: A sends chirps, B plays them on the card, and \
+            the card (or --capture-device) hears them, through the air, a cable, or a sound server's monitor.
+
             EXAMPLES
               media-tool loopback --input speech.wav --output heard.wav
               media-tool loopback --virtual --loss 5 --burst 2 --jitter 30 --seed 7 --json
               media-tool loopback --codec PCMU --dtmf '159#' --seconds 3 --pcap call.pcap
               media-tool loopback --relay 6000:6002 --input speech.wav --output heard.wav
+              media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
+              media-tool loopback --device role:AU --chirps 10
+              media-tool loopback --device 'alsa:plughw:1' --capture-device 'alsa:plughw:2' --json
             """
     )
 
@@ -61,10 +69,28 @@ struct LoopbackCommand: ParsableCommand {
     )
     var pcap: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A JSON file with a row for each 20 ms of B's playout; see `report`.",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["json"])
+    )
+    var trace: String?
+
+    @OptionGroup var cards: ChirpOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try cards.check(
+            excluding: [
+                ("--virtual", virtual), ("--input", input != nil), ("--output", output != nil),
+                ("--seconds", seconds != nil), ("--dtmf", encoder.dtmf != nil), ("--trace", trace != nil),
+                ("--metrics", metrics.metrics != nil),
+            ]
+        )
         if virtual, relay != nil {
             throw ValidationError("'--relay' needs sockets and cannot be used with '--virtual'. Leave out one.")
         }
@@ -78,27 +104,62 @@ struct LoopbackCommand: ParsableCommand {
         defer { engine.shutDown() }
         let codec = try engine.registry.codec(named: encoder.codec).description
         try encoder.check(against: codec)
+        if let device = cards.device { return try measure(engine, codec, device) }
         let sound = try AudioInput(path: input, seconds: seconds, format: codec.format)
-        let calls = try engine.makeCalls(try legs(sound, codec))
+        var sink = CallSink.none
+        if let output { sink = .file(output) }
+        let calls = try engine.makeCalls(try legs({ sound.source }, sink, codec))
         let (a, b) = (calls[0], calls[1])
+        let recorder = try trace.map { path in
+            let ptime = encoder.stream.encoder.ptime ?? codec.defaultPtime
+            return try TraceRecorder(b, codec: codec, ptime: ptime, path: path)
+        }
         let start = engine.now
-        try converse(engine, a, sound)
+        try converse(engine, a, sound, recorder)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: codec.name,
             mode: virtual ? "virtual" : "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [a.report(hearing: b), b.report(hearing: a)],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
+        try recorder?.finish(report.legs[1], at: engine.now)
         try a.end()
         try b.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
+    }
+
+    /// A sends chirps, B plays them on the card, and the card that hears them tells when.
+    private func measure(_ engine: CallEngine, _ codec: CodecDescription, _ device: String) throws {
+        let (playback, capture) = try cards.cards(device, in: engine.cards)
+        let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps)
+        let listener = try ChirpListener(capture)
+        defer { listener.stop() }
+        let calls = try engine.makeCalls(try legs({ .filter(chirps) }, .card(playback), codec, isOneWay: true))
+        for card in [playback, capture] { DeviceName.noteFallback(card) }
+        try listener.listen(to: chirps)
+        engine.flushEvents()
+        let leg = calls[1].report(hearing: calls[0])
+        for call in calls { try call.end() }
+        let result = try MouthToEar(listener, chirps, stream: leg.mouthToEarMs)
+        common.show(
+            result.json(codec: codec.name, playback, capture, leg),
+            text: result.text(codec: codec.name, playback, capture)
+        )
     }
 
     // MARK: The legs
 
-    private func legs(_ sound: AudioInput, _ codec: CodecDescription) throws -> [CallConfiguration] {
+    private func legs(
+        _ source: () -> CallSource,
+        _ sink: CallSink,
+        _ codec: CodecDescription,
+        isOneWay: Bool = false
+    ) throws -> [CallConfiguration] {
         let (links, addresses) = try networks()
         var a = CallConfiguration(network: links.0)
         a.name = "A"
@@ -108,15 +169,16 @@ struct LoopbackCommand: ParsableCommand {
         a.isSymmetric = relay == nil
         a.impairment = network.impairment
         a.impairmentSeed = network.seed &+ 1
-        a.source = sound.source
+        a.source = source()
         a.sink = .none
         var b = a
         b.network = links.1
         b.name = "B"
         b.remote = addresses.0
         b.impairmentSeed = network.seed
-        b.source = sound.source
-        b.sink = output.map { .file($0) } ?? .none
+        b.source = isOneWay ? .silence : source()
+        b.sink = sink
+        b.stream.tracesPlayout = trace != nil
         b.capturePath = pcap
         return [a, b]
     }
@@ -139,15 +201,22 @@ struct LoopbackCommand: ParsableCommand {
 
     // MARK: The call
 
-    private func converse(_ engine: CallEngine, _ a: Call, _ sound: AudioInput) throws {
+    private func converse(
+        _ engine: CallEngine,
+        _ a: Call,
+        _ sound: AudioInput,
+        _ recorder: TraceRecorder?
+    ) throws {
         let start = engine.now
         var progress = ProgressLine(total: (seconds.map { .seconds(fraction: $0) } ?? sound.length)?.roundedSeconds)
         defer { progress.clear() }
         func run(until end: MediaTime) throws -> Bool {
             while engine.now < end {
                 guard !Interruption.hasCome else { return false }
-                let step = min(end, engine.now + .milliseconds(500))
+                // What happens beside the rows of a trace is seen as often as this.
+                let step = min(end, engine.now + .milliseconds(recorder == nil ? 500 : 100))
                 if virtual { try engine.advance(by: step - engine.now) } else { _ = Interruption.wait(until: step) }
+                try recorder?.poll(at: engine.now)
                 progress.show((engine.now - start).roundedSeconds)
             }
             return true
@@ -171,7 +240,7 @@ struct LoopbackCommand: ParsableCommand {
         // The last sound is under way for as long as the network and the buffers hold it.
         let stream = encoder.stream
         let tail =
-            stream.playoutDelay + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
+            .milliseconds(60) + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
             + .milliseconds(200)
         _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }

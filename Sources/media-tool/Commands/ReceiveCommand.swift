@@ -18,6 +18,7 @@ struct ReceiveCommand: ParsableCommand {
               media-tool receive --port 5004 --output heard.wav
               media-tool receive --sdp call.sdp --output heard.wav --json
               media-tool receive --port 5004 --codec PCMU --device 'alsa:plughw:1'
+              media-tool receive --port 5004 --output heard.wav --trace heard.json
             """
     )
 
@@ -42,6 +43,9 @@ struct ReceiveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The codec's payload type, 0 to 127.", valueName: "n"))
     var payloadType: UInt8?
 
+    @Option(help: ArgumentHelp("The payload type of redundant audio (RED, RFC 2198); --sdp tells it.", valueName: "n"))
+    var redPayloadType: UInt8?
+
     @Option(
         help: ArgumentHelp("The WAV file for what is heard.", valueName: "file"),
         completion: .file(extensions: ["wav"])
@@ -54,7 +58,14 @@ struct ReceiveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("How long to listen.", valueName: "n"))
     var seconds: Double?
 
+    @Option(
+        help: ArgumentHelp("A JSON file with a row for each 20 ms of playout; see `report`.", valueName: "file"),
+        completion: .file(extensions: ["json"])
+    )
+    var trace: String?
+
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
@@ -62,6 +73,7 @@ struct ReceiveCommand: ParsableCommand {
     func validate() throws {
         try Quantity.check("--port", port, in: 1...65_535)
         try Quantity.check("--payload-type", payloadType, in: 0...127)
+        try Quantity.check("--red-payload-type", redPayloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         if (port == nil) == (sdp == nil) {
             throw ValidationError(
@@ -85,6 +97,7 @@ struct ReceiveCommand: ParsableCommand {
             port: port ?? 0,
             codec: codec,
             payloadType: payloadType,
+            redPayloadType: redPayloadType,
             registry: engine.registry
         )
         var configuration = CallConfiguration(network: .udp(local: wanted.local))
@@ -92,6 +105,7 @@ struct ReceiveCommand: ParsableCommand {
         configuration.multiplexesControl = wanted.isMultiplexed
         configuration.sendsAudio = false
         configuration.stream = wanted.stream
+        configuration.stream.tracesPlayout = trace != nil
         configuration.source = .silence
         var card: (any SoundCard)?
         if let output {
@@ -103,21 +117,28 @@ struct ReceiveCommand: ParsableCommand {
         }
         let call = try engine.makeCall(configuration)
         if let card { DeviceName.noteFallback(card) }
+        let recorder = try trace.map { path in
+            try TraceRecorder(call, codec: wanted.codec, ptime: wanted.codec.defaultPtime, path: path)
+        }
         let start = engine.now
-        listen(call, start)
+        try listen(call, start, recorder)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: wanted.codec.name,
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
+        try recorder?.finish(report.legs[0], at: engine.now)
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
-    private func listen(_ call: Call, _ start: MediaTime) {
+    private func listen(_ call: Call, _ start: MediaTime, _ recorder: TraceRecorder?) throws {
         var progress = ProgressLine(total: seconds)
         defer { progress.clear() }
         let limit = seconds.map { start + .seconds(fraction: $0) }
@@ -125,6 +146,7 @@ struct ReceiveCommand: ParsableCommand {
         var lastPacket: MediaTime?
         while Interruption.wait(.milliseconds(10)) {
             let now = MonotonicClock.current
+            try recorder?.poll(at: now)
             let received = call.report().received
             if received.packets != packetCount {
                 packetCount = received.packets

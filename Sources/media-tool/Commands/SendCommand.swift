@@ -7,8 +7,8 @@ struct SendCommand: ParsableCommand {
         commandName: "send",
         abstract: "Sends a WAV file, a sound card or a test signal by RTP, at the pace of time.",
         discussion: """
-            RTCP goes to the next port. Dynamic payload types are 96 for the codec and 101 for telephone events (102 \
-            when --payload-type is 101). Sending ends with the input, later when keys are still to be sent; a card is \
+            RTCP goes to the next port. Dynamic payload types are 96 for the codec, 101 for telephone events (102 when \
+            --payload-type is 101) and, with --red, 121 for redundant audio (122 when --payload-type is 121). Sending ends with the input, later when keys are still to be sent; a card is \
             sent until --seconds are over, or Ctrl-C.
 
             EXAMPLES
@@ -46,6 +46,7 @@ struct SendCommand: ParsableCommand {
     var sdp: String?
 
     @OptionGroup var roles: BindingOptions
+    @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -75,6 +76,7 @@ struct SendCommand: ParsableCommand {
         configuration.stream = encoder.stream(of: codec.description)
         configuration.stream.payloadType = payloadType
         configuration.stream.telephoneEventPayloadType = payloadType == 101 ? 102 : 101
+        if encoder.red, payloadType == EncoderOptions.redPayloadType { configuration.stream.redPayloadType = 122 }
         configuration.sink = .none
         var card: (any SoundCard)?
         if let device { card = try DeviceName.card(device, role: .call, in: engine.cards) }
@@ -85,15 +87,18 @@ struct SendCommand: ParsableCommand {
         let start = engine.now
         try talk(call, start, card == nil ? sound : nil)
         engine.flushEvents()
-        let report = CallReport(
+        var report = CallReport(
             codec: codec.description.name,
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
+        report.cards = engine.cardReports
+        report.routeChanges = engine.routeChanges
         try call.end()
         common.show(report.json, text: report.table)
+        try metrics.write(report)
     }
 
     /// A call on a free port whose next port is free, too.
@@ -164,6 +169,7 @@ struct SendCommand: ParsableCommand {
                 )
             )
         }
+        if let red = stream.redPayloadType { formats.append(PayloadFormat(redundant: formats[0], payloadType: red)) }
         var description = SessionDescription(host: remote.host, port: remote.port, formats: formats)
         description.packetTime = Int((stream.encoder.ptime ?? known.defaultPtime).milliseconds)
         description.direction = .sendOnly

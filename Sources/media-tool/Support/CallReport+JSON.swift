@@ -13,6 +13,40 @@ extension CallReport {
                 "late": .integer(ticks.late),
                 "p99LatenessMs": .number(ticks.p99LatenessMs),
             ],
+            "cards": .array(cards.map(\.json)),
+            "routeChanges": .array(routeChanges.map(\.json)),
+        ]
+    }
+}
+
+extension CardReport {
+    /// The card with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "direction": .string(direction.rawValue),
+            "name": .string(name),
+            "latencyMs": .number(latencyMs),
+            "ppm": JSONValue(ppm),
+            "correctionPPM": .number(correctionPPM),
+            "xruns": .integer(xruns),
+            "lostMs": .number(lostMs),
+            "insertedMs": .number(insertedMs),
+            "disappearances": .integer(disappearances),
+        ]
+    }
+}
+
+extension RouteChange {
+    /// The change with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "direction": .string(direction.rawValue),
+            "from": .string(from),
+            "to": .string(to),
+            "cause": .string(cause.rawValue),
+            "seconds": .number(seconds),
+            "latencyBeforeMs": .number(latencyBeforeMs),
+            "latencyAfterMs": JSONValue(latencyAfterMs),
         ]
     }
 }
@@ -31,6 +65,7 @@ extension LegReport {
                 "reordered": .integer(received.reordered),
                 "concealedMs": .number(received.concealedMs),
                 "fecRecovered": .integer(received.fecRecovered),
+                "redundant": .integer(received.redundant),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],
@@ -38,12 +73,60 @@ extension LegReport {
             "playoutDelayMs": .number(playoutDelayMs),
             "mouthToEarMs": JSONValue(mouthToEarMs),
             "dtmf": .string(dtmf),
+            "lossProtection": [
+                "mode": .string(lossProtection.mode.rawValue),
+                "reason": .string(lossProtection.reason),
+                "changes": .integer(lossProtection.changes),
+            ],
             "rtcp": [
                 "roundTripMs": JSONValue(rtcp.roundTripMs),
                 "fractionLost": JSONValue(rtcp.fractionLost),
             ],
             "sentLevel": .number(sentLevel),
             "heardLevel": .number(heardLevel),
+            "quality": quality.json,
+        ]
+    }
+}
+
+extension LegReport.Quality {
+    /// The estimate with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": JSONValue(rFactor),
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .number(burstMs),
+            "gapMs": .number(gapMs),
+            "oneWayDelayMs": JSONValue(oneWayDelayMs),
+            "implausibleReports": .integer(implausibleReports),
+            "remote": remote?.json ?? .null,
+        ]
+    }
+}
+
+extension LegReport.Remote {
+    /// The other side's account with the keys that scripts rely on.
+    var json: JSONValue {
+        [
+            "rFactor": rFactor.map { .integer($0) } ?? .null,
+            "mosListening": JSONValue(mosListening),
+            "mosConversational": JSONValue(mosConversational),
+            "lossPercent": .number(lossPercent),
+            "discardPercent": .number(discardPercent),
+            "burstLossPercent": .number(burstLossPercent),
+            "gapLossPercent": .number(gapLossPercent),
+            "burstMs": .integer(burstMs),
+            "gapMs": .integer(gapMs),
+            "roundTripMs": roundTripMs.map { .integer($0) } ?? .null,
+            "endSystemDelayMs": .integer(endSystemDelayMs),
+            "bufferDelayMs": .integer(bufferDelayMs),
+            "signalLevel": signalLevel.map { .integer($0) } ?? .null,
+            "noiseLevel": noiseLevel.map { .integer($0) } ?? .null,
         ]
     }
 }

@@ -20,8 +20,15 @@ struct EncoderOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Work per frame, 0 to 10; Opus, 5 unless told.", valueName: "n"))
     var complexity: Int?
 
-    @Option(help: ArgumentHelp("Opus in-band FEC: on under reported loss (auto), on, or off."))
+    @Option(
+        help: ArgumentHelp(
+            "Protection against loss: as reports of loss ask for (auto), Opus in-band FEC always (on), or off."
+        )
+    )
     var fec = FECMode.auto
+
+    @Flag(help: "Offer redundant audio (RED, RFC 2198), which --fec auto chooses under heavy loss.")
+    var red = false
 
     @Flag(help: "Leave out silence (DTX); Opus.")
     var dtx = false
@@ -34,6 +41,8 @@ struct EncoderOptions: ParsableArguments {
     )
     var dtmf: Digits?
 
+    /// The payload type of redundant audio, of the dynamic ones.
+    static let redPayloadType: UInt8 = 121
     static let keyStart = Duration.milliseconds(500)
 
     func validate() throws {
@@ -55,7 +64,7 @@ struct EncoderOptions: ParsableArguments {
         if let complexity { stream.encoder.complexity = complexity }
         stream.encoder.usesDTX = dtx
         stream.fec = fec
-        stream.playoutDelay = max(stream.playoutDelay, stream.encoder.ptime ?? .zero)
+        stream.redPayloadType = red ? Self.redPayloadType : nil
         return stream
     }
 

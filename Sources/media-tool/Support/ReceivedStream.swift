@@ -12,9 +12,19 @@ struct ReceivedStream {
     let stream: AudioStreamConfiguration
 
     /// - Throws: `SessionDescriptionError`, `CodecError` or `ToolFailure` when the description or the codec is no good.
-    init(sdpPath: String?, port: UInt16, codec: String?, payloadType: UInt8?, registry: PluginRegistry) throws {
+    init(
+        sdpPath: String?,
+        port: UInt16,
+        codec: String?,
+        payloadType: UInt8?,
+        redPayloadType: UInt8?,
+        registry: PluginRegistry
+    )
+        throws
+    {
         var stream = AudioStreamConfiguration()
         stream.payloadType = payloadType
+        stream.redPayloadType = redPayloadType
         guard let sdpPath else {
             local = Self.anyAddress(isIPv6: false, port: port)
             isMultiplexed = false
@@ -40,6 +50,7 @@ struct ReceivedStream {
         stream.codec = Self.name(format)
         stream.payloadType = payloadType ?? format.payloadType
         stream.telephoneEventPayloadType = events?.payloadType
+        stream.redPayloadType = redPayloadType ?? description.redundancy(of: format)?.payloadType
         let found = try registry.codec(named: stream.codec).description
         let isStereo = format.isNamed("opus") && (format.parameters ?? "").contains("sprop-stereo=1")
         stream.encoder.channelCount = isStereo ? 2 : found.format.channelCount
@@ -55,7 +66,7 @@ struct ReceivedStream {
         _ payloadType: UInt8?,
         _ registry: PluginRegistry
     ) throws -> PayloadFormat {
-        let audio = description.formats.filter { !$0.isNamed("telephone-event") }
+        let audio = description.formats.filter { !$0.isNamed("telephone-event") && !$0.isNamed("red") }
         let offered = audio.map { "\(name($0)) as \($0.payloadType)" }.joined(separator: ", ")
         if let codec {
             let bare = codec.split(separator: "/").first.map(String.init) ?? codec

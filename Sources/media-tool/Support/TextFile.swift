@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Short text files: session descriptions.
+/// Short text files: session descriptions, reports.
 enum TextFile {
     /// The bytes of the file at `path`, at most `limit` and one more.
     ///

@@ -111,29 +111,3 @@ private final class SineSource: Filter, @unchecked Sendable {
         }
     }
 }
-
-@Suite struct FECPolicyTests {
-    @Test func `FEC goes on from 1.5 percent and off after three clean reports`() {
-        var policy = FECPolicy()
-        #expect(policy.update(fractionLost: 0) == nil)
-        #expect(policy.update(fractionLost: 0.014) == nil)
-        #expect(policy.update(fractionLost: 0.015)?.usesFEC == true)
-        _ = policy.update(fractionLost: 0.01)
-        #expect(policy.current.usesFEC)
-        for _ in 0..<2 {
-            _ = policy.update(fractionLost: 0)
-            #expect(policy.current.usesFEC)
-        }
-        #expect(policy.update(fractionLost: 0)?.usesFEC == false)
-    }
-
-    @Test func `the expected loss follows what is reported, within bounds`() {
-        var policy = FECPolicy()
-        for _ in 0..<20 { _ = policy.update(fractionLost: 0.2) }
-        #expect(policy.current.expectedLossPercent == 20)
-        for _ in 0..<20 { _ = policy.update(fractionLost: 1) }
-        #expect(policy.current.expectedLossPercent == 30)
-        for _ in 0..<20 { _ = policy.update(fractionLost: 0.016) }
-        #expect(policy.current.expectedLossPercent == 10)
-    }
-}

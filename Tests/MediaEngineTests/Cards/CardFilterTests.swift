@@ -103,17 +103,16 @@ private struct DuplexRig {
         #expect(duplex.heard.count == 600 * 480)
     }
 
-    @Test(arguments: [500, -500]) func `drift shows as xruns one way and as dropped frames the other`(ppm: Int) throws {
+    @Test(arguments: [20_000, -20_000]) func `a clock that no correction can follow shows in the counters`(ppm: Int)
+        throws
+    {
         let duplex = try DuplexRig(FaultyCard(driftPPM: ppm))
-        duplex.rig.driver.run(ticks: 20_000)
+        duplex.rig.driver.run(ticks: 2000)
         let (played, recorded) = (duplex.playback.statistics.value, duplex.capture.statistics.value)
-        // 500 ppm of 200 s are 4800 frames: that much is missing or in excess, less what the buffers absorb.
         if ppm > 0 {
-            #expect((3...11).contains(played.xruns) && recorded.xruns == 0)
-            #expect((2000...4800).contains(recorded.framesLost))
+            #expect(played.xruns > 3 && recorded.xruns == 0 && recorded.framesLost > 4800)
         } else {
-            #expect(played.xruns == 0 && (3800...4800).contains(played.framesLost))
-            #expect(recorded.xruns == 0 && recorded.framesLost == 0)
+            #expect(played.xruns == 0 && played.framesLost > 4800 && played.shortages > 3 && recorded.shortages > 3)
         }
     }
 

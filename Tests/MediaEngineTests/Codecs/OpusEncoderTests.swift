@@ -63,6 +63,15 @@ import Testing
             parameters: "",
             request: OPUS_GET_PACKET_LOSS_PERC_REQUEST,
             value: 7,
+            change: {
+                $0.usesFEC = true
+                $0.expectedLossPercent = 7
+            }
+        ),
+        Row(
+            parameters: "",
+            request: OPUS_GET_PACKET_LOSS_PERC_REQUEST,
+            value: 0,
             change: { $0.expectedLossPercent = 7 }
         ),
         Row(

@@ -13,6 +13,8 @@ import Testing
             var sending = CallConfiguration(network: .link(left, local: left.localAddress))
             sending.stream.codec = codec
             sending.stream.encoder.channelCount = description.format.channelCount
+            // An adaptive delay would shorten the silence.
+            sending.stream.playoutDelay = .fixed(.milliseconds(60))
             sending.source = .silence
             sending.sink = .none
             var receiving = sending

@@ -15,6 +15,7 @@ struct SteadyTickTests {
     enum Situation: String, CaseIterable, CustomStringConvertible {
         case nothing
         case loss
+        case redundancy
         case muteAndHold
         case keys
         case inBandTones
@@ -228,8 +229,14 @@ struct SteadyTickTests {
     ) throws {
         switch situation {
         case .nothing, .muteAndHold, .keys, .inBandTones, .recording: break
-        case .loss:
+        case .loss, .redundancy:
             called.impairment.lossPercent = 5
+            if situation == .redundancy {
+                // So much loss that the policy goes over to RED.
+                called.impairment.lossPercent = 20
+                (calling.stream.redPayloadType, called.stream.redPayloadType) = (121, 121)
+                (calling.stream.fec, called.stream.fec) = (.auto, .auto)
+            }
             called.impairment.burstLength = 2
             called.impairment.jitter = .milliseconds(40)
             called.impairment.reorderPercent = 3
@@ -251,6 +258,7 @@ struct SteadyTickTests {
     private func act(on call: Call, in situation: Situation, at tick: Int, path: String) throws {
         switch situation {
         case .nothing, .loss, .files, .converters: break
+        case .redundancy: if tick % 200 == 100 { try call.sendDTMF("5#") }
         case .muteAndHold:
             call.isMuted = tick % 100 >= 50
             call.isOnHold = tick % 300 >= 200 && tick < 900

@@ -159,6 +159,10 @@ import Testing
             case .goodbye(let goodbye):
                 _ = goodbye.contains(0, in: bytes)
                 #expect((goodbye.reasonRange?.upperBound ?? 0) <= bytes.count)
+            case .extendedReport(var report):
+                while let block = report.next(in: bytes) {
+                    if case .receiverReportDelays(let delays) = block { _ = delays.delay(about: 1, in: bytes) }
+                }
             case .other(let header): #expect(header.packetByteCount <= bytes.count)
             }
         }

@@ -148,6 +148,31 @@ import Testing
         #expect(description.packetTime == nil && description.maximumPacketTime == nil && description.controlPort == nil)
     }
 
+    @Test func `redundant audio names what it repeats, and is found again`() throws {
+        let opus = PayloadFormat(payloadType: 96, encodingName: "opus", clockRate: 48000, channelCount: 2)
+        let red = PayloadFormat(redundant: opus, payloadType: 121)
+        let offered = SessionDescription(host: "192.0.2.1", port: 5004, formats: [opus, red])
+        #expect(offered.text.contains("a=rtpmap:121 red/48000/2\r\n"))
+        #expect(offered.text.contains("a=fmtp:121 96/96\r\n"))
+        let read = try SessionDescription(parsing: offered.text)
+        #expect(read.redundancy(of: opus) == red)
+        #expect(SessionDescription(host: "h", port: 1, formats: [opus]).redundancy(of: opus) == nil)
+    }
+
+    // RFC 2198, section 5, and what browsers and others write.
+    @Test(arguments: [
+        ("RED/8000/1", "0/5", true), ("red/8000", "0/0", true), ("red/8000", " 0 / 0 ", true), ("red/8000", nil, true),
+        ("red/48000", "0/0", false), ("red/8000", "111/111", false), ("red/8000", "x/y//", false),
+        ("redd/8000", "0/0", false),
+    ]) func `redundant audio of other codecs is not taken`(map: String, parameters: String?, isTaken: Bool) throws {
+        let line = parameters.map { "a=fmtp:121 \($0)\r\n" } ?? ""
+        let description = try SessionDescription(
+            parsing: "v=0\r\nc=IN IP4 192.0.2.1\r\nm=audio 5004 RTP/AVP 121 0 5\r\na=rtpmap:121 \(map)\r\n" + line
+        )
+        let pcmu = try #require(description.format(payloadType: 0))
+        #expect((description.redundancy(of: pcmu)?.payloadType == 121) == isTaken)
+    }
+
     @Test func `no bytes trap`() {
         for valid in [Self.fromFFmpeg, Self.fromRFC] {
             forEachSpoiling(of: Array(valid.utf8)) { span in

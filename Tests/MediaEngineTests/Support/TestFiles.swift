@@ -8,6 +8,9 @@ enum TestFiles {
     /// The path of a file below `Fixtures`.
     static func fixture(_ path: String) -> String { folder.appendingPathComponent("Fixtures/\(path)").path }
 
+    /// The path of the speech that the examples use: 9 s at 16 kHz.
+    static let speech = folder.appendingPathComponent("../../Examples/Resources/speech.wav").standardizedFileURL.path
+
     /// The corpora that are read in place, or nil where this machine has none.
     static let fetchedCorpora: URL? = {
         let url = folder.appendingPathComponent("../../../shared/corpora/fetched").standardizedFileURL

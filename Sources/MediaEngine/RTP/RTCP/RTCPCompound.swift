@@ -17,7 +17,9 @@ public struct RTCPCompound: Sendable, BitwiseCopyable {
         case sourceDescription(RTCPSourceDescription)
         /// A goodbye.
         case goodbye(RTCPGoodbye)
-        /// An application-defined, feedback, extended-report or unknown packet, which is skipped.
+        /// An extended report, whose blocks it hands out itself.
+        case extendedReport(RTCPExtendedReport)
+        /// An application-defined, feedback or unknown packet, which is skipped.
         case other(RTCPHeader)
     }
 
@@ -80,6 +82,8 @@ public struct RTCPCompound: Sendable, BitwiseCopyable {
             (try? RTCPSourceDescription(parsing: bytes, at: offset)).map(Packet.sourceDescription)
         case RTCPHeader.PacketType.goodbye:
             (try? RTCPGoodbye(parsing: bytes, at: offset)).map(Packet.goodbye)
+        case RTCPHeader.PacketType.extendedReport:
+            (try? RTCPExtendedReport(parsing: bytes, at: offset)).map(Packet.extendedReport)
         default:
             Packet.other(header)
         }

@@ -21,6 +21,8 @@ public struct RTCPHeader: Hashable, Sendable, BitwiseCopyable {
         public static let sourceDescription: UInt8 = 202
         /// Goodbye.
         public static let goodbye: UInt8 = 203
+        /// Extended report.
+        public static let extendedReport: UInt8 = 207
     }
 
     /// Whether padding ends the packet.

@@ -34,6 +34,28 @@ public struct PayloadFormat: Hashable, Sendable {
         self = known
     }
 
+    /// Redundant audio (RED) that repeats packets of `format`; its parameters name the types of the packet's own block and
+    /// of the copies (RFC 2198, section 5).
+    public init(redundant format: PayloadFormat, payloadType: UInt8) {
+        self.init(
+            payloadType: payloadType,
+            encodingName: "red",
+            clockRate: format.clockRate,
+            channelCount: format.channelCount,
+            parameters: "\(format.payloadType)/\(format.payloadType)"
+        )
+    }
+
+    /// Whether this is redundant audio that repeats packets of `format`.
+    ///
+    /// Without parameters it may repeat any.
+    public func repeats(_ format: PayloadFormat) -> Bool {
+        guard isNamed("red"), clockRate == format.clockRate else { return false }
+        guard let parameters else { return true }
+        let types = parameters.split(separator: "/").map { UInt8($0.filter { $0 != " " }) }
+        return types.contains(format.payloadType)
+    }
+
     /// Whether the codec's name is `name`, in whatever case.
     public func isNamed(_ name: String) -> Bool {
         encodingName.lowercased() == name.lowercased()

@@ -3,7 +3,7 @@
 /// It writes what FFmpeg, GStreamer and SIP stacks read, and reads what they write, leaving out what it does not know.
 /// A description with several media is read for its first usable audio.
 /// Thread: control; it allocates.
-/// Source: RFC 8866; RFC 3605 (rtcp), RFC 5761 (rtcp-mux).
+/// Source: RFC 8866; RFC 3605 (rtcp), RFC 5761 (rtcp-mux); RFC 2198, section 5 (red).
 public struct SessionDescription: Hashable, Sendable {
     /// Which way audio flows, seen from who wrote the description.
     public enum Direction: String, Sendable, CaseIterable {
@@ -62,6 +62,11 @@ public struct SessionDescription: Hashable, Sendable {
     /// The format of `payloadType`.
     public func format(payloadType: UInt8) -> PayloadFormat? {
         formats.first { $0.payloadType == payloadType }
+    }
+
+    /// The redundant audio (RED, RFC 2198) that repeats packets of `format`; nil when none is offered.
+    public func redundancy(of format: PayloadFormat) -> PayloadFormat? {
+        formats.first { $0.repeats(format) }
     }
 
     /// The port that RTCP goes to: the given one, RTP's own when multiplexed, or the next one.

@@ -1,0 +1,63 @@
+/// A piece of sound that somebody missed, and why.
+public struct AudibleGap: Sendable, Hashable {
+    /// Why the sound was not there.
+    public enum Cause: String, Sendable, Hashable, CaseIterable {
+        /// Packets never came.
+        case lost
+        /// Packets came after their time.
+        case late
+        /// The sender paused: nothing came for a while, and nothing of it was missing afterwards.
+        case senderStalled
+        /// The buffer ran dry slowly: the sender's clock is slower than the card's.
+        case drift
+        /// The playback card ran empty.
+        case xrun
+        /// Sound was thrown away, because too much waited.
+        case discarded
+        /// The trace does not show why.
+        case unknown
+
+        /// A word or two for a table.
+        public var title: String {
+            switch self {
+            case .lost: "lost"
+            case .late: "late"
+            case .senderStalled: "sender stalled"
+            case .drift: "drift"
+            case .xrun: "xrun"
+            case .discarded: "discarded"
+            case .unknown: "unknown"
+            }
+        }
+
+        /// What happened, and what helps, in a sentence or two.
+        public var explanation: String {
+            switch self {
+            case .lost: "The network lost packets. Send with FEC or redundancy, or use a better path."
+            case .late:
+                "Packets came after their time: the network, or the sender, held them back longer than the buffer waited."
+            case .senderStalled:
+                "The sender paused and then went on. Look at the other side's load, or at its microphone."
+            case .drift: "The sender's clock is slower than the card's, and the buffer ran dry. Let the buffer adapt."
+            case .xrun:
+                "The playback card ran empty. Allow real-time scheduling (media-tool doctor), or take a larger buffer."
+            case .discarded: "Too much waited, and sound was thrown away. Bursts of packets do that."
+            case .unknown: "The trace does not show why."
+            }
+        }
+    }
+
+    /// When it began, after the trace's first row.
+    public var start: Duration
+    /// How much sound was invented, silent or cut out.
+    public var duration: Duration
+    /// Why.
+    public var cause: Cause
+
+    /// A gap.
+    public init(start: Duration, duration: Duration, cause: Cause) {
+        self.start = start
+        self.duration = duration
+        self.cause = cause
+    }
+}

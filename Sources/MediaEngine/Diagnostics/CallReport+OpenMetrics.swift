@@ -1,0 +1,111 @@
+extension CallReport {
+    /// The report as OpenMetrics text, one sample for each leg, for a collector that reads files or pages.
+    ///
+    /// Units: seconds, bytes and ratios of 0 to 1, whatever the table shows. What is not known has no sample.
+    /// Source: OpenMetrics 1.0 (draft-richih-opsawg-openmetrics-00)
+    public var openMetrics: String {
+        var text = OpenMetricsText()
+        text.add("media_call", .info, help: "What kind of call it was.", [([("codec", codec), ("mode", mode)], 1)])
+        text.add("media_call_duration", .gauge, unit: "seconds", help: "How long the call lasted.", [([], seconds)])
+        text.add("media_ticks", .counter, help: "Ticks that ran.", [([], Double(ticks.count))])
+        text.add("media_late_ticks", .counter, help: "Ticks that started late.", [([], Double(ticks.late))])
+        text.add(
+            "media_tick_lateness_p99",
+            .gauge,
+            unit: "seconds",
+            help: "The lateness that 99 % of the ticks did not exceed.",
+            [([], ticks.p99LatenessMs / 1000)]
+        )
+        addCounters(to: &text)
+        addTimes(to: &text)
+        addQuality(to: &text)
+        addRemote(to: &text)
+        return text.ended
+    }
+
+    private func addCounters(to text: inout OpenMetricsText) {
+        func add(_ name: String, unit: String? = nil, _ help: String, _ value: (LegReport) -> Double) {
+            text.add(name, .counter, unit: unit, help: help, samples(value))
+        }
+        add("media_sent_packets", "RTP packets sent.") { Double($0.sent.packets) }
+        add("media_sent", unit: "bytes", "Payload sent.") { Double($0.sent.bytes) }
+        add("media_received_packets", "RTP packets received.") { Double($0.received.packets) }
+        add("media_lost_packets", "Packets that never came.") { Double($0.received.lost) }
+        add("media_late_packets", "Packets that came after their time.") { Double($0.received.late) }
+        add("media_duplicate_packets", "Packets that came twice.") { Double($0.received.duplicate) }
+        add("media_reordered_packets", "Packets that came after one sent later.") { Double($0.received.reordered) }
+        add("media_discarded_packets", "Packets thrown away as too many.") { Double($0.received.discarded) }
+        add("media_rejected_packets", "Packets that were none of this leg.") { Double($0.received.rejected) }
+        add("media_recovered_packets", "Packets rebuilt from their successor.") { Double($0.received.fecRecovered) }
+        add("media_concealed", unit: "seconds", "Sound invented in place of packets.") {
+            $0.received.concealedMs / 1000
+        }
+        add("media_implausible_reports", "RTCP reports that cannot be true.") {
+            Double($0.quality.implausibleReports)
+        }
+    }
+
+    private func addTimes(to text: inout OpenMetricsText) {
+        func add(_ name: String, _ help: String, _ milliseconds: (LegReport) -> Double?) {
+            text.add(name, .gauge, unit: "seconds", help: help, samples { milliseconds($0).map { $0 / 1000 } })
+        }
+        add("media_jitter", "Interarrival jitter.") { $0.jitterMs }
+        add("media_playout_delay", "The mean wait of packets from arrival to sound.") { $0.playoutDelayMs }
+        add("media_mouth_to_ear", "From speaking to hearing, measured.") { $0.mouthToEarMs }
+        add("media_one_way_delay", "From speaking to hearing, measured or estimated.") { $0.quality.oneWayDelayMs }
+        add("media_round_trip", "The time to the other side and back.") { $0.rtcp.roundTripMs }
+        add("media_burst", "The mean duration of bursts of loss.") { $0.quality.burstMs }
+        add("media_gap", "The mean duration of gaps between bursts of loss.") { $0.quality.gapMs }
+    }
+
+    private func addQuality(to text: inout OpenMetricsText) {
+        func addRatio(_ name: String, _ help: String, _ percent: (LegReport) -> Double?) {
+            text.add(name, .gauge, unit: "ratio", help: help, samples { percent($0).map { $0 / 100 } })
+        }
+        func add(_ name: String, _ help: String, _ value: (LegReport) -> Double?) {
+            text.add(name, .gauge, help: help, samples(value))
+        }
+        addRatio("media_loss", "Packets that never came and were not rebuilt.") { $0.quality.lossPercent }
+        addRatio("media_discard", "Packets that came too late.") { $0.quality.discardPercent }
+        addRatio("media_burst_loss", "Packets lost or late within bursts.") { $0.quality.burstLossPercent }
+        addRatio("media_gap_loss", "Packets lost or late between bursts.") { $0.quality.gapLossPercent }
+        add("media_r_factor", "The rating of ITU-T G.107, estimated.") { $0.quality.rFactor }
+        add("media_mos_listening", "The mean opinion score of listening, estimated.") { $0.quality.mosListening }
+        add("media_mos_conversational", "The mean opinion score of conversing, estimated.") {
+            $0.quality.mosConversational
+        }
+        add("media_sent_level_dbov", "The level of what was sent last.") { $0.sentLevel }
+        add("media_heard_level_dbov", "The level of what was heard last.") { $0.heardLevel }
+    }
+
+    private func addRemote(to text: inout OpenMetricsText) {
+        func add(_ name: String, unit: String? = nil, _ help: String, _ value: (LegReport) -> Double?) {
+            text.add(name, .gauge, unit: unit, help: help, samples(value))
+        }
+        add("media_remote_interval_loss", unit: "ratio", "Loss that the peer saw between its last reports.") {
+            $0.rtcp.fractionLost
+        }
+        add("media_remote_loss", unit: "ratio", "Loss that the peer saw in all.") {
+            $0.quality.remote.map { $0.lossPercent / 100 }
+        }
+        add("media_remote_discard", unit: "ratio", "Packets that came too late at the peer.") {
+            $0.quality.remote.map { $0.discardPercent / 100 }
+        }
+        add("media_remote_r_factor", "The rating that the peer estimates.") {
+            $0.quality.remote?.rFactor.map(Double.init)
+        }
+        add("media_remote_mos_listening", "The score of listening that the peer estimates.") {
+            $0.quality.remote?.mosListening
+        }
+        add("media_remote_mos_conversational", "The score of conversing that the peer estimates.") {
+            $0.quality.remote?.mosConversational
+        }
+        add("media_remote_end_system_delay", unit: "seconds", "What the peer's own system adds to the round trip.") {
+            $0.quality.remote.map { Double($0.endSystemDelayMs) / 1000 }
+        }
+    }
+
+    private func samples(_ value: (LegReport) -> Double?) -> [(labels: [OpenMetricsText.Label], value: Double?)] {
+        legs.map { leg in ([("leg", leg.name), ("codec", codec)], value(leg)) }
+    }
+}

@@ -1,0 +1,245 @@
+/// Finds out why a call was choppy: every audible gap in a trace, with its cause.
+///
+/// A gap is sound that was invented, left silent or cut out while somebody spoke, 20 ms of it or more; pieces at most
+/// 40 ms apart are one gap. Invented sound in a pause is no gap, since nobody hears it.
+/// Pure: rows in, gaps out.
+public struct GapAnalysis: Sendable, Hashable {
+    /// The gaps, in the order of time.
+    public let gaps: [AudibleGap]
+
+    private static let speechLevel: Float = -50
+    private static let speechReach = 4
+    private static let mergeReach = 2
+    /// 20 ms, less what rounding to samples may take away.
+    private static let shortest: Float = 19
+    /// A late packet is looked for that long after the gap.
+    private static let lateReach = 50
+    private static let driftRows = 250...1500
+    private static let driftMinimum: Float = 10
+
+    /// The gaps in `trace`.
+    public init(_ trace: TraceFile) {
+        self.init(rows: trace.rows, events: trace.events, ptimeMs: trace.ptimeMs)
+    }
+
+    /// The gaps in `rows`.
+    ///
+    /// - Parameters:
+    ///   - rows: Rows of 20 ms, the first one's time being the zero of what is found.
+    ///   - events: What happened beside them. Without any of kind `lost`, packets that were missing and did not come
+    ///     late count as lost.
+    ///   - ptimeMs: Audio per packet.
+    public init(rows: [PlayoutTraceRow], events: [TraceEvent] = [], ptimeMs: Double = 20) {
+        guard let origin = rows.first?.time else {
+            gaps = []
+            return
+        }
+        let rows = rows.map(Self.bounded)
+        let events = events.filter { 0...1e12 ~= $0.timeMs && -1_000_000...1_000_000 ~= $0.amount }
+        let evidence = Evidence(rows: rows, events: events, ptime: Float(min(max(ptimeMs, 1), 1000)))
+        var found: [AudibleGap] = []
+        let pieces = evidence.pieces()
+        for (index, piece) in pieces.enumerated() {
+            let next = index + 1 < pieces.count ? pieces[index + 1].rows.lowerBound : rows.count
+            guard piece.missing >= Self.shortest, evidence.isSpeech(around: piece.rows) else { continue }
+            found.append(
+                AudibleGap(
+                    start: rows[piece.rows.lowerBound].time - origin,
+                    duration: .microseconds(Int64(piece.missing * 1000)),
+                    cause: evidence.cause(of: piece.rows, before: next)
+                )
+            )
+        }
+        for event in events where event.kind == .xrun {
+            let start = Duration.microseconds(Int64(event.timeMs * 1000))
+            guard evidence.isSpeech(at: event.timeMs), event.amount >= Int(Self.shortest) else { continue }
+            let isKnown = found.contains { gap in
+                gap.cause == .xrun && gap.start <= start + .milliseconds(60)
+                    && start <= gap.start + gap.duration + .milliseconds(60)
+            }
+            guard !isKnown else { continue }
+            found.append(AudibleGap(start: start, duration: .milliseconds(event.amount), cause: .xrun))
+        }
+        gaps = found.sorted { $0.start < $1.start }
+    }
+
+    /// How many gaps there are of each cause, and how long they are together, the worst first.
+    public var summary: [(cause: AudibleGap.Cause, count: Int, duration: Duration)] {
+        AudibleGap.Cause.allCases.compactMap { cause in
+            let those = gaps.filter { $0.cause == cause }
+            guard !those.isEmpty else { return nil }
+            return (cause, those.count, those.reduce(.zero) { $0 + $1.duration })
+        }.sorted { $0.duration > $1.duration }
+    }
+
+    /// All gaps together.
+    public var totalDuration: Duration { gaps.reduce(.zero) { $0 + $1.duration } }
+
+    /// The row with values that can be: rows may come from a file.
+    private static func bounded(_ row: PlayoutTraceRow) -> PlayoutTraceRow {
+        var row = row
+        row.concealed = row.concealed.isFinite ? min(max(row.concealed, 0), 1000) : 0
+        row.playoutDelay = row.playoutDelay.isFinite ? min(max(row.playoutDelay, 0), 60_000) : 0
+        row.stretched = row.stretched.isFinite ? min(max(row.stretched, -1000), 1000) : 0
+        return row
+    }
+
+    // MARK: Evidence
+
+    private struct Piece {
+        var rows: ClosedRange<Int>
+        var missing: Float
+    }
+
+    private struct Evidence {
+        let rows: [PlayoutTraceRow]
+        let events: [TraceEvent]
+        let ptime: Float
+        let rowLength = Float(PlayoutTrace.rowDuration.milliseconds)
+
+        /// Rows from the first packet's sound to the last one's.
+        var played: ClosedRange<Int>? {
+            guard let first = rows.firstIndex(where: Self.isPlayed), let last = rows.lastIndex(where: Self.isPlayed)
+            else { return nil }
+            return first...last
+        }
+
+        /// Stretches in which sound was missing, those merged that are next to each other.
+        func pieces() -> [Piece] {
+            guard let played else { return [] }
+            var pieces: [Piece] = []
+            for index in played {
+                let missing = missingSound(rows[index])
+                guard missing >= 1 else { continue }
+                if let last = pieces.last, index - last.rows.upperBound <= GapAnalysis.mergeReach + 1 {
+                    pieces[pieces.count - 1].rows = last.rows.lowerBound...index
+                    pieces[pieces.count - 1].missing += missing
+                } else {
+                    pieces.append(Piece(rows: index...index, missing: missing))
+                }
+            }
+            return pieces
+        }
+
+        private func missingSound(_ row: PlayoutTraceRow) -> Float {
+            // Comfort noise stands where the sender was silent: nobody misses anything.
+            let invented = row.operation == .comfort ? 0 : row.concealed
+            let silent = row.operation == .idle ? rowLength : 0
+            return max(invented, silent) + Float(row.discardedCount) * ptime
+        }
+
+        private static func isPlayed(_ row: PlayoutTraceRow) -> Bool {
+            switch row.operation {
+            case .play, .recover, .accelerate, .expand: true
+            case .idle, .conceal, .comfort: false
+            }
+        }
+
+        /// Whether somebody spoke just before, in or just after `range`.
+        func isSpeech(around range: ClosedRange<Int>) -> Bool {
+            let first = max(0, range.lowerBound - GapAnalysis.speechReach)
+            let last = min(rows.count - 1, range.upperBound + GapAnalysis.speechReach)
+            return rows[first...last].contains { $0.level > GapAnalysis.speechLevel }
+        }
+
+        func isSpeech(at milliseconds: Double) -> Bool {
+            let index = Int(min(max(milliseconds / Double(rowLength), 0), Double(rows.count - 1)))
+            return isSpeech(around: index...index)
+        }
+
+        /// Why sound was missing in `range`, with late packets looked for up to row `next`.
+        func cause(of range: ClosedRange<Int>, before next: Int) -> AudibleGap.Cause {
+            if hasEvent(.xrun, range, before: 60, after: 60) { return .xrun }
+            // What is missing is known once the packet after it is played.
+            let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + GapAnalysis.mergeReach)
+            let missing = max(0, sum(seen) { $0.missingCount } - sum(seen) { $0.recoveredCount })
+            let discarded = sum(range) { $0.discardedCount }
+            let limit = min(rows.count, max(next, range.upperBound + 1), range.upperBound + 1 + GapAnalysis.lateReach)
+            let late = sum(range.lowerBound...(limit - 1)) { $0.lateCount }
+            let lost = lostCount(range, missing: missing, late: late)
+            if discarded > 0, discarded >= missing { return .discarded }
+            let (quiet, end) = longestQuiet(range)
+            if quiet >= max(3 * ptime, 60), quiet * 2 >= Float(range.count) * rowLength {
+                if late > 0, late * 2 >= missing { return .late }
+                if surplus(from: end) * 2 >= quiet { return .late }
+                return Float(lost) * ptime * 2 >= quiet ? .lost : .senderStalled
+            }
+            if lost <= late, isRunningDry(range) { return .drift }
+            guard lost + late > 0 else { return .unknown }
+            return late >= lost ? .late : .lost
+        }
+
+        private func lostCount(_ range: ClosedRange<Int>, missing: Int, late: Int) -> Int {
+            guard events.contains(where: { $0.kind == .lost }) else { return max(0, missing - late) }
+            let reach = Double(rows[range.lowerBound].playoutDelay) + 300
+            return max(0, events(.lost, range, before: reach, after: 500).reduce(0) { $0 + $1.amount })
+        }
+
+        private func hasEvent(_ kind: TraceEvent.Kind, _ range: ClosedRange<Int>, before: Double, after: Double) -> Bool
+        {
+            !events(kind, range, before: before, after: after).isEmpty
+        }
+
+        private func events(
+            _ kind: TraceEvent.Kind,
+            _ range: ClosedRange<Int>,
+            before: Double,
+            after: Double
+        ) -> [TraceEvent] {
+            let start = (rows[range.lowerBound].time - rows[0].time).milliseconds - before
+            let end = (rows[range.upperBound].time - rows[0].time).milliseconds + Double(rowLength) + after
+            return events.filter { $0.kind == kind && $0.timeMs >= start && $0.timeMs <= end }
+        }
+
+        /// By how much more sound than time came just after row `index`: what had been held back comes in a burst.
+        private func surplus(from index: Int) -> Float {
+            let after = index...min(rows.count - 1, index + 4)
+            return Float(sum(after) { $0.arrivedCount }) * ptime - Float(after.count) * rowLength
+        }
+
+        /// The longest time without any packet that reaches into `range`, by as much as the buffer held back, and the
+        /// row after it.
+        private func longestQuiet(_ range: ClosedRange<Int>) -> (length: Float, end: Int) {
+            let delay = max(rows[range.lowerBound].playoutDelay, rows[max(0, range.lowerBound - 3)].playoutDelay)
+            let reach = Int((min(delay, 2000) + 60) / rowLength) + 1
+            var longest = 0
+            var current = 0
+            var end = range.lowerBound
+            // A run that began earlier counts from its beginning.
+            var index = max(0, range.lowerBound - reach)
+            while index > 0, rows[index].arrivedCount == 0, range.lowerBound - index < 500 { index -= 1 }
+            while index <= min(rows.count - 1, range.upperBound + 1) {
+                current = rows[index].arrivedCount == 0 ? current + 1 : 0
+                index += 1
+                guard current > longest else { continue }
+                longest = current
+                end = min(index, rows.count - 1)
+            }
+            return (Float(longest) * rowLength, end)
+        }
+
+        /// Whether what waits became less and less over seconds, though nothing was shortened.
+        private func isRunningDry(_ range: ClosedRange<Int>) -> Bool {
+            guard let played else { return false }
+            let start = max(played.lowerBound, range.lowerBound - GapAnalysis.driftRows.upperBound)
+            let count = range.lowerBound - start
+            guard count >= GapAnalysis.driftRows.lowerBound else { return false }
+            let blockCount = 5
+            let means = (0..<blockCount).map { block in
+                let part = rows[(start + block * count / blockCount)..<(start + (block + 1) * count / blockCount)]
+                return part.reduce(0) { $0 + $1.playoutDelay } / Float(part.count)
+            }
+            let steps = zip(means, means.dropFirst()).map { $0 - $1 }
+            let fall = means[0] - means[blockCount - 1]
+            guard fall >= GapAnalysis.driftMinimum, steps.allSatisfy({ $0 > 0 && $0 < fall * 0.6 }) else {
+                return false
+            }
+            let shortened = -rows[start..<range.lowerBound].reduce(0) { $0 + min($1.stretched, 0) }
+            return shortened < fall / 2
+        }
+
+        private func sum(_ range: ClosedRange<Int>, _ value: (PlayoutTraceRow) -> UInt16) -> Int {
+            rows[range].reduce(0) { $0 + Int(value($1)) }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// Why a trace file could not be read or written.
+public struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What failed.
+    public enum Code: Sendable {
+        /// The system refused to open or write the file.
+        case system
+        /// The bytes are something else.
+        case notATrace
+        /// The file ends too early: whoever wrote it was killed, or it was copied in part.
+        case truncated
+        /// A value cannot be right.
+        case damaged
+        /// The file is larger than what is read at once.
+        case tooLarge
+    }
+
+    /// What failed.
+    public let code: Code
+    /// What is wrong, and what to do about it.
+    public let message: String
+
+    init(_ code: Code, _ detail: String) {
+        self.code = code
+        message =
+            switch code {
+            case .system: detail
+            case .notATrace: "This is no trace of a playout (\(detail)). Give a file that --trace has written."
+            case .truncated:
+                "The trace was cut off (\(detail)). Record it anew, and let the tool end by itself or by Ctrl-C."
+            case .damaged: "The trace is damaged or of another version (\(detail)). Record it anew."
+            case .tooLarge: "The trace is too large: \(detail). Record a shorter one."
+            }
+    }
+
+    /// The message.
+    public var description: String { message }
+}

@@ -1,0 +1,395 @@
+/// A jitter buffer whose delay follows the network: as long as nearly all packets need, and no longer.
+///
+/// Time is what it counts in. The playhead is the time stamp to be decoded next; how much later than the fastest packet
+/// it stands is the playout delay. That is compared with the target whenever a packet is played: too short, and sound
+/// is to be lengthened; too long, and shortened. Where the sender leaves out silence, the delay is set right for free.
+///
+/// A packet that is not there when its time comes is concealed without moving the playhead, since it may only be late:
+/// if it comes, it is played, and the delay has grown by what was concealed. If a later one comes first, what was
+/// concealed counts for the missing one. While copies of lost packets (in-band FEC, RED) are there and needed, the
+/// target leaves room for the packets that hold them to come in time.
+public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
+    /// Packets that can wait: 2.56 s of 10 ms packets.
+    public static let capacity = 256
+
+    /// The delay is right between the target and so much more.
+    private static var slack: Int64 { 18_000_000 }
+    /// Shortening stops so far above the target: a tick is 10 ms, and a packet must be there when the tick begins.
+    private static var guardInterval: Int64 { 10_000_000 }
+    /// What is beyond the target by more is thrown away rather than shortened.
+    private static var largestSurplus: Int64 { 600_000_000 }
+    /// Nothing for so long, and the stream begins anew with the next packet.
+    private static var longestSilence: Int64 { 1_000_000_000 }
+    /// The loss from which on copies of lost packets are waited for, and below which no longer.
+    private static var notableLoss: Float { 0.01 }
+    private static var negligibleLoss: Float { 0.004 }
+    /// The share of packets with a copy from which on copies are waited for: silence has none.
+    private static var notableCopies: Float { 0.2 }
+
+    private enum State: BitwiseCopyable {
+        case waiting
+        case starting
+        case playing
+    }
+
+    /// The bounds of the target.
+    public let bounds: ClosedRange<Duration>
+    private let shortest: Int64
+    private let longest: Int64
+    private let clockRate: Int64
+    // One thread owns these, so checking each access would be a waste of the tick.
+    @exclusivity(unchecked) private var store = PacketStore(capacity: AdaptiveJitterBuffer.capacity)
+    @exclusivity(unchecked) private var estimator = DelayEstimator()
+    @exclusivity(unchecked) private var timeline = PacketTimeline()
+    @exclusivity(unchecked) private var counters = JitterBufferStatistics()
+    private var state = State.waiting
+
+    /// The timestamp that is decoded next.
+    private var playhead: Int64 = 0
+    private var packetDuration: Int64 = 0
+    /// Units invented since the playhead moved last: they stand for what is missing, or the delay grows by them.
+    private var invented: Int64 = 0
+    /// Whether the last decision invented something.
+    private var isConcealing = false
+    /// How much earlier than needed the last packet would have had to come; below 0 when the delay is too short.
+    private var margin: Int64 = 0
+    /// The share of packets that are lost, smoothed over about 200 packets.
+    private var loss: Float = 0
+    /// The share of packets that come with copies of earlier ones (in-band FEC, RED), smoothed over about 50 packets.
+    private var copies: Float = 0
+    /// How far back copies reach, in units.
+    private var copyReach: Int64 = 0
+    /// The time stamp of the oldest copy since the last packet that was no copy.
+    private var oldestCopy: Int64?
+    /// Whether the target leaves room for copies.
+    private var waitsForCopies = false
+
+    /// A buffer whose delay stays within `bounds`, for timestamps at `clockRate`.
+    public init(bounds: ClosedRange<Duration>, clockRate: Int) {
+        self.bounds = bounds
+        shortest = bounds.lowerBound.nanoseconds
+        longest = bounds.upperBound.nanoseconds
+        self.clockRate = Int64(clockRate)
+    }
+
+    /// Packets that wait.
+    public var count: Int { store.count }
+
+    /// What became of packets so far.
+    public var statistics: JitterBufferStatistics { counters }
+
+    // MARK: Packets
+
+    /// Takes a packet, unless it is late, there already, or too far ahead.
+    public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
+        guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
+        var result = InsertionResult.accepted
+        var (sequence, timestamp) = timeline.place(of: header)
+        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clockRate) {
+            restart()
+            (sequence, timestamp) = timeline.place(of: header)
+            result = .restarted
+        }
+        learn(header, timestamp, duration)
+        if state == .playing, timestamp &+ Int64(duration) <= playhead {
+            if !header.isRedundant { counters.lateCount &+= 1 }
+            return .late
+        }
+        let stored = store.insert(
+            header,
+            payload: payload,
+            sequence: sequence,
+            timestamp: timestamp,
+            duration: duration
+        )
+        guard stored == .accepted else {
+            if stored == .refused { counters.discardedCount &+= 1 }
+            return stored
+        }
+        timeline.note(sequence: sequence, timestamp: timestamp)
+        packetDuration = Int64(duration)
+        if state == .waiting { state = .starting }
+        return result
+    }
+
+    /// Keeps the place of a packet of another kind, so that its number is not missed.
+    private func insertNumberOnly(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
+        guard let place = timeline.placeOfNumber(header.sequenceNumber) else { return .accepted }
+        if state == .playing, place.sequence <= timeline.playedSequence { return .late }
+        return store.insert(
+            header,
+            payload: payload,
+            sequence: place.sequence,
+            timestamp: place.timestamp,
+            duration: 0
+        )
+    }
+
+    /// Learns from a packet's arrival, and from what it holds of others: a copy says nothing of the network, but how
+    /// far back copies reach.
+    private func learn(_ header: PacketHeader, _ timestamp: Int64, _ duration: Int) {
+        guard !header.isRedundant else {
+            oldestCopy = min(oldestCopy ?? timestamp, timestamp)
+            return
+        }
+        counters.arrivalDelayNanoseconds = estimator.add(
+            arrival: header.arrival.nanoseconds,
+            mediaTime: nanoseconds(timestamp),
+            length: nanoseconds(Int64(duration))
+        )
+        let reach = oldestCopy.map { timestamp &- $0 } ?? (header.carriesCopy ? Int64(duration) : 0)
+        oldestCopy = nil
+        if reach > 0 { copyReach = reach }
+        copies += ((reach > 0 ? 1 : 0) - copies) / 50
+        waitsForCopies =
+            copies >= Self.notableCopies && loss >= (waitsForCopies ? Self.negligibleLoss : Self.notableLoss)
+        counters.targetDelayNanoseconds = targetDelay
+    }
+
+    /// How long the fastest packet is to wait.
+    private var targetDelay: Int64 {
+        let high = estimator.highDelay
+        // Where there is jitter there will be more.
+        var target = high &+ min(high / 4, Self.guardInterval)
+        if waitsForCopies { target = max(target, estimator.commonDelay &+ nanoseconds(copyReach)) }
+        return min(max(target, shortest), longest)
+    }
+
+    // MARK: Decisions
+
+    /// Tells what is to be played next at `now`.
+    public func decide(at now: MediaTime) -> PlayoutDecision {
+        dropNumbersOnly()
+        switch state {
+        case .waiting: return .idle
+        case .starting:
+            guard begin(at: now) else { return .idle }
+        case .playing: break
+        }
+        guard let first = store.first else { return decideWithoutPackets() }
+        discardSurplus(at: now)
+        guard first.timestamp > playhead else { return play(at: now) }
+        return decideInGap(at: now)
+    }
+
+    /// Whether the packet that is to be played after what was decided last is there.
+    public var isNextThere: Bool {
+        guard state == .playing, let first = store.first else { return false }
+        return !first.header.isNumberOnly && first.timestamp <= playhead
+    }
+
+    /// Plays the next packet ahead of its time, which must be there.
+    public func playAhead() -> PlayoutDecision { advanceAndPlay() }
+
+    /// Starts when the first packet's time has come; stale ones that a stall held up are thrown away.
+    private func begin(at now: MediaTime) -> Bool {
+        let target = targetDelay
+        while let first = store.first {
+            let due = nanoseconds(first.timestamp) &+ estimator.base &+ target
+            guard now.nanoseconds >= due else { return false }
+            guard store.count > 1, now.nanoseconds &- due > nanoseconds(Int64(first.duration)) &+ Self.slack else {
+                state = .playing
+                playhead = first.timestamp
+                timeline.skip(to: first.sequence)
+                invented = 0
+                return true
+            }
+            counters.discardedCount &+= 1
+            store.removeFirst()
+        }
+        return false
+    }
+
+    private func play(at now: MediaTime) -> PlayoutDecision {
+        if invented > 0 { settleInvented(isLoss: isConcealing) }
+        margin = delay(at: now) &- targetDelay
+        return advanceAndPlay()
+    }
+
+    private func advanceAndPlay() -> PlayoutDecision {
+        guard let first = store.first else { return .idle }
+        counters.playedCount &+= 1
+        loss -= loss / 200
+        isConcealing = false
+        advance(over: first)
+        return .play
+    }
+
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell.
+    private func decideWithoutPackets() -> PlayoutDecision {
+        let step = clockRate / 100
+        guard nanoseconds(invented) < Self.longestSilence else {
+            settleInvented(isLoss: false)
+            state = .waiting
+            return .idle
+        }
+        invented &+= step
+        isConcealing = true
+        return .conceal(duration: Int(step))
+    }
+
+    /// Packets wait, but not the one that is due.
+    private func decideInGap(at now: MediaTime) -> PlayoutDecision {
+        guard let first = store.first else { return .idle }
+        guard timeline.missingCount(before: first.sequence) > 0 else { return decideInSilence(before: first, at: now) }
+        let gap = first.timestamp &- playhead
+        // What was invented so far stands for the beginning of the gap, of which the last packet may be recoverable.
+        let rest = gap &- invented
+        if rest <= packetDuration, rest >= packetDuration / 2 {
+            leaveGap(before: first)
+            return .recover(duration: Int(min(gap, packetDuration)))
+        }
+        if rest <= 0 {
+            leaveGap(before: first)
+            return play(at: now)
+        }
+        isConcealing = true
+        guard invented == 0, gap >= 2 &* packetDuration else {
+            let duration = min(rest, clockRate / 100)
+            invented &+= duration
+            return .conceal(duration: Int(duration))
+        }
+        playhead &+= packetDuration
+        counters.concealedDuration &+= Int(packetDuration)
+        return .conceal(duration: Int(packetDuration))
+    }
+
+    /// Goes on with the packet behind a gap.
+    private func leaveGap(before first: PacketStore.Entry) {
+        countLoss(first)
+        settleInvented(isLoss: true)
+        playhead = first.timestamp
+        timeline.skip(to: first.sequence)
+        isConcealing = true
+    }
+
+    /// The sender left out silence: the next packet is played at its time, whatever was invented before.
+    private func decideInSilence(before first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
+        let due = nanoseconds(first.timestamp) &+ estimator.base &+ targetDelay
+        let rest = units(due &- now.nanoseconds)
+        guard rest > 0 else {
+            settleInvented(isLoss: false)
+            playhead = first.timestamp
+            return play(at: now)
+        }
+        let duration = min(rest, clockRate / 100)
+        invented &+= duration
+        return .comfort(duration: Int(duration))
+    }
+
+    /// Throws away what no stretching could make up for.
+    private func discardSurplus(at now: MediaTime) {
+        while store.count > 1, let first = store.first, !first.header.isNumberOnly, first.timestamp <= playhead,
+            delay(at: now) &- targetDelay > Self.largestSurplus
+        {
+            counters.discardedCount &+= 1
+            advance(over: first)
+            store.removeFirst()
+        }
+    }
+
+    // MARK: Stretching
+
+    /// By how many units the sound that waits is to grow (above 0) or shrink (below 0).
+    public func wishedStretch(at now: MediaTime, pending: Int) -> Int {
+        guard state == .playing else { return 0 }
+        let current = delay(at: now) &+ nanoseconds(Int64(pending))
+        counters.playoutDelayNanoseconds = current
+        guard !isConcealing else { return 0 }
+        if margin < 0 { return Int(units(-margin)) }
+        let surplus = current &- targetDelay
+        guard surplus > Self.slack else { return 0 }
+        return -Int(units(surplus &- Self.guardInterval))
+    }
+
+    /// Whether so much waits too long that sound may be shortened less carefully.
+    public func isUrgent(_ stretch: Int) -> Bool { abs(nanoseconds(Int64(stretch))) > 60_000_000 }
+
+    /// Hears that the sound that waits has grown by `units`, or shrunk when below 0.
+    public func stretched(by units: Int) {
+        if units > 0 {
+            counters.expandedDuration &+= units
+            margin &+= nanoseconds(Int64(units))
+        } else {
+            counters.acceleratedDuration &-= units
+        }
+    }
+
+    // MARK: Carrying out
+
+    /// Hands the first packet to `body`; there must be one.
+    public func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result {
+        guard let first = store.first else { preconditionFailure("the buffer is empty") }
+        return store.withFirstPayload { body(first.header, $0) }
+    }
+
+    /// Drops the first packet, which has been played.
+    public func removeFirst() {
+        store.removeFirst()
+    }
+
+    /// Takes note that a lost packet was not in its successor after all.
+    public func recoveryFailed(duration: Int) {
+        counters.concealedDuration &+= duration
+    }
+
+    /// Forgets every packet and where the source was.
+    public func reset() {
+        store.removeAll()
+        state = .waiting
+        timeline.reset()
+        estimator.forgetBase()
+        invented = 0
+        isConcealing = false
+        oldestCopy = nil
+        margin = 0
+    }
+
+    // MARK: Time
+
+    /// How long the fastest packet waits if the playhead is decoded at `now`.
+    private func delay(at now: MediaTime) -> Int64 {
+        now.nanoseconds &- nanoseconds(playhead) &- estimator.base
+    }
+
+    private func nanoseconds(_ units: Int64) -> Int64 {
+        // Timestamps are extended and grow for ever: seconds apart, so that nothing overflows.
+        units / clockRate &* 1_000_000_000 &+ units % clockRate &* 1_000_000_000 / clockRate
+    }
+
+    private func units(_ nanoseconds: Int64) -> Int64 { nanoseconds &* clockRate / 1_000_000_000 }
+
+    private func dropNumbersOnly() {
+        while let first = store.first, first.header.isNumberOnly {
+            timeline.passNumber(first.sequence)
+            store.removeFirst()
+        }
+    }
+
+    /// Marks `packet` as played or thrown away.
+    private func advance(over packet: PacketStore.Entry) {
+        playhead = packet.timestamp &+ Int64(packet.duration)
+        timeline.pass(packet.sequence)
+    }
+
+    private func countLoss(_ next: PacketStore.Entry) {
+        let count = timeline.missingCount(before: next.sequence)
+        counters.missingCount &+= Int(count)
+        let missing = Float(min(count, 10))
+        loss += missing * (1 - loss) / 200
+    }
+
+    private func settleInvented(isLoss: Bool) {
+        if isLoss {
+            counters.concealedDuration &+= Int(invented)
+        } else {
+            counters.comfortDuration &+= Int(invented)
+        }
+        invented = 0
+    }
+
+    private func restart() {
+        reset()
+        counters.restartCount &+= 1
+    }
+}

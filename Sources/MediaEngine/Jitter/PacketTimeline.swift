@@ -1,0 +1,70 @@
+/// Where packets stand in their stream: numbers and time stamps that never wrap, and which numbers were played.
+///
+/// Units: timestamps in clock-rate units.
+struct PacketTimeline: BitwiseCopyable {
+    private var highestSequence: Int64?
+    private var highestTimestamp: Int64 = 0
+    /// The number of the packet played last, or that before the first.
+    private(set) var playedSequence: Int64 = 0
+    /// Packets of a number only that were passed behind a gap since the last packet was played.
+    private var passedNumbers: Int64 = 0
+
+    /// The extended number and time stamp of a packet.
+    func place(of header: PacketHeader) -> (sequence: Int64, timestamp: Int64) {
+        guard let highestSequence else {
+            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32)
+        }
+        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
+        let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
+        return (sequence, highestTimestamp &+ Int64(step))
+    }
+
+    /// The place of a packet of a number only, which becomes known; nil before the first packet.
+    mutating func placeOfNumber(_ number: UInt16) -> (sequence: Int64, timestamp: Int64)? {
+        guard let highest = highestSequence else { return nil }
+        let sequence = SequenceNumber(number).extended(near: highest)
+        highestSequence = max(highest, sequence)
+        return (sequence, highestTimestamp)
+    }
+
+    /// Whether the sender has set its clock: five seconds from where it was, or backwards while numbers go on.
+    func isJump(sequence: Int64, timestamp: Int64, clockRate: Int64) -> Bool {
+        guard let highestSequence else { return false }
+        let step = timestamp &- highestTimestamp
+        return abs(step) > 5 &* clockRate || sequence > highestSequence && step < 0
+    }
+
+    /// A packet was taken.
+    mutating func note(sequence: Int64, timestamp: Int64) {
+        guard sequence >= highestSequence ?? .min else { return }
+        highestSequence = sequence
+        highestTimestamp = timestamp
+    }
+
+    /// The packet numbered `sequence` has been played or thrown away.
+    mutating func pass(_ sequence: Int64) {
+        playedSequence = sequence
+        passedNumbers = 0
+    }
+
+    /// The packet numbered `sequence` is next, whatever is missing before it.
+    mutating func skip(to sequence: Int64) {
+        playedSequence = sequence &- 1
+        passedNumbers = 0
+    }
+
+    /// A packet of a number only has had its turn.
+    mutating func passNumber(_ sequence: Int64) {
+        if sequence == playedSequence &+ 1 {
+            playedSequence = sequence
+        } else {
+            passedNumbers &+= 1
+        }
+    }
+
+    /// Numbers between the packet played last and `sequence` that belong to no packet that came.
+    func missingCount(before sequence: Int64) -> Int64 { sequence &- playedSequence &- 1 &- passedNumbers }
+
+    /// Forgets everything.
+    mutating func reset() { self = PacketTimeline() }
+}

@@ -1,0 +1,34 @@
+/// How long packets are held back against jitter.
+public enum PlayoutDelay: Sendable, Hashable {
+    /// As long as the network needs, within bounds.
+    case adaptive(ClosedRange<Duration>)
+    /// Always the same, whatever the network does.
+    case fixed(Duration)
+
+    /// As long as the network needs: at least the two ticks in which a packet is taken and played, at most a second.
+    public static let automatic = PlayoutDelay.adaptive(.milliseconds(15) ... .seconds(1))
+
+    /// The shortest delay, which a quiet network has.
+    public var shortest: Duration {
+        switch self {
+        case .adaptive(let bounds): bounds.lowerBound
+        case .fixed(let delay): delay
+        }
+    }
+
+    /// The most that packets are held back, on purpose.
+    public var longest: Duration {
+        switch self {
+        case .adaptive(let bounds): bounds.upperBound
+        case .fixed(let delay): delay
+        }
+    }
+
+    /// A buffer that keeps this delay, for timestamps at `clockRate`.
+    func makeBuffer(clockRate: Int) -> any JitterBuffer {
+        switch self {
+        case .adaptive(let bounds): AdaptiveJitterBuffer(bounds: bounds, clockRate: clockRate)
+        case .fixed(let delay): FixedJitterBuffer(delay: delay, clockRate: clockRate)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// Datagrams of a capture, delivered at their capture times in the place of a network; what is sent goes nowhere.
+///
+/// Times that run backwards count as the time before; pauses longer than a minute are cut to one, so that a damaged time
+/// does not stop a replay for years. Memory is that of the datagrams.
+/// Thread: made on the control side, then media; nothing allocates after `init`.
+public final class CapturedLink: DatagramLink, @unchecked Sendable {
+    private struct Entry: BitwiseCopyable {
+        var due: MediaTime
+        var offset: Int
+        var byteCount: Int
+        var source: SocketAddress
+    }
+
+    /// When the last datagram is delivered.
+    public let end: MediaTime
+    /// Pauses that were cut.
+    public let cutPauseCount: Int
+    /// Times that ran backwards.
+    public let backwardCount: Int
+
+    private let bytes: UnsafeMutableBufferPointer<UInt8>
+    private let entries: UnsafeMutableBufferPointer<Entry>
+    private var next = 0
+
+    /// The longest pause between two datagrams.
+    public static let longestPause = Duration.seconds(60)
+
+    /// A link that delivers `datagrams`, the first one at `start`.
+    public init(_ datagrams: [CapturedDatagram], from start: MediaTime) {
+        bytes = .allocate(capacity: max(datagrams.reduce(0) { $0 + $1.payload.count }, 1))
+        entries = .allocate(capacity: max(datagrams.count, 1))
+        var (offset, due, cut, backward) = (0, start, 0, 0)
+        for (index, datagram) in datagrams.enumerated() {
+            if index > 0 {
+                let (step, overflow) = datagram.unixNanoseconds.subtractingReportingOverflow(
+                    datagrams[index - 1].unixNanoseconds
+                )
+                if overflow || step > Self.longestPause.nanoseconds {
+                    cut += 1
+                    due += Self.longestPause
+                } else if step < 0 {
+                    backward += 1
+                } else {
+                    due += .nanoseconds(step)
+                }
+            }
+            for (place, byte) in datagram.payload.enumerated() { bytes[offset + place] = byte }
+            let entry = Entry(due: due, offset: offset, byteCount: datagram.payload.count, source: datagram.source)
+            entries.initializeElement(at: index, to: entry)
+            offset += datagram.payload.count
+        }
+        count = datagrams.count
+        end = due
+        cutPauseCount = cut
+        backwardCount = backward
+    }
+
+    deinit {
+        bytes.deallocate()
+        entries.deallocate()
+    }
+
+    private let count: Int
+
+    /// Whether every datagram has been delivered.
+    public var isFinished: Bool { next >= count }
+
+    /// Takes `bytes` and forgets them.
+    @discardableResult
+    public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool { true }
+
+    /// The next datagram whose time has come.
+    public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        guard next < count, entries[next].due <= now else { return nil }
+        let entry = entries[next]
+        next &+= 1
+        for index in 0..<min(entry.byteCount, buffer.count) { buffer[index] = bytes[entry.offset &+ index] }
+        return ReceivedDatagram(byteCount: entry.byteCount, source: entry.source, arrival: entry.due)
+    }
+}

@@ -1,0 +1,205 @@
+internal import CSpeexDSP
+
+/// Takes the echo of what is played out of what is captured: SpeexDSP's adaptive filter and residual suppression, with
+/// the reference kept in line with the echo.
+///
+///     played ──► delay line ──► adaptive filter ──► (estimate)
+///                    ▲                 ▼
+///     captured ──────┴───────────────► − ──► residual suppression ──► output
+///
+/// The filter sees the reference late by the delay found less a few ms, so that a tail no longer than the room suffices.
+/// When samples are lost on a card, the estimate and the echo part by as many, and the reference is moved along;
+/// when the delay is another altogether, the filter begins anew.
+/// Pure. Shape: mono `Int16` at 16 kHz, 10 ms at a time. `process` allocates nothing.
+/// Thread: one at a time, any.
+public final class EchoCanceller {
+    /// Frames that each call of `process` takes and gives.
+    public static var frameCount: Int { 160 }
+    /// Frames per second.
+    public static var sampleRate: Int { 16000 }
+
+    /// What was found and done.
+    @exclusivity(unchecked) public private(set) var statistics = EchoStatistics()
+
+    private let adaptive: OpaquePointer
+    private let suppressor: NoiseSuppressor
+    private let delays = EchoDelayEstimator()
+    private let shifts = EchoShiftDetector()
+    /// What was played, in a ring.
+    private let played: UnsafeMutablePointer<Int16>
+    private let far: UnsafeMutableBufferPointer<Int16>
+    private let remainder: UnsafeMutableBufferPointer<Int16>
+    private let tailFrameCount: Int
+
+    @exclusivity(unchecked) private var position = 0
+    @exclusivity(unchecked) private var referenceDelay = 0
+    @exclusivity(unchecked) private var framesSinceFar = EchoCanceller.ringSize
+    @exclusivity(unchecked) private var framesAstray = 0
+    @exclusivity(unchecked) private var ticksOff = 0
+    @exclusivity(unchecked) private var hasConverged = false
+    /// Before and after the adaptive filter, over half a second.
+    @exclusivity(unchecked) private var recentCapture: Float = 0
+    @exclusivity(unchecked) private var recentRemainder: Float = 0
+    @exclusivity(unchecked) private var reduction = EchoReduction()
+
+    /// A canceller of echoes that last for `tail`, 20 to 500 ms; noise is made softer, too, when wanted.
+    public init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
+        let blocks = Int(max(2, min(50, (tail.milliseconds / 10).rounded(.up))))
+        tailFrameCount = blocks * Self.frameCount
+        // Only exhausted memory is left as a reason for it to fail.
+        guard let adaptive = speex_echo_state_init(Int32(Self.frameCount), Int32(tailFrameCount)) else {
+            fatalError("speex_echo_state_init failed")
+        }
+        self.adaptive = adaptive
+        var rate = Int32(Self.sampleRate)
+        speex_echo_ctl(adaptive, SPEEX_ECHO_SET_SAMPLING_RATE, &rate)
+        suppressor = NoiseSuppressor(
+            sampleRate: Self.sampleRate,
+            suppressesNoise: suppressesNoise,
+            residualEchoOf: adaptive
+        )
+        played = .allocate(capacity: Self.ringSize)
+        played.initialize(repeating: 0, count: Self.ringSize)
+        far = .allocate(capacity: Self.frameCount)
+        far.initialize(repeating: 0)
+        remainder = .allocate(capacity: Self.frameCount)
+        remainder.initialize(repeating: 0)
+        statistics.tail = .milliseconds(10 * blocks)
+    }
+
+    deinit {
+        speex_echo_state_destroy(adaptive)
+        played.deallocate()
+        far.deallocate()
+        remainder.deallocate()
+    }
+
+    /// The time by which sound comes out later than it goes in.
+    public var latency: Duration { suppressor.latency }
+
+    /// Takes the echo out of 10 ms.
+    ///
+    /// - Parameters:
+    ///   - captured: What the microphone gave.
+    ///   - reference: What was played at the same time; its echo comes later.
+    ///   - output: What was captured without the echo.
+    public func process(
+        captured: Span<Int16>,
+        reference: Span<Int16>,
+        into output: inout MutableSpan<Int16>
+    ) {
+        precondition(captured.count == Self.frameCount && reference.count == Self.frameCount)
+        precondition(output.count == Self.frameCount)
+        delays.process(captured: captured, played: reference)
+        follow()
+        delayReference(reference)
+        captured.withUnsafeBufferPointer { captured in
+            speex_echo_cancellation(adaptive, captured.baseAddress, far.baseAddress, remainder.baseAddress)
+        }
+        let shift = shifts.process(captured: captured, remainder: UnsafeBufferPointer(remainder).span)
+        if shift != 0, hasConverged { realign(by: shift) }
+        let isFar = framesSinceFar < tailFrameCount
+        let (capturedBefore, _) = measure(captured)
+        watch(captured: capturedBefore, isFar: isFar)
+        output.withUnsafeMutableBufferPointer { output in
+            _ = output.update(fromContentsOf: remainder)
+        }
+        suppressor.process(&output)
+        guard isFar else { return }
+        let (left, _) = measure(output.span)
+        reduction.note(captured: capturedBefore, remaining: left)
+        statistics.returnLossEnhancement = reduction.value
+    }
+
+    /// Moves the reference, because echoes come later by `frameCount` frames at 16 kHz than until now, or earlier if it
+    /// is negative: that many were lost in the capture, or in the playback.
+    public func realign(by frameCount: Int) {
+        let wanted = referenceDelay + frameCount
+        shifts.reset()
+        ticksOff = 0
+        guard wanted >= 0, wanted <= Self.longestDelay else { return restart() }
+        referenceDelay = wanted
+        delays.shift(by: frameCount)
+        statistics.realignmentCount &+= 1
+    }
+
+    /// Forgets everything: other cards.
+    public func reset() {
+        delays.reset()
+        statistics.delay = nil
+        referenceDelay = 0
+        reduction = EchoReduction()
+        recentCapture = 0
+        recentRemainder = 0
+        restart()
+    }
+
+    /// Moves the reference when the delay was found to be far from what is assumed.
+    private func follow() {
+        guard let found = delays.delay else { return }
+        statistics.delay = found.duration
+        let lead = found.frameCount - referenceDelay
+        // What works is left alone, whatever the estimate says, and what worked until now is given a second.
+        let isOff = lead < Self.leastLead || lead > Self.mostLead
+        ticksOff = isOff && !isWorking ? ticksOff &+ 1 : 0
+        guard ticksOff > (hasConverged ? 100 : 0) else { return }
+        let wanted = min(max(found.frameCount - Self.wantedLead, 0), Self.longestDelay)
+        guard wanted != referenceDelay else { return }
+        referenceDelay = wanted
+        restart()
+    }
+
+    /// Whether the adaptive filter has taken away 10 dB lately.
+    private var isWorking: Bool { recentRemainder < recentCapture * Self.workingShare }
+
+    private func restart() {
+        hasConverged = false
+        ticksOff = 0
+        speex_echo_state_reset(adaptive)
+        shifts.reset()
+        framesAstray = 0
+        statistics.restartCount &+= 1
+    }
+
+    /// Puts the reference into the ring, and into `far` what was played `referenceDelay` ago.
+    private func delayReference(_ reference: Span<Int16>) {
+        let mask = Self.ringSize &- 1
+        var energy: Int32 = 0
+        for index in 0..<Self.frameCount { played[(position &+ index) & mask] = reference[index] }
+        let start = position &- referenceDelay
+        for index in 0..<Self.frameCount {
+            let sample = played[(start &+ index) & mask]
+            far[index] = sample
+            energy &+= (Int32(sample) &* Int32(sample)) &>> 8
+        }
+        position = (position &+ Self.frameCount) & mask
+        framesSinceFar = energy > Self.audibleEnergy ? 0 : min(framesSinceFar &+ Self.frameCount, Self.ringSize)
+    }
+
+    /// Judges the adaptive filter, and begins anew when more comes out of it than goes in for long; SpeexDSP would do so
+    /// later, with a line on standard error.
+    private func watch(captured: Int64, isFar: Bool) {
+        let (left, _) = measure(UnsafeBufferPointer(remainder).span)
+        framesAstray = left > 2 &* captured &+ Self.slightEnergy ? framesAstray &+ 1 : 0
+        if framesAstray > 20 { restart() }
+        guard isFar else { return }
+        recentCapture += (Float(captured) - recentCapture) * Self.recentSmoothing
+        recentRemainder += (Float(left) - recentRemainder) * Self.recentSmoothing
+        if isWorking { hasConverged = true }
+    }
+
+    /// A power of two, longer than the longest delay and a block.
+    private static var ringSize: Int { 16384 }
+    private static var longestDelay: Int { 8192 }
+    /// Frames by which the echo's first arrival should come after the filter's first coefficient: 6 ms.
+    private static var wantedLead: Int { 96 }
+    private static var leastLead: Int { 16 }
+    private static var mostLead: Int { 240 }
+    /// 10 ms at -60 dBov, divided as in the sum.
+    private static var audibleEnergy: Int32 { 160 * 32 * 32 / 256 }
+    private static var slightEnergy: Int64 { 160 * 100 * 100 }
+    /// Half a second of blocks in which the far end speaks.
+    private static var recentSmoothing: Float { 0.02 }
+    /// An adaptive filter that takes away 10 dB works.
+    private static var workingShare: Float { 0.1 }
+}

@@ -1,0 +1,147 @@
+/// Voice processing by SpeexDSP, with a delay estimator, realignment, gain control and voice activity of our own.
+public struct SpeexVoiceProcessing: VoiceProcessing {
+    /// "SpeexDSP".
+    public static let name = "SpeexDSP"
+    /// "SpeexDSP".
+    public var name: String { Self.name }
+
+    /// The implementation.
+    public init() {}
+
+    /// Makes a processor.
+    ///
+    /// - Throws: `VoiceProcessingError` for more than one channel, or a rate without whole frames in 10 ms.
+    public func makeProcessor(
+        _ configuration: VoiceProcessingConfiguration,
+        format: AudioFormat
+    ) throws(VoiceProcessingError) -> any VoiceProcessor {
+        guard format.channelCount == 1, (8000...192_000).contains(format.sampleRate), format.sampleRate % 100 == 0
+        else {
+            throw VoiceProcessingError(
+                "SpeexDSP cannot process a voice at \(format). Convert it to mono at 8000 to 192000 Hz."
+            )
+        }
+        return SpeexVoiceProcessor(configuration, sampleRate: format.sampleRate)
+    }
+}
+
+/// The chain behind `SpeexVoiceProcessing`: 16 kHz inside, resampled around it.
+///
+///     captured ─► (down) ─► echo canceller, or noise suppressor ─► gain control ─► (up) ─► output
+///     played   ─► (down) ─────────▲
+final class SpeexVoiceProcessor: VoiceProcessor {
+    let latency: Duration
+
+    private let canceller: EchoCanceller?
+    private let suppressor: NoiseSuppressor?
+    private let sampleRate: Int
+    private let captureResampler: Resampler?
+    private let referenceResampler: Resampler?
+    private let outputResampler: Resampler?
+    /// 10 ms at 16 kHz of each.
+    private let captured: UnsafeMutableBufferPointer<Int16>
+    private let played: UnsafeMutableBufferPointer<Int16>
+    private let processed: UnsafeMutableBufferPointer<Int16>
+    @exclusivity(unchecked) private var gainControl: AutomaticGain?
+
+    init(_ configuration: VoiceProcessingConfiguration, sampleRate: Int) {
+        self.sampleRate = sampleRate
+        let cancelsEcho = configuration.echoCancelling != .off
+        canceller =
+            cancelsEcho
+            ? EchoCanceller(tail: configuration.echoTail, suppressesNoise: configuration.suppressesNoise) : nil
+        suppressor =
+            !cancelsEcho && configuration.suppressesNoise
+            ? NoiseSuppressor(sampleRate: EchoCanceller.sampleRate, suppressesNoise: true, residualEchoOf: nil) : nil
+        gainControl = configuration.controlsGain ? AutomaticGain() : nil
+        let rate = EchoCanceller.sampleRate
+        func resampler(from input: Int, to output: Int) -> Resampler? {
+            input == output ? nil : Resampler(from: input, to: output, quality: 3, skipsDelay: false)
+        }
+        captureResampler = resampler(from: sampleRate, to: rate)
+        referenceResampler = cancelsEcho ? resampler(from: sampleRate, to: rate) : nil
+        outputResampler = resampler(from: rate, to: sampleRate)
+        func frames() -> UnsafeMutableBufferPointer<Int16> {
+            let frames = UnsafeMutableBufferPointer<Int16>.allocate(capacity: EchoCanceller.frameCount)
+            frames.initialize(repeating: 0)
+            return frames
+        }
+        captured = frames()
+        played = frames()
+        processed = frames()
+        var latency = canceller?.latency ?? suppressor?.latency ?? .zero
+        let format = AudioFormat(sampleRate: rate)
+        if let captureResampler { latency += format.duration(ofFrames: captureResampler.delayFrameCount) }
+        if let outputResampler { latency += format.duration(ofFrames: outputResampler.lookaheadFrameCount) }
+        self.latency = latency
+    }
+
+    deinit {
+        captured.deallocate()
+        played.deallocate()
+        processed.deallocate()
+    }
+
+    var echoStatistics: EchoStatistics? { canceller?.statistics }
+
+    func process(captured source: Span<Int16>, played reference: Span<Int16>, into output: inout MutableSpan<Int16>) {
+        convert(source, into: captured, by: captureResampler)
+        var result = processed.mutableSpan
+        if let canceller {
+            convert(reference, into: played, by: referenceResampler)
+            canceller.process(
+                captured: UnsafeBufferPointer(captured).span,
+                reference: UnsafeBufferPointer(played).span,
+                into: &result
+            )
+        } else {
+            _ = processed.update(fromContentsOf: captured)
+            suppressor?.process(&result)
+        }
+        gainControl?.process(&result)
+        var count = 0
+        if let outputResampler {
+            count = outputResampler.process(result.span, into: &output).produced
+        } else {
+            while count < min(output.count, result.count) {
+                output[count] = result[count]
+                count &+= 1
+            }
+        }
+        while count < output.count {
+            output[count] = 0
+            count &+= 1
+        }
+    }
+
+    func noteLostFrames(_ frameCount: Int) {
+        let scaled = Double(frameCount) * Double(EchoCanceller.sampleRate) / Double(sampleRate)
+        let count = Int(max(-16384, min(16384, scaled.rounded())))
+        if count != 0 { canceller?.realign(by: -count) }
+    }
+
+    func reset() {
+        canceller?.reset()
+    }
+
+    private func convert(
+        _ source: Span<Int16>,
+        into target: UnsafeMutableBufferPointer<Int16>,
+        by resampler: Resampler?
+    ) {
+        var count = 0
+        if let resampler {
+            var samples = target.mutableSpan
+            count = resampler.process(source, into: &samples).produced
+        } else {
+            while count < min(source.count, target.count) {
+                target[count] = source[count]
+                count &+= 1
+            }
+        }
+        while count < target.count {
+            target[count] = 0
+            count &+= 1
+        }
+    }
+}

@@ -1,0 +1,160 @@
+/// Decides from what the other side reports how the stream is to be protected against loss.
+///
+/// - In-band FEC costs about 0.5 PESQ on a clean path and recovers only the last packet of a run. So what counts is the
+///   share of packets that it could recover, loss divided by the mean run: it is on from 1.5 %, and off again once three
+///   reports in a row show less than 0.5 %.
+/// - RED takes the place of FEC from 15 % smoothed loss, and leaves it to FEC below 10 %. Its copies share one and a half
+///   times the configured bitrate, headers included; the total never exceeds that. With 20 ms of audio in a packet this
+///   is a third more on the wire. Two generations, or one where two would leave less than 10 kbit/s to each.
+/// - A codec of one rate without FEC repeats one packet from 3 %, which doubles its rate, until there is less than 1 %.
+///
+/// More protection begins at once; less of it comes 10 s after the last change at the earliest. The length of packets never changes.
+/// Pure: reports and times in, decisions out. <doc:LossProtection> has the measurements behind the numbers.
+public struct LossPolicy: Sendable {
+    /// What encoder and peer can do.
+    public struct Abilities: Sendable, Hashable {
+        /// Whether the codec has in-band FEC that the peer takes.
+        public var allowsFEC: Bool
+        /// Whether RED was agreed with the peer.
+        public var allowsRED: Bool
+        /// The configured bitrate, in bit/s; nil for a codec of one rate.
+        public var bitrate: Int?
+        /// Audio in each packet.
+        public var ptime: Duration
+
+        /// Abilities with the given parts.
+        public init(allowsFEC: Bool, allowsRED: Bool, bitrate: Int?, ptime: Duration = .milliseconds(20)) {
+            self.allowsFEC = allowsFEC
+            self.allowsRED = allowsRED
+            self.bitrate = bitrate
+            self.ptime = ptime
+        }
+    }
+
+    /// What is to be done, and why.
+    public struct Decision: Sendable, Hashable {
+        /// How to protect what is sent from now on.
+        public let protection: LossProtection
+        /// Why, for people, in one line.
+        public let reason: String
+        /// Whether the mode is another than before; else only its numbers are.
+        public let isNewMode: Bool
+    }
+
+    /// By what RED may exceed the configured bitrate, as a factor of it, headers of the blocks included.
+    public static let budgetFactor = 1.5
+    /// The least bitrate of one generation of RED, in bit/s.
+    public static let minimumGenerationBitrate = 10_000
+    /// How long a mode is kept before a weaker one may take its place.
+    public static let minimumDwell = Duration.seconds(10)
+
+    private static let recoverableToTurnOn = 0.015
+    private static let recoverableToTurnOff = 0.005
+    private static let cleanReportsToTurnOff = 3
+    private static let smoothedForRED = 0.15
+    private static let smoothedAgainstRED = 0.10
+    private static let fixedRateToTurnOn = 0.03
+    private static let fixedRateToTurnOff = 0.01
+    /// At an expected loss of 5 % and less, libopus rather sends no FEC than a narrower band, so that at 24 kbit/s
+    /// nothing could be recovered.
+    private static let expectedLossRange = 10...30
+
+    /// The protection that holds now.
+    public private(set) var current = LossProtection.none
+    /// Why it holds.
+    public private(set) var reason = "no loss reported yet"
+    /// Times that the mode changed.
+    public private(set) var changeCount = 0
+
+    private let abilities: Abilities
+    private let redundancy: LossProtection?
+    private var smoothedFraction = 0.0
+    private var cleanReports = 0
+    private var lastChange: MediaTime?
+
+    /// A policy that begins without protection.
+    public init(_ abilities: Abilities) {
+        self.abilities = abilities
+        redundancy = Self.redundancy(abilities)
+    }
+
+    /// Takes a report of the other side.
+    ///
+    /// - Parameters:
+    ///   - fractionLost: The share of packets lost since the report before, 0 to 1.
+    ///   - meanBurstLength: How many packets are lost in a row on average, 1 or more; nil where only RTCP's plain reports
+    ///     are known, and then losses are taken for scattered.
+    ///   - now: When the report came.
+    /// - Returns: A decision that differs from the one before, or nil.
+    public mutating func update(fractionLost: Double, meanBurstLength: Double? = nil, at now: MediaTime) -> Decision? {
+        let fraction = min(max(fractionLost.isFinite ? fractionLost : 0, 0), 1)
+        let burst = max(meanBurstLength ?? 1, 1)
+        smoothedFraction += (fraction - smoothedFraction) * 0.5
+        let isClean =
+            abilities.allowsFEC
+            ? fraction / burst < Self.recoverableToTurnOff : fraction < Self.fixedRateToTurnOff
+        cleanReports = isClean ? cleanReports + 1 : 0
+        let next = wanted(fraction, burst)
+        guard next != current else { return nil }
+        let isNewMode = next.mode != current.mode
+        if isNewMode {
+            let isSettled = lastChange.map { now - $0 >= Self.minimumDwell } ?? true
+            guard isSettled || next.mode.strength > current.mode.strength else { return nil }
+            lastChange = now
+            changeCount += 1
+        }
+        reason = explanation(of: next, fraction, meanBurstLength)
+        current = next
+        return Decision(protection: next, reason: reason, isNewMode: isNewMode)
+    }
+
+    private func wanted(_ fraction: Double, _ burst: Double) -> LossProtection {
+        if let redundancy {
+            let hasRED = current.mode == .red
+            guard abilities.allowsFEC else {
+                if fraction >= Self.fixedRateToTurnOn { return redundancy }
+                return hasRED && cleanReports < Self.cleanReportsToTurnOff ? redundancy : .none
+            }
+            if smoothedFraction >= (hasRED ? Self.smoothedAgainstRED : Self.smoothedForRED) { return redundancy }
+        }
+        guard abilities.allowsFEC, cleanReports < Self.cleanReportsToTurnOff else { return .none }
+        guard current != .none || fraction / burst >= Self.recoverableToTurnOn else { return .none }
+        let measured = Int((smoothedFraction * 100).rounded())
+        let percent = min(max(measured, Self.expectedLossRange.lowerBound), Self.expectedLossRange.upperBound)
+        return .inBandFEC(expectedLossPercent: percent)
+    }
+
+    /// The most redundancy that the budget allows; nil when it allows none, or the peer has not agreed.
+    private static func redundancy(_ abilities: Abilities) -> LossProtection? {
+        guard abilities.allowsRED else { return nil }
+        guard let bitrate = abilities.bitrate else { return .redundancy(generations: 1, bitrate: nil) }
+        let packetsPerSecond = 1000 / max(abilities.ptime.milliseconds, 1)
+        for generations in [2, 1] {
+            let headers =
+                generations * REDPayload.redundantHeaderByteCount + REDPayload.primaryHeaderByteCount
+            let budget = Double(bitrate) * budgetFactor - Double(headers * 8) * packetsPerSecond
+            let each = Int(budget) / (generations + 1)
+            if each >= minimumGenerationBitrate { return .redundancy(generations: generations, bitrate: each) }
+        }
+        return nil
+    }
+
+    private func explanation(of next: LossProtection, _ fraction: Double, _ burst: Double?) -> String {
+        func percent(_ share: Double) -> String { "\((share * 1000).rounded() / 10) %" }
+        let runs = burst.map { $0 < 1.05 ? ", scattered" : ", \(($0 * 10).rounded() / 10) packets in a row" } ?? ""
+        switch next {
+        case .none:
+            return "\(Self.cleanReportsToTurnOff) reports with little or no loss, the last with \(percent(fraction))"
+        case .inBandFEC(let expected):
+            let against = "in-band FEC made for \(expected) %"
+            return current.mode == .red
+                ? "loss is down to \(percent(smoothedFraction))\(runs): \(against) costs less than RED"
+                : "\(percent(fraction)) loss reported\(runs): \(against)"
+        case .redundancy(let generations, let bitrate):
+            let copies = generations == 1 ? "one copy" : "\(generations) copies"
+            let rate = bitrate.map { "at \(Double($0 / 100) / 10) kbit/s each" } ?? "at twice the codec's rate"
+            let loss = abilities.allowsFEC ? smoothedFraction : fraction
+            return "\(percent(loss)) loss reported\(runs): RED with \(copies) of each packet \(rate)"
+        }
+    }
+}

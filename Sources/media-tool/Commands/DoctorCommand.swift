@@ -1,0 +1,44 @@
+import ArgumentParser
+import MediaEngine
+
+/// Looks at everything that calls need on this machine.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Checks cards, real-time rights, timer, codecs and network, and says what to do.",
+        discussion: """
+            Each role's card is opened briefly; where both directions of the call card open, silence is played for a \
+            second and the latency is read. A warning means that calls work, though worse than they could. The exit \
+            code is 1 when something failed, else 0.
+
+            EXAMPLES
+              media-tool doctor
+              media-tool doctor --json
+              media-tool doctor --au 'alsa:plughw:1'
+            """
+    )
+
+    @OptionGroup var roles: BindingOptions
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        let bindings = try roles.bindings()
+        var findings = try CardCheckup(cards: CardList(bindings: bindings), bindings: bindings).findings()
+        findings += try MachineCheckup.scheduling()
+        findings += MachineCheckup.codecs(PluginRegistry.standard())
+        findings.append(MachineCheckup.network())
+        let failures = findings.count { $0.status == .failure }
+        let warnings = findings.count { $0.status == .warning }
+        common.show(
+            [
+                "failures": .integer(failures),
+                "warnings": .integer(warnings),
+                "findings": .array(findings.map(\.json)),
+            ],
+            text: findings.map(\.text).joined() + "\(failures) failures, \(warnings) warnings\n"
+        )
+        if failures > 0 { throw ExitCode.failure }
+    }
+}

@@ -1,0 +1,144 @@
+import MediaEngine
+import Testing
+
+/// What a call in virtual time says of its quality.
+@Suite struct CallQualityTests {
+    private func run(
+        codec: String = "PCMU",
+        seconds: Int = 40,
+        loss: Double = 0,
+        jitter: Duration = .zero,
+        seed: UInt64 = 1,
+        configure: (inout CallConfiguration) -> Void = { _ in }
+    ) throws -> CallReport {
+        let engine = try CallEngine(.virtual(seed: seed))
+        defer { engine.shutDown() }
+        let (left, right) = MemoryLink.pair()
+        let format = try engine.registry.codec(named: codec).description.format
+        var a = CallConfiguration(network: .link(left, local: left.localAddress))
+        a.name = "A"
+        a.remote = right.localAddress
+        a.stream.codec = codec
+        a.source = .samples(TestSignal.samples(Double(seconds), format), format)
+        a.sink = .none
+        a.impairment.delay = .milliseconds(40)
+        configure(&a)
+        var b = a
+        b.name = "B"
+        b.network = .link(right, local: right.localAddress)
+        b.remote = left.localAddress
+        b.impairment.lossPercent = loss
+        b.impairment.jitter = jitter
+        let calls = try engine.makeCalls([a, b])
+        try engine.advance(by: .seconds(seconds))
+        engine.flushEvents()
+        return CallReport(
+            codec: codec,
+            mode: "virtual",
+            seconds: Double(seconds),
+            legs: [calls[0].report(hearing: calls[1]), calls[1].report()],
+            ticks: CallReport.Ticks(engine.tickStatistics)
+        )
+    }
+
+    @Test(arguments: ["PCMU", "opus", "G722"]) func `a clean call is near the best there is`(codec: String) throws {
+        for leg in try run(codec: codec).legs {
+            let quality = leg.quality
+            #expect(try #require(quality.mosListening) == 4.41)
+            #expect(try #require(quality.mosConversational) > 4.1)
+            #expect(quality.lossPercent == 0 && quality.discardPercent == 0 && quality.burstMs == 0)
+            #expect(quality.burstLossPercent == 0 && quality.gapLossPercent == 0)
+            #expect(quality.implausibleReports == 0)
+        }
+    }
+
+    @Test func `the delay that is estimated is near the one that is measured`() throws {
+        let report = try run()
+        let measured = try #require(report.legs[0].mouthToEarMs)
+        #expect(report.legs[0].quality.oneWayDelayMs == measured && report.legs[1].mouthToEarMs == nil)
+        let estimated = try #require(report.legs[1].quality.oneWayDelayMs)
+        #expect(abs(estimated - measured) < 25, "estimated \(estimated), measured \(measured)")
+    }
+
+    @Test func `5 % loss shows, in bursts and gaps, and costs quality, here and by the other side's account`() throws {
+        let clean = try run().legs[1].quality
+        let report = try run(seconds: 60, loss: 5)
+        let lossy = report.legs[1].quality
+        #expect((3.5...6.5).contains(lossy.lossPercent) && lossy.discardPercent == 0)
+        #expect(lossy.gapLossPercent < lossy.lossPercent && lossy.lossPercent < lossy.burstLossPercent)
+        #expect((5...25).contains(lossy.burstLossPercent) && (0.5...5).contains(lossy.gapLossPercent))
+        #expect(lossy.burstMs >= 40 && lossy.gapMs > 320)
+        #expect(try #require(lossy.mosListening) < #require(clean.mosListening) - 0.3)
+        #expect(try #require(lossy.rFactor) < #require(clean.rFactor) - 8)
+        let told = try #require(report.legs[0].quality.remote)
+        #expect(abs(told.lossPercent - lossy.lossPercent) < 2)
+        #expect(try #require(told.mosListening) < 4.2)
+        #expect(try #require(report.legs[1].quality.remote?.mosListening) == 4.4)
+        #expect((80...100).contains(try #require(told.roundTripMs)))
+        #expect(told.endSystemDelayMs >= 30 && told.bufferDelayMs >= 10)
+    }
+
+    @Test func `packets that come too late count as discarded`() throws {
+        let leg = try run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[1]
+        #expect(leg.received.late > 20 && leg.quality.lossPercent == 0)
+        let share = Double(leg.received.late) / Double(leg.received.packets) * 100
+        #expect(abs(leg.quality.discardPercent - share) < 1)
+        #expect(try #require(leg.quality.mosListening) < 4.35)
+    }
+
+    @Test func `what FEC rebuilds is not lost`() throws {
+        let with = try run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .on }.legs[1]
+        let without = try run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .off }.legs[1]
+        #expect(with.received.fecRecovered > 50)
+        let expected = Double(with.received.lost - with.received.fecRecovered) / Double(with.received.packets) * 100
+        #expect(abs(with.quality.lossPercent - expected) < 1)
+        #expect(try #require(with.quality.mosListening) > #require(without.quality.mosListening) + 0.3)
+    }
+
+    @Test func `who only listens knows the round trip`() throws {
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let (left, right) = MemoryLink.pair()
+        let format = AudioFormat(sampleRate: 8000)
+        var speaker = CallConfiguration(network: .link(left, local: left.localAddress))
+        speaker.remote = right.localAddress
+        speaker.stream.codec = "PCMU"
+        speaker.source = .samples(TestSignal.samples(29, format), format)
+        speaker.sink = .none
+        speaker.impairment.delay = .milliseconds(50)
+        var listener = speaker
+        listener.network = .link(right, local: right.localAddress)
+        listener.remote = left.localAddress
+        listener.source = .silence
+        listener.sendsAudio = false
+        let calls = try engine.makeCalls([speaker, listener])
+        try engine.advance(by: .seconds(30))
+        let report = calls[1].report()
+        #expect(report.sent.packets <= 1)
+        #expect(abs(try #require(report.rtcp.roundTripMs) - 100) < 20)
+        #expect(report.quality.oneWayDelayMs != nil && report.quality.mosConversational != nil)
+    }
+
+    @Test func `the same seed gives the same report, byte for byte`() throws {
+        let first = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 4)
+        let second = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 4)
+        #expect(first.openMetrics == second.openMetrics && first.table == second.table && first == second)
+        let other = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 5)
+        #expect(first.openMetrics != other.openMetrics)
+    }
+
+    @Test func `the table and the metrics tell the estimate`() throws {
+        let report = try run(seconds: 20, loss: 5)
+        for title in ["R factor, estimated", "MOS listening / conversing", "loss in bursts / gaps"] {
+            #expect(report.table.contains(title))
+        }
+        let text = report.openMetrics
+        try OpenMetricsGrammar.check(text)
+        let score = try #require(report.legs[1].quality.mosListening)
+        #expect(text.contains("media_mos_listening{leg=\"B\",codec=\"PCMU\"} \(score)\n"))
+        #expect(text.contains("media_lost_packets_total{leg=\"B\",codec=\"PCMU\"} \(report.legs[1].received.lost)\n"))
+        // Nobody measured from mouth to ear at B.
+        #expect(!text.contains("media_mouth_to_ear_seconds{leg=\"B\""))
+        #expect(text.contains("media_mouth_to_ear_seconds{leg=\"A\""))
+    }
+}

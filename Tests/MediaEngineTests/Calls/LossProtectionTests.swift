@@ -1,0 +1,233 @@
+@testable import MediaEngine
+import Testing
+
+/// Calls in virtual time over networks that lose packets, with and without redundant audio.
+@Suite struct LossProtectionTests {
+    private final class Pair {
+        let engine: CallEngine
+        let caller: Call
+        let callee: Call
+
+        init(
+            codec: String = "opus",
+            red: UInt8? = 121,
+            fec: FECMode = .auto,
+            impairment: Impairment = Impairment(),
+            dropping: @escaping @Sendable (Int, RTPPacket, [UInt8]) -> Bool = { _, _, _ in false }
+        ) throws {
+            engine = try CallEngine(.virtual(seed: 4))
+            let (left, right) = MemoryLink.pair()
+            let format = try engine.registry.codec(named: codec).description.format
+            var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+            calling.name = "A"
+            calling.remote = right.localAddress
+            calling.stream.codec = codec
+            calling.stream.fec = fec
+            calling.stream.redPayloadType = red
+            // Long enough for the copies in the two packets after.
+            calling.stream.playoutDelay = .fixed(.milliseconds(80))
+            calling.source = .samples(TestSignal.samples(60, format), format)
+            calling.sink = .none
+            var called = calling
+            called.network = .link(DroppingLink(right, dropping), local: right.localAddress)
+            called.name = "B"
+            called.remote = left.localAddress
+            called.impairment = impairment
+            let calls = try engine.makeCalls([calling, called])
+            (caller, callee) = (calls[0], calls[1])
+        }
+
+        deinit {
+            engine.shutDown()
+        }
+
+        func advance(_ seconds: Double) throws {
+            try engine.advance(by: .milliseconds(Int64(seconds * 1000)))
+            engine.flushEvents()
+        }
+    }
+
+    private static func bursts(_ percent: Double, _ length: Double) -> Impairment {
+        var impairment = Impairment()
+        impairment.lossPercent = percent
+        impairment.burstLength = length
+        return impairment
+    }
+
+    @Test(arguments: ["opus", "PCMU"], [1, 2]) func `copies fill the gaps of a burst`(codec: String, generations: Int)
+        throws
+    {
+        let impairment = Self.bursts(20, 2)
+        let plain = try Pair(codec: codec, red: nil, fec: .off, impairment: impairment)
+        try plain.advance(30)
+        let redundant = try Pair(codec: codec, fec: .off, impairment: impairment)
+        redundant.engine.send(redundant.caller.stream.sender.redundancyCommand(generations: generations))
+        try redundant.advance(30)
+        let (without, with) = (plain.callee.report().received, redundant.callee.report().received)
+        #expect(without.concealedMs > 4000 && without.redundant == 0)
+        // A run of n is shortened by as many packets as are repeated; half of all runs here have one packet.
+        #expect(with.concealedMs < without.concealedMs * (generations == 1 ? 0.65 : 0.4))
+        #expect(with.redundant > without.lost / 3)
+        #expect(with.lost == without.lost && with.rejected == 0)
+    }
+
+    @Test func `under heavy loss the policy goes over to RED and says why`() async throws {
+        let pair = try Pair(impairment: Self.bursts(25, 2))
+        try pair.advance(40)
+        let (sent, heard) = (pair.caller.report(), pair.callee.report().received)
+        #expect(sent.lossProtection.mode == .red)
+        #expect(sent.lossProtection.reason.contains("RED with 2 copies"))
+        #expect((1...2).contains(sent.lossProtection.changes))
+        let plain = try Pair(fec: .off, impairment: Self.bursts(25, 2))
+        try plain.advance(40)
+        #expect(plain.caller.report().lossProtection.mode == .none)
+        #expect(heard.concealedMs < plain.callee.report().received.concealedMs * 0.6)
+        // Total payload, headers of the blocks included, at most one and a half times 32 kbit/s.
+        let bitrate = Double(sent.sent.bytes) * 8 / 40
+        #expect(bitrate > 36_000 && bitrate <= 48_000 * 1.03)
+        #expect(sent.sent.packets == 2000, "the length of packets stays")
+        try pair.caller.end()
+        let changes = await allEvents(pair.caller).compactMap { event -> LossProtection.Mode? in
+            if case .lossProtection(let protection, _) = event { protection.mode } else { nil }
+        }
+        #expect(changes.last == .red && changes.count == sent.lossProtection.changes)
+    }
+
+    @Test func `a path that becomes clean again gets its bits back`() throws {
+        let pair = try Pair(dropping: { index, _, _ in index < 600 && index % 3 == 0 })
+        try pair.advance(11)
+        #expect(pair.caller.report().lossProtection.mode == .red)
+        try pair.advance(45)
+        #expect(pair.caller.report().lossProtection.mode == .none)
+        let before = pair.caller.report().sent.bytes
+        try pair.advance(3)
+        #expect(Double(pair.caller.report().sent.bytes - before) * 8 / 3 < 34_000)
+    }
+
+    @Test func `RED that was not agreed is neither sent nor understood`() throws {
+        let pair = try Pair(red: nil, impairment: Self.bursts(25, 2))
+        try pair.advance(20)
+        #expect(pair.caller.report().lossProtection.mode == .fec)
+        #expect(pair.callee.report().received.redundant == 0)
+    }
+
+    @Test func `switching to RED and back loses, doubles and delays nothing`() throws {
+        let pair = try Pair()
+        for step in 0..<20 {
+            pair.engine.send(pair.caller.stream.sender.redundancyCommand(generations: step % 3))
+            try pair.advance(0.33)
+        }
+        let received = pair.callee.report().received
+        #expect(received.lost == 0 && received.concealedMs == 0 && received.late == 0 && received.discarded == 0)
+        #expect(received.redundant == 0 && received.rejected == 0)
+    }
+
+    @Test func `malformed RED is counted and the call goes on`() throws {
+        let (near, far) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
+        configuration.stream.codec = "PCMU"
+        configuration.stream.redPayloadType = 121
+        configuration.source = .silence
+        configuration.sink = .none
+        let call = try engine.makeCall(configuration)
+        for index in 0..<100 {
+            // Each third packet tells of a block that is not there.
+            let isBroken = index % 3 == 2
+            let payload = isBroken ? [0x80, 2, 128 + 3, 255, 0, 1, 2] : [0] + [UInt8](repeating: 0xFF, count: 160)
+            let header = RTPHeader(
+                payloadType: 121,
+                sequenceNumber: UInt16(index),
+                timestamp: UInt32(index * 160),
+                ssrc: 9
+            )
+            var bytes = [UInt8](repeating: 0, count: 12 + payload.count)
+            var target = bytes.mutableSpan
+            header.serialize(with: payload.span, into: &target)
+            near.send(bytes.span, to: far.localAddress, at: engine.now)
+            try engine.advance(by: .milliseconds(20))
+        }
+        let report = call.report().received
+        #expect(report.rejected == 33 && report.packets == 100)
+        #expect(report.concealedMs >= 32 * 20)
+    }
+
+    // MARK: Keys
+
+    @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) throws {
+        for lost in 0..<60 {
+            let pair = try Pair(codec: "PCMU", red: red, dropping: { index, _, _ in index == lost })
+            try pair.caller.sendDTMF("115#")
+            try pair.advance(1.2)
+            #expect(pair.callee.receivedKeys == "115#", "without packet \(lost)")
+        }
+    }
+
+    @Test(arguments: [UInt8(1), 5, 9]) func `with RED a key comes through whose packets are all lost`(code: UInt8)
+        throws
+    {
+        let drop = { @Sendable (_: Int, packet: RTPPacket, bytes: [UInt8]) -> Bool in
+            var payload = Array(bytes[packet.payloadRange])
+            if packet.header.payloadType == 121, let parts = try? REDPayload(parsing: payload.span) {
+                guard parts.primary.payloadType == 101 else { return false }
+                payload = Array(payload[parts.primary.offset...])
+            } else if packet.header.payloadType != 101 {
+                return false
+            }
+            return payload.first == code
+        }
+        let pair = try Pair(codec: "PCMU", dropping: drop)
+        try pair.caller.sendDTMF("159")
+        try pair.advance(2)
+        #expect(pair.callee.receivedKeys == "159")
+        let plain = try Pair(codec: "PCMU", red: nil, dropping: drop)
+        try plain.caller.sendDTMF("159")
+        try plain.advance(2)
+        #expect(plain.callee.receivedKeys.count == 2)
+        #expect(pair.callee.report().received.rejected == 0)
+    }
+
+    @Test func `keys and speech with RED arrive once each, also under loss`() throws {
+        var impairment = Self.bursts(20, 2)
+        impairment.reorderPercent = 5
+        impairment.duplicatePercent = 5
+        let pair = try Pair(impairment: impairment)
+        pair.engine.send(pair.caller.stream.sender.redundancyCommand(generations: 2))
+        try pair.advance(1)
+        try pair.caller.sendDTMF("0123456789*#ABCD")
+        try pair.advance(6)
+        #expect(pair.callee.receivedKeys == "0123456789*#ABCD")
+    }
+
+    @Test func `payload types that collide are refused`() throws {
+        let error = #expect(throws: EngineError.self) { try Pair(red: 101) }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("payload type"))
+    }
+}
+
+/// A link that drops those RTP packets that a rule names: by their place, header and bytes.
+private final class DroppingLink: DatagramLink, @unchecked Sendable {
+    private let link: any DatagramLink
+    private let rule: @Sendable (Int, RTPPacket, [UInt8]) -> Bool
+    private var index = 0
+
+    init(_ link: any DatagramLink, _ rule: @escaping @Sendable (Int, RTPPacket, [UInt8]) -> Bool) {
+        self.link = link
+        self.rule = rule
+    }
+
+    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+        link.send(bytes, to: destination, at: now)
+    }
+
+    func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        while let datagram = link.receive(into: &buffer, at: now) {
+            let bytes = buffer.span.extracting(first: min(datagram.byteCount, buffer.count))
+            guard DatagramKind(of: bytes) == .rtp, let packet = try? RTPPacket(parsing: bytes) else { return datagram }
+            defer { index += 1 }
+            guard rule(index, packet, bytes.indices.map { bytes[$0] }) else { return datagram }
+        }
+        return nil
+    }
+}

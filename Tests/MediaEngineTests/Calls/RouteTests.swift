@@ -1,0 +1,173 @@
+import MediaEngine
+import Testing
+
+/// Cards that change while calls run.
+@Suite struct RouteTests {
+    /// A call on the cards of an engine, and one at its other end that says a constant.
+    private struct Fixture {
+        let engine: CallEngine
+        let call: Call
+        let other: Call
+        let heard = CallCollector()
+
+        init(playback: any SoundCard, capture: any SoundCard, fallbacks: [any SoundCard] = []) throws {
+            engine = try CallEngine(.virtual())
+            try engine.setPlaybackCard(playback)
+            try engine.setCaptureCard(capture)
+            if !fallbacks.isEmpty { engine.setFallbackCards(fallbacks) }
+            let format = try engine.registry.codec(named: "L16/48000").description.format
+            let (left, right) = MemoryLink.pair()
+            var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+            calling.remote = right.localAddress
+            calling.stream.codec = "L16/48000"
+            calling.stream.payloadType = 96
+            var called = CallConfiguration(network: .link(right, local: right.localAddress))
+            called.remote = left.localAddress
+            called.stream.codec = "L16/48000"
+            called.stream.payloadType = 96
+            let count = format.sampleRate * 30
+            called.source = .samples([Int16](repeating: 9000, count: count), format)
+            called.sink = .filter(heard.filter(format))
+            let calls = try engine.makeCalls([calling, called])
+            (call, other) = (calls[0], calls[1])
+        }
+
+        func changes() async throws -> [RouteChange] {
+            engine.flushEvents()
+            try call.end()
+            return await allEvents(call).compactMap { if case .routeChanged(let change) = $0 { change } else { nil } }
+        }
+    }
+
+    private func faults(_ script: (CardFault, Double)...) -> [ScriptedFault] {
+        script.map { ScriptedFault($0.0, at: .zero + .milliseconds(Int64($0.1 * 1000))) }
+    }
+
+    @Test func `another card takes over, and latency before and after is told`() async throws {
+        let fixture = try Fixture(playback: NullCard(), capture: NullCard())
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(2))
+        try fixture.engine.setPlaybackCard(FaultyCard(driftPPM: 200))
+        try fixture.engine.setCaptureCard(NullCard(name: "headset"))
+        try fixture.engine.advance(by: .seconds(2))
+        #expect(fixture.engine.playbackDevice == "faulty" && fixture.engine.captureDevice == "headset")
+        let known = fixture.engine.routeChanges
+        #expect(known.count == 2)
+        for change in known {
+            #expect(change.cause == .asked && change.from == "null" && change.seconds == 2)
+            #expect(change.latencyBeforeMs == 20 && change.latencyAfterMs == 20, "\(change.line)")
+        }
+        let report = fixture.call.report()
+        #expect(report.received.lost == 0 && report.received.concealedMs == 0)
+        let reports = fixture.engine.cardReports
+        #expect(reports.map(\.name) == ["headset", "faulty"] && reports.allSatisfy { $0.xruns == 0 })
+        let told = try await fixture.changes()
+        #expect(told == known)
+    }
+
+    @Test func `nothing stale is heard from a card that waited`() throws {
+        // The other end of the cable has been talked into for a second before anybody listens.
+        let (near, far) = LoopbackCard.pair(delay: .milliseconds(20))
+        let mouth = CardPlaybackFilter(far, CardConfiguration(format: CallEngine.cardFormat))
+        try mouth.open(at: .zero)
+        let ticker = try CardRig([(CountingSource(format: CallEngine.cardFormat), mouth)])
+        let fixture = try Fixture(playback: NullCard(), capture: NullCard())
+        defer { fixture.engine.shutDown() }
+        for _ in 0..<100 {
+            try fixture.engine.advance(by: .milliseconds(10))
+            ticker.driver.run(ticks: 1)
+        }
+        try fixture.engine.setCaptureCard(near)
+        let before = fixture.heard.samples.count
+        for _ in 0..<100 {
+            try fixture.engine.advance(by: .milliseconds(10))
+            ticker.driver.run(ticks: 1)
+        }
+        // A number is said at the frame of its own value (modulo 65536): how late is it heard?
+        let heard = fixture.heard.samples
+        #expect(fixture.engine.captureDevice == "loopback-1")
+        let last = try #require(heard.last)
+        let late = (heard.count - 1 - Int(UInt16(bitPattern: last))) % 65_536
+        let first = try #require(heard[before...].firstIndex { $0 != 0 && $0 != 9000 })
+        let lateAtFirst = (first - Int(UInt16(bitPattern: heard[first]))) % 65_536
+        // Cable 20 ms, card 20 ms, packet 20 ms and playout: less than 150 ms, and no burst that changes it.
+        #expect(lateAtFirst == late && late < 48 * 150, "\(lateAtFirst), \(late)")
+    }
+
+    @Test func `an unplugged card is replaced in order, and used again when it is back`() async throws {
+        let script = faults((.unplug, 2), (.comeBack, 6))
+        let (wanted, broken) = (FaultyCard(script), FaultyCard(faults((.unplug, 0))))
+        let spare = NullCard(name: "spare")
+        let fixture = try Fixture(playback: wanted, capture: wanted, fallbacks: [broken, spare])
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(3))
+        #expect(fixture.engine.playbackDevice == "spare" && fixture.engine.captureDevice == "spare")
+        try fixture.engine.advance(by: .seconds(5))
+        #expect(fixture.engine.playbackDevice == "faulty" && fixture.engine.captureDevice == "faulty")
+        #expect(fixture.call.report().received.lost == 0)
+        #expect(fixture.other.report().received.lost == 0)
+        let changes = try await fixture.changes()
+        #expect(changes.map(\.cause) == [.unplugged, .unplugged, .returned, .returned])
+        #expect(changes.allSatisfy { $0.latencyBeforeMs == 20 && $0.latencyAfterMs == 20 })
+        // The spare takes over within two ticks, and the wanted card within a second of its return.
+        #expect(changes.allSatisfy { $0.cause == .unplugged ? $0.seconds < 2.03 : $0.seconds < 7.1 })
+    }
+
+    @Test func `without another card there is silence, and the card is used again when it is back`() throws {
+        let card = FaultyCard(faults((.unplug, 2), (.comeBack, 4)))
+        let fixture = try Fixture(playback: card, capture: NullCard())
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(7))
+        let statistics = try #require(fixture.engine.playbackStatistics)
+        #expect(statistics.disappearances == 1 && statistics.reopenings == 1 && statistics.framesWithoutCard > 0)
+        #expect(fixture.engine.routeChanges.isEmpty)
+        #expect(statistics.latencyFrames == 960)
+    }
+
+    @Test func `whoever asks for a card during a replacement keeps it`() throws {
+        let wanted = FaultyCard(faults((.unplug, 1), (.comeBack, 3)))
+        let fixture = try Fixture(playback: wanted, capture: NullCard(), fallbacks: [NullCard(name: "spare")])
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(2))
+        #expect(fixture.engine.playbackDevice == "spare")
+        try fixture.engine.setPlaybackCard(NullCard(name: "chosen"))
+        try fixture.engine.advance(by: .seconds(4))
+        #expect(fixture.engine.playbackDevice == "chosen")
+        #expect(fixture.engine.routeChanges.map(\.cause) == [.unplugged, .asked])
+    }
+
+    @Test func `a change that cannot be made leaves the card in use`() throws {
+        let fixture = try Fixture(playback: NullCard(), capture: NullCard())
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(1))
+        #expect(throws: EngineError.self) {
+            try fixture.engine.setPlaybackCard(FaultyCard(faults((.unplug, 0))))
+        }
+        try fixture.engine.advance(by: .seconds(1))
+        #expect(fixture.engine.playbackDevice == "null" && fixture.engine.routeChanges.isEmpty)
+        let statistics = try #require(fixture.engine.playbackStatistics)
+        #expect(statistics.frames == 200 * 480)
+    }
+
+    @Test func `the report shows cards and changes`() throws {
+        let fixture = try Fixture(playback: FaultyCard(driftPPM: 120), capture: NullCard())
+        defer { fixture.engine.shutDown() }
+        try fixture.engine.advance(by: .seconds(20))
+        try fixture.engine.setCaptureCard(NullCard(name: "headset"))
+        try fixture.engine.advance(by: .seconds(1))
+        var report = CallReport(
+            codec: "L16",
+            mode: "virtual",
+            seconds: 21,
+            legs: [fixture.call.report()],
+            ticks: CallReport.Ticks(fixture.engine.tickStatistics)
+        )
+        report.cards = fixture.engine.cardReports
+        report.routeChanges = fixture.engine.routeChanges
+        let playback = try #require(report.cards.first { $0.direction == .playback })
+        let ppm = try #require(playback.ppm)
+        #expect(abs(ppm - 120) < 5)
+        #expect(report.table.contains("playback on faulty: ") && report.table.contains("clock 1"))
+        #expect(report.table.contains("route: capture from null (20.0 ms) to headset (20.0 ms), asked"))
+    }
+}

@@ -1,0 +1,132 @@
+@testable import MediaEngine
+import Synchronization
+import Testing
+
+/// The echo of a call's own card, in virtual time.
+@Suite struct EchoCallTests {
+    /// A call on a card in a room, and the other side, which speaks and hears.
+    private func run(_ voice: VoiceProcessingConfiguration, seconds: Int) throws -> (LegReport, Decibels) {
+        let (left, right) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let card = RoomCard()
+        try engine.setPlaybackCard(card)
+        try engine.setCaptureCard(card)
+        let format = AudioFormat(sampleRate: 16000)
+        var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+        calling.remote = right.localAddress
+        calling.source = .samples(try EchoRig.speech(Double(seconds)), format)
+        calling.sink = .none
+        calling.stream.codec = "L16"
+        var called = CallConfiguration(network: .link(right, local: right.localAddress))
+        called.remote = left.localAddress
+        called.stream.codec = "L16"
+        called.stream.voiceProcessing = voice
+        let calls = try engine.makeCalls([calling, called])
+        try engine.advance(by: .seconds(seconds))
+        let report = calls[1].report()
+        let level = calls[1].sentLevel.rms
+        try calls[1].end()
+        #expect(try !engine.drawing(asDOT: false).contains("echo canceller"))
+        return (report, level)
+    }
+
+    @Test func `the far end does not hear itself`() throws {
+        let (report, level) = try run(VoiceProcessingConfiguration(), seconds: 12)
+        let echo = try #require(report.echo)
+        #expect(echo.erleDb >= 25)
+        #expect(try #require(echo.delayMs) >= 40)
+        #expect(echo.tailMs == 100)
+        #expect(level.value < -50)
+    }
+
+    @Test func `without a canceller it does`() throws {
+        var voice = VoiceProcessingConfiguration()
+        voice.echoCancelling = .off
+        let (report, level) = try run(voice, seconds: 3)
+        #expect(report.echo == nil)
+        #expect(level.value > -45)
+    }
+
+    @Test func `a name that is not registered is refused`() throws {
+        var voice = VoiceProcessingConfiguration()
+        voice.processor = "nothing"
+        let error = #expect(throws: EngineError.self) { _ = try run(voice, seconds: 1) }
+        #expect(error?.description.contains("SpeexDSP") == true)
+    }
+
+    @Test func `calls on one card share one canceller, which goes with the last`() throws {
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        try engine.setPlaybackCard(NullCard())
+        try engine.setCaptureCard(NullCard())
+        let calls = try engine.makeCalls(
+            (0..<2).map { _ in
+                let (left, right) = MemoryLink.pair()
+                var call = CallConfiguration(network: .link(left, local: left.localAddress))
+                call.remote = right.localAddress
+                return call
+            }
+        )
+        func cancellerCount() -> Int { engine.state.withLock { $0.devices.voices.count } }
+        #expect(cancellerCount() == 1)
+        try calls[0].end()
+        #expect(cancellerCount() == 1)
+        try engine.advance(by: .milliseconds(100))
+        try calls[1].end()
+        #expect(cancellerCount() == 0)
+    }
+}
+
+/// A card with a loudspeaker and a microphone in one room.
+private final class RoomCard: SoundCard {
+    let description = CardDescription(
+        id: CardID("builtin:room"),
+        name: "room",
+        backend: "built-in",
+        capabilities: .duplex
+    )
+    private let room = Room()
+
+    func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardPlayback {
+        PacedPlayback(configuration, sound: room)
+    }
+
+    func openCapture(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardCapture {
+        PacedCapture(configuration, sound: room)
+    }
+}
+
+private final class Room: PacedSound {
+    private struct Inside {
+        let path: AcousticPath
+        var waiting = [Int16](repeating: 0, count: 1920)
+    }
+
+    private let inside: Mutex<Inside>
+
+    init() {
+        var configuration = AcousticPathConfiguration()
+        configuration.sampleRate = 48000
+        configuration.gain = Decibels(-10)
+        inside = Mutex(Inside(path: AcousticPath(configuration)))
+    }
+
+    func play(_ samples: Span<Int16>) {
+        var heard = [Int16](repeating: 0, count: samples.count)
+        inside.withLock { inside in
+            var microphone = heard.mutableSpan
+            inside.path.process(played: samples, near: [Int16]().span, into: &microphone)
+            inside.waiting += heard
+        }
+    }
+
+    func record(into samples: inout MutableSpan<Int16>, count: Int) {
+        let heard = inside.withLock { inside in
+            let heard = Array(inside.waiting.prefix(count))
+            inside.waiting.removeFirst(heard.count)
+            return heard
+        }
+        for index in 0..<count { samples[index] = index < heard.count ? heard[index] : 0 }
+    }
+}

@@ -1,0 +1,144 @@
+import Glibc
+@testable import MediaEngine
+import Testing
+
+/// The figures of an echo canceller in a room of 80 ms, in virtual time.
+@Suite struct EchoCancellerTests {
+    private static func room(_ delay: Int, _ gain: Double, _ seed: UInt64) -> AcousticPathConfiguration {
+        var room = AcousticPathConfiguration()
+        room.delay = .milliseconds(delay)
+        room.gain = Decibels(gain)
+        room.seed = seed
+        return room
+    }
+
+    @Test(arguments: [(40, -6.0, UInt64(1)), (120, -12, 2), (20, -3, 3), (300, 0, 4)])
+    func `the echo of a far end is 35 dB less after 10 s`(delay: Int, gain: Double, seed: UInt64) throws {
+        let rig = EchoRig(Self.room(delay, gain, seed), far: try EchoRig.speech(14))
+        rig.run(until: 14)
+        #expect(rig.reduction(10, 14) >= 35)
+        #expect(rig.reduction(3, 5) >= 12)
+        let found = try #require(rig.canceller.statistics.delay)
+        #expect(abs(found.milliseconds - Double(delay)) <= 2)
+    }
+
+    @Test(arguments: [5, 16, 48, 160], [(40, -6.0, UInt64(1)), (120, -12, 2)])
+    func `within a second of lost samples the echo is 25 dB less again`(
+        lost: Int,
+        room: (Int, Double, UInt64)
+    ) throws {
+        let rig = EchoRig(Self.room(room.0, room.1, room.2), far: try EchoRig.speech(14))
+        rig.run(until: 11.5)
+        rig.path.lose(lost)
+        rig.run(until: 13.5)
+        #expect(rig.reduction(12.5, 13.5) >= 25)
+        #expect(rig.canceller.statistics.realignmentCount == 1)
+        #expect(rig.canceller.statistics.restartCount == 1)
+    }
+
+    @Test func `a loss that is told costs less than half a second`() throws {
+        let rig = EchoRig(Self.room(40, -6, 1), far: try EchoRig.speech(13))
+        rig.run(until: 11.5)
+        rig.path.lose(100)
+        rig.canceller.realign(by: -100)
+        rig.run(until: 13)
+        #expect(rig.reduction(11.7, 12.5) >= 25)
+    }
+
+    @Test func `clocks 100 ppm apart, with the drift taken out before, leave 30 dB`() throws {
+        let rig = EchoRig(Self.room(60, -6, 5), far: try EchoRig.speech(14))
+        // A card whose clock is 100 ppm fast, and the resampler that repairs it.
+        let card = Resampler(from: 10000, to: 10001, quality: 8, skipsDelay: false)
+        let repair = Resampler(from: 10001, to: 10000, quality: 8, skipsDelay: false)
+        var waiting = [Int16](repeating: 0, count: 4)
+        rig.capture = { heard in
+            var fast = [Int16](repeating: 0, count: 200)
+            var target = fast.mutableSpan
+            let count = card.process(heard.span, into: &target).produced
+            var even = [Int16](repeating: 0, count: 200)
+            var repaired = even.mutableSpan
+            let repairedCount = repair.process(fast.span.extracting(0..<count), into: &repaired).produced
+            waiting += even.prefix(repairedCount)
+            defer { waiting.removeFirst(min(160, waiting.count)) }
+            return Array(waiting.prefix(160)) + [Int16](repeating: 0, count: max(0, 160 - waiting.count))
+        }
+        rig.run(until: 14)
+        #expect(rig.reduction(10, 14) >= 30)
+    }
+
+    @Test func `another route is found, and the echo is less again 4 s later`() throws {
+        let rig = EchoRig(Self.room(40, -6, 1), far: try EchoRig.speech(18))
+        rig.run(until: 10)
+        rig.path.change(delay: .milliseconds(180))
+        rig.run(until: 13)
+        let found = try #require(rig.canceller.statistics.delay)
+        #expect(abs(found.milliseconds - 180) <= 2)
+        rig.run(until: 16)
+        #expect(rig.reduction(14, 16) >= 15)
+    }
+
+    @Test(arguments: [(40, -6.0, UInt64(1)), (120, -12, 2)])
+    func `when both speak the near end is kept`(delay: Int, gain: Double, seed: UInt64) throws {
+        let silence = [Int16](repeating: 0, count: 8 * 16000)
+        let near = silence + (try EchoRig.speech(8, from: 4.3))
+        let rig = EchoRig(Self.room(delay, gain, seed), far: try EchoRig.speech(16), near: near)
+        rig.run(until: 16)
+        // The suppressor's windows delay by 10 ms.
+        let range = 9 * 16000..<16 * 16000 - 160
+        let (clean, mixed) = (Array(near[range]), Array(rig.captured[range]))
+        let kept = Array(rig.output[range.lowerBound + 160..<range.upperBound + 160])
+        #expect(Self.likeness(clean, kept) >= 0.93)
+        if gain > -10 { #expect(Self.likeness(clean, kept) > Self.likeness(clean, mixed) + 0.05) }
+        let loudness = EchoRig.energy(kept[...]) / EchoRig.energy(clean[...])
+        #expect(loudness > 0.6 && loudness < 1.3)
+    }
+
+    @Test func `a near end alone passes as it is`() throws {
+        let near = try EchoRig.speech(6)
+        var room = Self.room(40, -6, 1)
+        room.noise = .silence
+        let rig = EchoRig(room, far: [], near: near)
+        rig.run(until: 6)
+        let (clean, kept) = (Array(near[16000..<6 * 16000 - 160]), Array(rig.output[16160..<6 * 16000]))
+        #expect(Self.likeness(clean, kept) >= 0.96)
+        #expect(rig.canceller.statistics.realignmentCount == 0)
+    }
+
+    @Test(arguments: [Int16(0), 32767, -32768])
+    func `a constant, full scale or nothing, does no harm`(level: Int16) throws {
+        let canceller = EchoCanceller()
+        let block = [Int16](repeating: level, count: 160)
+        var result = block
+        for _ in 0..<300 {
+            var samples = result.mutableSpan
+            canceller.process(captured: block.span, reference: block.span, into: &samples)
+        }
+        #expect(canceller.statistics.realignmentCount == 0)
+        #expect(result.allSatisfy { abs(Int($0)) < 3000 })
+    }
+
+    @Test func `loud noise on both sides that has nothing in common moves nothing`() throws {
+        var random = SeededGenerator(seed: 3)
+        let canceller = EchoCanceller()
+        var result = [Int16](repeating: 0, count: 160)
+        for _ in 0..<800 {
+            let left = (0..<160).map { _ in Int16.random(in: -9000...9000, using: &random) }
+            let right = (0..<160).map { _ in Int16.random(in: -9000...9000, using: &random) }
+            var samples = result.mutableSpan
+            canceller.process(captured: left.span, reference: right.span, into: &samples)
+        }
+        #expect(canceller.statistics.delay == nil)
+        #expect(canceller.statistics.realignmentCount == 0)
+    }
+
+    /// The correlation of the two, 1 for equals.
+    private static func likeness(_ left: [Int16], _ right: [Int16]) -> Double {
+        var (product, leftEnergy, rightEnergy) = (0.0, 1.0, 1.0)
+        for (left, right) in zip(left, right) {
+            product += Double(left) * Double(right)
+            leftEnergy += Double(left) * Double(left)
+            rightEnergy += Double(right) * Double(right)
+        }
+        return product / (leftEnergy * rightEnergy).squareRoot()
+    }
+}

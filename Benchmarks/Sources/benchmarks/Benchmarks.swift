@@ -21,6 +21,7 @@ import Glibc
         ("gain", FilterSteps.measureGain),
         ("drift-resampler", DriftResampling.measure),
         ("dtmf", KeyToSample.measure),
+        ("dtmf-detector", DetectorCost.measure),
         ("lateness", TickLateness.measure),
         ("virtual", VirtualCall.measure),
         ("tool", ToolStart.measure),

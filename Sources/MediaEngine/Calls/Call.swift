@@ -19,6 +19,9 @@ public final class Call: Sendable {
         var isInterrupted = false
         var hasEnded = false
         var keys = ""
+        var hasTelephoneEvents = false
+        /// The key whose tones sound.
+        var soundingKey: DTMFDigit?
         var isSourceEnded = false
         var protection: LossPolicy
         var recording: Recording?
@@ -294,11 +297,15 @@ public final class Call: Sendable {
         switch event.name {
         case "key down":
             guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
-            state.withLock { $0.keys.append(digit.character) }
+            state.withLock {
+                $0.keys.append(digit.character)
+                $0.hasTelephoneEvents = true
+            }
             eventSink.yield(.keyDown(digit))
         case "key up":
             guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: event.value)) else { return }
             eventSink.yield(.keyUp(digit, duration: .milliseconds(event.detail)))
+        case "dtmfstrt", "dtmf": if let received = ReceivedDigit(event) { handleTones(received) }
         case "report": handleReport(at: event.time)
         case "source": eventSink.yield(.sourceChanged)
         case "goodbye": eventSink.yield(.goodbye)
@@ -307,6 +314,24 @@ public final class Call: Sendable {
             eventSink.yield(.sourceEnded)
         default: break
         }
+    }
+
+    /// Tells the tones of a key as a key, unless the other side sends telephone events, which say the same better.
+    private func handleTones(_ received: ReceivedDigit) {
+        let isTold = state.withLock { state in
+            if received.isOver {
+                defer { state.soundingKey = nil }
+                return state.soundingKey == received.digit
+            }
+            guard !state.hasTelephoneEvents else { return false }
+            state.soundingKey = received.digit
+            state.keys.append(received.digit.character)
+            return true
+        }
+        guard isTold else { return }
+        eventSink.yield(
+            received.isOver ? .keyUp(received.digit, duration: received.duration) : .keyDown(received.digit)
+        )
     }
 
     /// Tells whoever reads the events.

@@ -68,6 +68,10 @@ public struct CallConfiguration: Sendable {
     public var source = CallSource.callCard
     /// Where the call is heard.
     public var sink = CallSink.callCard
+    /// Whether DTMF tones in the audio that arrives are told as keys, for senders that know no telephone events.
+    ///
+    /// Once the other side has sent a telephone event, its tones are not listened to: no key counts twice.
+    public var detectsInBandDTMF = false
     /// A capture file (pcap) of every packet of the call.
     public var capturePath: String?
 

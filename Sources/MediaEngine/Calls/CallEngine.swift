@@ -231,7 +231,12 @@ public final class CallEngine: Sendable {
             tap: capture?.tap,
             scratch: scratch
         )
-        let stream = try AudioStream(codec, configuration.stream, transport: transport)
+        let stream = try AudioStream(
+            codec,
+            configuration.stream,
+            transport: transport,
+            detectsInBandDTMF: configuration.detectsInBandDTMF
+        )
         return Call(
             configuration,
             stream: stream,
@@ -265,7 +270,8 @@ public final class CallEngine: Sendable {
     private func attach(_ call: Call) {
         for part in call.source.services + call.sink.services { timebase.add(part.service, isCard: part.isCard) }
         if let capture = call.capture { timebase.add(capture) }
-        let talking = [call.stream.receiver, call.stream.sender, call.source.filter].compactMap(\.self)
+        let talking = [call.stream.receiver, call.stream.sender, call.stream.keyListener, call.source.filter]
+            .compactMap(\.self)
         for filter in talking {
             pump.listen(to: filter) { [weak call] event in call?.handle(event) }
         }

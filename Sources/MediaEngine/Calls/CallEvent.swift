@@ -1,6 +1,6 @@
 /// Something that happened in a call.
 public enum CallEvent: Sendable, Equatable {
-    /// The other side pressed a key (RFC 4733).
+    /// The other side pressed a key (RFC 4733, or tones where the call listens for them).
     case keyDown(DTMFDigit)
     /// The other side released it after it was held for `duration`.
     case keyUp(DTMFDigit, duration: Duration)

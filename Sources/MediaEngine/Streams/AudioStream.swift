@@ -1,7 +1,8 @@
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
 ///
 ///     send     source ─► gain ─► meter ─► tones ─► encoder ─► RTP send
-///     receive  RTP receive ─► playout ─► gain ─► meter ─► tones ─► sink
+///     receive  RTP receive ─► playout ┬► gain ─► meter ─► tones ─► sink
+///                                     └► DTMF detector, where asked for
 ///
 /// Thread: control.
 public final class AudioStream: Sendable {
@@ -25,6 +26,8 @@ public final class AudioStream: Sendable {
     let receiveGain: GainFilter
     let receiveMeter: LevelMeterFilter
     let receiveTones: ToneFilter
+    /// Hears digits in what is received, where that was asked for.
+    let keyListener: DTMFDetectorFilter?
 
     /// A stream of `codec` over `transport`.
     ///
@@ -32,7 +35,8 @@ public final class AudioStream: Sendable {
     public init(
         _ codec: any AudioCodec,
         _ configuration: AudioStreamConfiguration,
-        transport: RTPTransport
+        transport: RTPTransport,
+        detectsInBandDTMF: Bool = false
     ) throws(CodecError) {
         let description = codec.description
         var encoding = configuration.encoder
@@ -70,6 +74,12 @@ public final class AudioStream: Sendable {
         receiveGain = GainFilter(format: decoder.format)
         receiveMeter = LevelMeterFilter(format: decoder.format)
         receiveTones = ToneFilter(format: decoder.format)
+        do {
+            keyListener =
+                detectsInBandDTMF ? try DTMFDetectorFilter(format: decoder.format, hasOutput: false) : nil
+        } catch {
+            throw CodecError(.unsupportedConfiguration, error.message)
+        }
     }
 
     /// By how much the codec itself delays sound.
@@ -114,6 +124,7 @@ public final class AudioStream: Sendable {
         try graph.connect(playout, to: receiveGain)
         try graph.connect(receiveGain, to: receiveMeter)
         try graph.connect(receiveMeter, to: receiveTones)
+        if let keyListener { try graph.connect(playout, to: keyListener) }
 
         try graph.connect(source, to: sendGain, converting: true)
         try graph.connect(sendGain, to: sendMeter)
@@ -127,6 +138,6 @@ public final class AudioStream: Sendable {
         [
             receiver, playout, receiveGain, receiveMeter, receiveTones,
             sendGain, sendMeter, sendTones, encoder, sender,
-        ]
+        ] + [keyListener].compactMap(\.self)
     }
 }

@@ -3,8 +3,10 @@ import Glibc
 /// Measures the eight DTMF frequencies every 2.5 ms over a window of 20 ms.
 ///
 /// Samples are brought to 8 to 16 kHz and cut into slices of 2.5 ms, which are correlated with each frequency (one
-/// Goertzel bin each, as a dot product, so that eight frequencies share a vector register). Eight slices, turned to
-/// one common phase and weighted by a raised cosine, make a window; so windows overlap for the price of one pass
+/// Goertzel bin each, as a dot product, so that eight frequencies share a vector register), once rising and once
+/// falling. A falling slice and the rising one before it make a triangle; eight of them, turned to one common phase
+/// and weighted by a raised cosine, make a window without steps, under which row and column do not disturb each
+/// other. So windows overlap for the price of one pass
 /// over the samples, and the turn of a bin's phase between two windows tells the frequency to a fraction of a hertz.
 /// Thread: one thread at a time; allocates only when made.
 final class DTMFBank {
@@ -28,7 +30,9 @@ final class DTMFBank {
     /// The bins' frequencies in Hz.
     let frequencies: SIMD8<Float>
 
-    static let sliceCount = 8
+    static var sliceCount: Int { 8 }
+    /// The middle of a step's window, in slices from the beginning of the step's own.
+    static var centre: Double { 0.5 - Double(sliceCount) / 2 }
 
     private let decimation: Int
     private let baseFrameCount: Int
@@ -38,6 +42,7 @@ final class DTMFBank {
     private let base: UnsafeMutablePointer<Float>
     private let cosines: UnsafeMutablePointer<SIMD8<Float>>
     private let sines: UnsafeMutablePointer<SIMD8<Float>>
+    private let ramp: UnsafeMutablePointer<Float>
     private let slices: UnsafeMutablePointer<Slice>
     private let weights: UnsafeMutablePointer<Float>
     private let weightSum: Float
@@ -45,6 +50,8 @@ final class DTMFBank {
     private let turnImaginary: SIMD8<Float>
     private var phaseReal = SIMD8<Float>(repeating: 1)
     private var phaseImaginary = SIMD8<Float>(repeating: 0)
+    /// What the last slice leaves to the triangle that it begins.
+    private var rising = Slice()
     private var sliceIndex = 0
     private var filled = 0
 
@@ -83,7 +90,9 @@ final class DTMFBank {
         let radians = hertz.map { 2 * Double.pi * $0 / baseRate }
         cosines = .allocate(capacity: frameCount)
         sines = .allocate(capacity: frameCount)
+        ramp = .allocate(capacity: frameCount)
         for frame in 0..<frameCount {
+            (ramp + frame).initialize(to: (Float(frame) + 0.5) / Float(frameCount))
             (cosines + frame).initialize(to: SIMD8(radians.map { Float(cos($0 * Double(frame))) }))
             (sines + frame).initialize(to: SIMD8(radians.map { Float(-sin($0 * Double(frame))) }))
         }
@@ -108,6 +117,7 @@ final class DTMFBank {
         base.deallocate()
         cosines.deallocate()
         sines.deallocate()
+        ramp.deallocate()
         slices.deallocate()
         weights.deallocate()
     }
@@ -150,20 +160,35 @@ final class DTMFBank {
     private func correlate(_ source: UnsafePointer<Float>) {
         var real = SIMD8<Float>()
         var imaginary = SIMD8<Float>()
-        var energy: Float = 0
-        var sum: Float = 0
+        var risingReal = SIMD8<Float>()
+        var risingImaginary = SIMD8<Float>()
+        var (energy, risingEnergy): (Float, Float) = (0, 0)
+        var (sum, risingSum): (Float, Float) = (0, 0)
         for index in 0..<baseFrameCount {
             let sample = source[index]
+            let risen = sample * ramp[index]
             real += sample * cosines[index]
             imaginary += sample * sines[index]
+            risingReal += risen * cosines[index]
+            risingImaginary += risen * sines[index]
             energy += sample * sample
+            risingEnergy += sample * risen
             sum += sample
+            risingSum += risen
         }
+        real -= risingReal
+        imaginary -= risingImaginary
         slices[sliceIndex] = Slice(
-            real: real * phaseReal - imaginary * phaseImaginary,
-            imaginary: real * phaseImaginary + imaginary * phaseReal,
-            energy: energy,
-            sum: sum
+            real: rising.real + real * phaseReal - imaginary * phaseImaginary,
+            imaginary: rising.imaginary + real * phaseImaginary + imaginary * phaseReal,
+            energy: rising.energy + energy - risingEnergy,
+            sum: rising.sum + sum - risingSum
+        )
+        rising = Slice(
+            real: risingReal * phaseReal - risingImaginary * phaseImaginary,
+            imaginary: risingReal * phaseImaginary + risingImaginary * phaseReal,
+            energy: risingEnergy,
+            sum: risingSum
         )
         sliceIndex = (sliceIndex &+ 1) & (Self.sliceCount &- 1)
 

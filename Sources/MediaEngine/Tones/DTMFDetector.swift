@@ -3,8 +3,8 @@ import Glibc
 /// Hears DTMF digits in audio, within the limits of ITU-T Q.24.
 ///
 /// A digit is a row's and a column's sine that hold together for 31 ms or more (Q.24: 40 ms is a digit, 23 ms is
-/// none): both within 2.2 % of their frequency (1.5 % must, 3.5 % must not), neither far louder than the other,
-/// and together most of what sounds. Speech fails here: it moves, and spreads over harmonics.
+/// none): both in tune (1.5 % and 2 Hz off must be accepted, 3.5 % must not), neither far louder than the other,
+/// and together nearly all that sounds. Speech fails here: it moves, and spreads over harmonics.
 /// Interruptions up to 25 ms are bridged (10 ms must be, 40 ms must not), which also covers one concealed packet.
 /// Shape: `Int16` at 8 to 192 kHz; several channels are heard as their mean.
 /// Units: frames, counted from the first that was given.
@@ -42,38 +42,13 @@ public final class DTMFDetector {
     private let longFrames: Double
 
     private static let historyCount = 32
-    /// Each sine's least mean square: that of a sine of -45 dBm0.
-    private static let leastPower: Float = 8192
     /// Duration that a digit must have: between the 23 ms that Q.24 refuses and the 40 ms that it accepts.
     private static let minimumDuration = 0.031
     /// Steps of 2.5 ms without the pair inside one digit.
     private static let bridgedStepCount = 10
     private static let bridgedCandidateStepCount = 6
-    private static let frequencyTolerance: Float = 0.022
-    private static let greatestDrift: Float = 0.008
-    private static let greatestDriftInNoise: Float = 0.004
-    private static let frequencyToleranceInNoise: Float = 0.01
-    /// Row over column and column over row, as ratios of power: 10 dB (Q.24: 8 must) and 6 dB (4 must).
-    private static let greatestTwist: Float = 10
-    private static let greatestReverseTwist: Float = 3.98
-    /// Either way, for the smaller share: 4 dB.
-    private static let greatestTwistInNoise: Float = 2.51
-    /// What both sines must have of the power while the digit is being recognised; noise 10 dB below leaves 0.91.
-    private static let leastShare: Float = 0.88
-    /// What they must have when they have held for `longDuration`: enough under noise as loud as the digit.
-    private static let leastLongShare: Float = 0.48
     private static let longDuration = 0.07
-    /// The most that another bin of the same group may have, as a share of the digit's: -5 dB.
-    ///
-    /// For the smaller share it is -9 dB. The window's own skirt leaves -10 dB in the next bin for a digit 1.5 % out of tune.
-    private static let greatestNeighbour: Float = 0.32
-    private static let greatestLongNeighbour: Float = 0.13
-    /// Of the last `checkedStepCount` steps (`checkedLongStepCount` for the smaller share), those that must come within 3 dB of the loudest: speech swells and fades.
-    private static let leastSteadyStepCount: Float = 8
-    private static let checkedStepCount = 14
-    private static let leastLongSteadyStepCount: Float = 16
-    private static let checkedLongStepCount = 28
-    /// What they must have at any step.
+    /// What the pair must have of the power at any step.
     private static let leastStepShare: Float = 0.3
 
     /// A detector for audio of `sampleRate` Hz, 8000 to 192000.
@@ -208,7 +183,7 @@ public final class DTMFDetector {
 
     /// The loudest row and column, when they could be a digit.
     private func loudestPair(_ step: DTMFBank.Step) -> Candidate? {
-        guard step.totalPower > Self.leastPower else { return nil }
+        guard step.totalPower > DTMFEvidence.leastPower else { return nil }
         var row = 0
         var column = 4
         for index in 1..<4 {
@@ -217,10 +192,10 @@ public final class DTMFDetector {
         }
         let rowPower = step.power[row]
         let columnPower = step.power[column]
-        guard min(rowPower, columnPower) > Self.leastPower * 0.25,
+        guard min(rowPower, columnPower) > DTMFEvidence.leastPower * 0.25,
             rowPower + columnPower > Self.leastStepShare * step.totalPower,
-            rowPower < 2 * Self.greatestTwist * columnPower,
-            columnPower < 2 * Self.greatestReverseTwist * rowPower
+            rowPower < 2 * DTMFEvidence.greatestTwist * columnPower,
+            columnPower < 2 * DTMFEvidence.greatestReverseTwist * rowPower
         else { return nil }
         return Candidate(row: row, column: column &- 4, rowPeak: rowPower, columnPeak: columnPower)
     }
@@ -275,94 +250,22 @@ public final class DTMFDetector {
         return heard >= minimumOnFrames ? start : nil
     }
 
-    /// Checks level, twist, share and frequency over the last steps in which the candidate was well heard.
+    /// Weighs the last steps in which the candidate was well heard.
     private func isDigit(_ candidate: Candidate, isLong: Bool) -> Bool {
-        let row = candidate.row
-        let column = candidate.column &+ 4
-        var totalPower: Float = 0
-        var count: Float = 0
-        var rowTurn = SIMD2<Float>()
-        var columnTurn = SIMD2<Float>()
-        var lateRowTurn = SIMD2<Float>()
-        var lateColumnTurn = SIMD2<Float>()
-        var power = SIMD8<Float>()
-        let checked = isLong ? Self.checkedLongStepCount : Self.checkedStepCount
+        var evidence = DTMFEvidence(row: candidate.row, column: candidate.column, bank: bank)
+        let checked = isLong ? DTMFEvidence.checkedLongStepCount : DTMFEvidence.checkedStepCount
         for back in 1...checked {
             let step = history[(stepCount &- back) & (Self.historyCount &- 1)]
-            guard heardRatio(step, candidate) > 0.5 else { continue }
-            let earlier = history[(stepCount &- back &- Self.turnStepCount) & (Self.historyCount &- 1)]
-            power += step.power
-            totalPower += step.totalPower
-            rowTurn += Self.turn(step, earlier, row)
-            columnTurn += Self.turn(step, earlier, column)
-            count += 1
-            guard back <= checked / 2 else { continue }
-            lateRowTurn = rowTurn
-            lateColumnTurn = columnTurn
+            let ratio = heardRatio(step, candidate)
+            guard ratio > 0.5 else { continue }
+            let earlier = history[(stepCount &- back &- DTMFEvidence.turnStepCount) & (Self.historyCount &- 1)]
+            evidence.add(step, after: earlier, isLate: back <= checked / 2, isWhole: ratio > 0.8)
         }
-        let rowPower = power[row]
-        let columnPower = power[column]
-        var rowNeighbour: Float = 0
-        var columnNeighbour: Float = 0
-        for bin in 0..<4 {
-            if bin != row { rowNeighbour = max(rowNeighbour, power[bin]) }
-            if bin &+ 4 != column { columnNeighbour = max(columnNeighbour, power[bin &+ 4]) }
-        }
-        let pairPower = rowPower * skirt(rowTurn) + columnPower * skirt(columnTurn)
-        let isClear = pairPower >= Self.leastShare * totalPower
-        let neighbourShare = isClear ? Self.greatestNeighbour : Self.greatestLongNeighbour
-        let tolerance = isClear ? Self.frequencyTolerance : Self.frequencyToleranceInNoise
-        let drift = isClear ? Self.greatestDrift : Self.greatestDriftInNoise
-        return count >= (isClear ? Self.leastSteadyStepCount : Self.leastLongSteadyStepCount)
-            && min(rowPower, columnPower) > Self.leastPower * count
-            && rowNeighbour <= neighbourShare * rowPower
-            && columnNeighbour <= neighbourShare * columnPower
-            && rowPower <= (isClear ? Self.greatestTwist : Self.greatestTwistInNoise) * columnPower
-            && columnPower <= (isClear ? Self.greatestReverseTwist : Self.greatestTwistInNoise) * rowPower
-            && (isClear || isLong && pairPower >= Self.leastLongShare * totalPower)
-            && isInTune(rowTurn, bin: row, tolerance: tolerance)
-            && isInTune(columnTurn, bin: column, tolerance: tolerance)
-            && isSteady(lateRowTurn, rowTurn - lateRowTurn, bin: row, tolerance: drift)
-            && isSteady(lateColumnTurn, columnTurn - lateColumnTurn, bin: column, tolerance: drift)
-    }
-
-    private func isInTune(_ turn: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
-        abs(hertz(turn)) <= tolerance * bank.frequencies[bin]
-    }
-
-    /// How far the sine is from its bin's frequency.
-    private func hertz(_ turn: SIMD2<Float>) -> Float {
-        atan2f(turn.y, turn.x) * Float(bank.sliceRate) / (2 * .pi * Float(Self.turnStepCount))
-    }
-
-    /// What a sine's power is to be multiplied by, because its bin sees less of it the further it is out of tune.
-    ///
-    /// The inverse of a raised-cosine window's response.
-    private func skirt(_ turn: SIMD2<Float>) -> Float {
-        let bins = min(0.9, abs(hertz(turn)) * Float(DTMFBank.sliceCount) / Float(bank.sliceRate))
-        guard bins > 0.01 else { return 1 }
-        let inverse = (1 - bins * bins) * .pi * bins / sinf(.pi * bins)
-        return inverse * inverse
-    }
-
-    /// Whether the frequency is the same early and late: the pitch of speech glides.
-    private func isSteady(_ late: SIMD2<Float>, _ early: SIMD2<Float>, bin: Int, tolerance: Float) -> Bool {
-        let between = SIMD2(late.x * early.x + late.y * early.y, late.y * early.x - late.x * early.y)
-        return isInTune(between, bin: bin, tolerance: tolerance)
-    }
-
-    /// The steps over which a bin's phase is compared: 5 ms tell apart what lies within 100 Hz of the bin.
-    private static let turnStepCount = 2
-
-    /// The product of a bin with its earlier conjugate: its angle is the turn between the two.
-    private static func turn(_ step: DTMFBank.Step, _ earlier: DTMFBank.Step, _ bin: Int) -> SIMD2<Float> {
-        let (a, b) = (step.real[bin], step.imaginary[bin])
-        let (c, d) = (earlier.real[bin], earlier.imaginary[bin])
-        return SIMD2(a * c + b * d, b * c - a * d)
+        return evidence.isDigit(isLong: isLong)
     }
 
     /// The input frame in the middle of step `step`'s window.
     private func time(ofStep step: Int) -> Double {
-        Double((step &+ 1 &- DTMFBank.sliceCount / 2) &* bank.sliceFrameCount &- bank.delayFrameCount)
+        (Double(step) + DTMFBank.centre) * Double(bank.sliceFrameCount) - Double(bank.delayFrameCount)
     }
 }

@@ -10,9 +10,12 @@ import Testing
         let callee: Call
         let heard = CallCollector()
 
-        init(seconds: Double = 4, codec: String = "PCMU", configure: (inout CallConfiguration) -> Void = { _ in })
-            throws
-        {
+        init(
+            seconds: Double = 4,
+            codec: String = "PCMU",
+            configure: (inout CallConfiguration) -> Void = { _ in },
+            configureCalled: (inout CallConfiguration) -> Void = { _ in }
+        ) throws {
             engine = try CallEngine(.virtual())
             let (left, right) = MemoryLink.pair()
             let format = try engine.registry.codec(named: codec).description.format
@@ -29,6 +32,7 @@ import Testing
             called.stream.codec = codec
             called.source = .silence
             called.sink = .filter(heard.filter(format))
+            configureCalled(&called)
             let calls = try engine.makeCalls([calling, called])
             (caller, callee) = (calls[0], calls[1])
         }
@@ -119,6 +123,46 @@ import Testing
             if case .ended = detection.phase { digits.append(detection.digit.character) }
         }
         #expect(digits == "159#")
+    }
+
+    @Test(arguments: ["PCMU", "opus"]) func `tones in the audio are told as keys where the call listens for them`(
+        codec: String
+    ) async throws {
+        let pair = try Pair(seconds: 0, codec: codec, configureCalled: { $0.detectsInBandDTMF = true })
+        try pair.advance(200)
+        try pair.caller.sendInBandDTMF("15")
+        try pair.advance(1000)
+        pair.engine.flushEvents()
+        #expect(pair.callee.receivedKeys == "15")
+        #expect(pair.caller.receivedKeys == "")
+        try pair.callee.end()
+        let events = await allEvents(pair.callee)
+        let keys = try ["1", "5"].map { try #require(DTMFDigit($0)) }
+        #expect(keys.allSatisfy { key in events.filter { $0 == .keyDown(key) }.count == 1 })
+        let lengths = events.compactMap { event -> Double? in
+            if case .keyUp(_, let duration) = event { duration.milliseconds } else { nil }
+        }
+        #expect(lengths.count == 2 && lengths.allSatisfy { abs($0 - 100) <= 10 }, "\(lengths)")
+    }
+
+    @Test func `a key that comes as an event and as tones is told once`() throws {
+        let pair = try Pair(seconds: 0, configureCalled: { $0.detectsInBandDTMF = true })
+        try pair.advance(200)
+        try pair.caller.sendDTMF("7", duration: .milliseconds(60), gap: .zero)
+        try pair.advance(120)
+        try pair.caller.sendInBandDTMF("7")
+        try pair.advance(1000)
+        pair.engine.flushEvents()
+        #expect(pair.callee.receivedKeys == "7")
+    }
+
+    @Test func `a call that does not listen for tones hears none`() throws {
+        let pair = try Pair(seconds: 0)
+        try pair.advance(200)
+        try pair.caller.sendInBandDTMF("15")
+        try pair.advance(1000)
+        pair.engine.flushEvents()
+        #expect(pair.callee.receivedKeys == "")
     }
 
     @Test func `each side is recorded in a file of its own`() throws {

@@ -86,6 +86,16 @@ import Testing
         #expect(description.effectiveControlPort == 5004)
     }
 
+    /// Found by Scripts/fuzz: such a name was accepted, and could only be written as none.
+    @Test func `names and addresses of control characters are left out`() throws {
+        let named = "v=0\nc=IN IP4 192.0.2.1\nm=audio 4000 RTP/AVP 96 0\na=rtpmap:96 \u{1}\u{7F}/48000/2\n"
+        let description = try SessionDescription(parsing: named)
+        #expect(description.formats.map(\.payloadType) == [0])
+        #expect(try SessionDescription(parsing: description.text).formats == description.formats)
+        let nowhere = "v=0\nc=IN IP4 \u{2}\nm=audio 4000 RTP/AVP 0\n"
+        #expect(throws: SessionDescriptionError.self) { try SessionDescription(parsing: nowhere) }
+    }
+
     @Test func `values cannot smuggle lines in`() throws {
         var description = SessionDescription(
             host: "10.0.0.1\r\nm=audio 1 RTP/AVP 0",

@@ -31,3 +31,7 @@ void measure_stop_busy(void);
 int measure_run(const char *path, char *const arguments[], int64_t *wall_nanoseconds, int64_t *cpu_nanoseconds);
 // The same, traced, for its peak resident memory in KiB, or a negative errno.
 int64_t measure_peak_memory(const char *path, char *const arguments[]);
+
+// CPU nanoseconds of spandsp's DTMF receiver for samples at 8 kHz in blocks of 10 ms, or -1 where libspandsp.so.2 is not
+// to be had; `digits` gets how many it heard.
+int64_t measure_spandsp_dtmf(const int16_t *samples, int count, int64_t *digits);

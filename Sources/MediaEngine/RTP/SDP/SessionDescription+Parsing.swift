@@ -89,7 +89,9 @@ extension SessionDescription {
 
         private mutating func readConnection(_ value: Substring) {
             let fields = value.split(separator: " ")
-            guard fields.count >= 3, fields[0] == "IN", let host = fields[2].split(separator: "/").first else { return }
+            guard fields.count >= 3, fields[0] == "IN", let host = fields[2].split(separator: "/").first,
+                Self.isWord(host)
+            else { return }
             if media == nil { sessionHost = String(host) } else { media?.host = String(host) }
         }
 
@@ -120,7 +122,8 @@ extension SessionDescription {
             let fields = text.split(separator: " ", maxSplits: 1)
             guard fields.count == 2, let payloadType = UInt8(fields[0]), payloadType < 128 else { return }
             let encoding = fields[1].split(separator: "/")
-            guard encoding.count >= 2, let clockRate = Int(encoding[1].drop { $0 == " " }.prefix { $0 != " " }),
+            guard encoding.count >= 2, Self.isWord(encoding[0]),
+                let clockRate = Int(encoding[1].drop { $0 == " " }.prefix { $0 != " " }),
                 (1...1_000_000).contains(clockRate)
             else { return }
             let channels = encoding.count > 2 ? Int(encoding[2].prefix { $0 != " " }) ?? 1 : 1
@@ -130,6 +133,11 @@ extension SessionDescription {
                 clockRate: clockRate,
                 channelCount: min(max(channels, 1), 255)
             )
+        }
+
+        /// Whether the text has no blanks and no control characters, which could not be written again.
+        private static func isWord(_ text: Substring) -> Bool {
+            text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
         }
 
         /// Whole milliseconds, rounded up, of a text that may have a fraction; nil for what no packet can hold.

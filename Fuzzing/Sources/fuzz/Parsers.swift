@@ -1,0 +1,121 @@
+import MediaEngine
+
+/// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
+///
+/// A parser may refuse bytes by throwing; it may not trap, hang, or read beyond them. `precondition` here says what
+/// must hold of what it accepts.
+enum Parsers {
+    static let all: [(name: String, run: @Sendable (Span<UInt8>) throws -> Void)] = [
+        ("rtp", rtp),
+        ("rtcp", rtcp),
+        ("extended-report", extendedReport),
+        ("red", red),
+        ("telephone-event", telephoneEvent),
+        ("wav", wav),
+        ("pcap", pcap),
+        ("sdp", sdp),
+        ("trace", trace),
+    ]
+
+    private static func rtp(_ bytes: Span<UInt8>) throws {
+        let packet = try RTPPacket(parsing: bytes)
+        let payload = packet.payload(in: bytes)
+        precondition(payload.count + packet.paddingByteCount <= bytes.count)
+        precondition(packet.payloadRange.upperBound <= bytes.count)
+    }
+
+    private static func rtcp(_ bytes: Span<UInt8>) throws {
+        for allowsReducedSize in [false, true] {
+            guard var compound = try? RTCPCompound(parsing: bytes, allowsReducedSize: allowsReducedSize) else {
+                continue
+            }
+            var count = 0
+            while compound.next(in: bytes) != nil { count += 1 }
+            precondition(4 * (count + compound.malformedCount) <= bytes.count)
+        }
+    }
+
+    private static func extendedReport(_ bytes: Span<UInt8>) throws {
+        var report = try RTCPExtendedReport(parsing: bytes)
+        var count = 0
+        while report.next(in: bytes) != nil { count += 1 }
+        precondition(4 * count <= bytes.count)
+    }
+
+    private static func red(_ bytes: Span<UInt8>) throws {
+        let payload = try REDPayload(parsing: bytes)
+        var byteCount = payload.primary.byteCount
+        for index in 0..<payload.redundantCount { byteCount += payload.redundant(index).byteCount }
+        precondition(byteCount < bytes.count)
+    }
+
+    /// The bytes are packets of nine: marker, time in ticks, sequence number, time stamp, payload.
+    private static func telephoneEvent(_ bytes: Span<UInt8>) throws {
+        var receiver = TelephoneEventReceiver()
+        var now = MediaTime.zero
+        var openCount = 0
+        func take() {
+            while let report = receiver.next() {
+                openCount += report.kind == .started ? 1 : -1
+                precondition((0...2).contains(openCount))
+            }
+        }
+        var offset = 0
+        while offset < bytes.count {
+            let packet = bytes.extracting(offset..<min(offset + 9, bytes.count))
+            offset += 9
+            now = now + .milliseconds(Int64(packet[0] & 0x7F) * 10)
+            let header = RTPHeader(
+                isMarked: packet[0] & 0x80 != 0,
+                payloadType: 101,
+                sequenceNumber: packet.count > 1 ? UInt16(packet[1]) : 0,
+                timestamp: packet.count > 4 ? UInt32(packet[2]) << 24 | UInt32(packet[3]) << 8 | UInt32(packet[4]) : 0,
+                ssrc: 1
+            )
+            receiver.receive(header, payload: packet.extracting(min(5, packet.count)..<packet.count), arrival: now)
+            take()
+        }
+        receiver.reset()
+        take()
+        precondition(openCount == 0)
+    }
+
+    private static func wav(_ bytes: Span<UInt8>) throws {
+        let reader = try WAVReader(bytes: array(bytes))
+        precondition(reader.format.channelCount > 0 && reader.format.sampleRate > 0)
+        var block = [Int16](repeating: 0, count: 64 * reader.format.channelCount)
+        for pass in 0..<2 {
+            var frameCount = 0
+            while true {
+                var target = block.mutableSpan
+                let count = try reader.read(into: &target)
+                guard count > 0 else { break }
+                frameCount += count
+                precondition(frameCount <= 8 * bytes.count)
+            }
+            if pass == 0 { try reader.rewind() }
+        }
+    }
+
+    private static func pcap(_ bytes: Span<UInt8>) throws {
+        var reader = try PcapReader(bytes: array(bytes))
+        var byteCount = 0
+        while let datagram = reader.next() { byteCount += datagram.payload.count }
+        precondition(byteCount <= bytes.count)
+    }
+
+    private static func sdp(_ bytes: Span<UInt8>) throws {
+        let description = try SessionDescription(parsing: array(bytes))
+        let again = try? SessionDescription(parsing: description.text)
+        precondition(again?.port == description.port && again?.formats.count == description.formats.count)
+    }
+
+    private static func trace(_ bytes: Span<UInt8>) throws {
+        let file = try TraceFile(parsing: array(bytes))
+        precondition(file.duration >= .zero || !file.rows.isEmpty)
+    }
+
+    private static func array(_ bytes: Span<UInt8>) -> [UInt8] {
+        bytes.withUnsafeBufferPointer { Array($0) }
+    }
+}

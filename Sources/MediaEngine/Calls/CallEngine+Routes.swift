@@ -50,6 +50,7 @@ extension CallEngine {
     ///   - card: The card.
     ///   - cause: Why.
     ///   - lost: The filter that must still be the one in use; nil takes any.
+    /// - Throws: The error of the card that does not open.
     func routePlayback(to card: any SoundCard, _ cause: RouteChange.Cause, replacing lost: Filter? = nil) throws {
         let old = try state.withLock { state -> CardPlaybackFilter? in
             if let lost, state.devices.playbackFilter !== lost { return nil }
@@ -83,6 +84,7 @@ extension CallEngine {
     ///   - card: The card.
     ///   - cause: Why.
     ///   - lost: The filter that must still be the one in use; nil takes any.
+    /// - Throws: The error of the card that does not open.
     func routeCapture(to card: any SoundCard, _ cause: RouteChange.Cause, replacing lost: Filter? = nil) throws {
         let old = try state.withLock { state -> CardCaptureFilter? in
             if let lost, state.devices.captureFilter !== lost { return nil }

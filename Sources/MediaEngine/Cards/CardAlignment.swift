@@ -47,12 +47,15 @@ struct CardAlignment: Sendable, BitwiseCopyable {
     /// Reckons on by `frames`, which came into the buffer, or, negative, went out of it.
     mutating func move(by frames: Double) { expected += frames }
 
-    /// Takes the level `actual` of a tick without a fault.
-    mutating func confirm(actual: Int) {
+    /// Takes the level `actual` of a tick without a fault; answers false when frames have moved for good, and the level
+    /// that there is now must do.
+    ///
+    /// So it is when a card took too little because it was too full: to fill it up again would make it refuse again.
+    mutating func confirm(actual: Int, at now: MediaTime) -> Bool {
         let real = Double(actual &+ correction)
         guard watchedTicks > 0 else {
             expected = real
-            return
+            return true
         }
         // A card that is late shows too little recorded, or too much queued, until it has caught up.
         let difference = expected - real
@@ -60,12 +63,15 @@ struct CardAlignment: Sendable, BitwiseCopyable {
         watchedDifference =
             isCapture ? min(watchedDifference, difference) : max(watchedDifference, difference)
         watchedTicks &-= 1
-        guard watchedTicks == 0 else { return }
-        if abs(watchedDifference) * 1000 > Double(sampleRate) {
-            correction &+= Int(watchedDifference.rounded())
-        } else {
+        guard watchedTicks == 0 else { return true }
+        // Less than a millisecond is left to the ratio.
+        if abs(watchedDifference) * 1000 <= Double(sampleRate) {
             expected = real
+            return true
         }
+        guard watchedDifference < 0, mayRepair(at: now) else { return false }
+        correction &+= Int(watchedDifference.rounded())
+        return true
     }
 
     /// Notes that the card gave or took too little, for whatever reason.
@@ -74,17 +80,22 @@ struct CardAlignment: Sendable, BitwiseCopyable {
     /// Takes the level `actual` after a fault that has emptied the buffer; answers false when frames cannot stay where
     /// they were, because too much was lost, or because it happens again and again: then the card must begin anew.
     mutating func repair(actual: Int, at now: MediaTime) -> Bool {
-        guard isKnown else { return false }
+        guard isKnown, mayRepair(at: now) else { return false }
+        let wanted = expected - Double(actual)
+        guard abs(wanted) * 5 <= Double(sampleRate) else { return false }
+        correction = Int(wanted.rounded())
+        watchedTicks = 0
+        return true
+    }
+
+    /// Counts a repair; answers false when there were too many lately: the level does not suit the card.
+    private mutating func mayRepair(at now: MediaTime) -> Bool {
         if repairCount == 0 || now - firstRepair > Self.repairWindow {
             repairCount = 0
             firstRepair = now
         }
         repairCount &+= 1
-        let wanted = expected - Double(actual)
-        guard repairCount <= Self.repairLimit, abs(wanted) * 5 <= Double(sampleRate) else { return false }
-        correction = Int(wanted.rounded())
-        watchedTicks = 0
-        return true
+        return repairCount <= Self.repairLimit
     }
 
     /// Notes that `frames` of the correction have been made: put in when positive, left out when negative.

@@ -147,7 +147,7 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         clock.alignment.move(by: passed.frames)
         clock.alignment.skip(passed.skipped &* need)
         if available >= need {
-            clock.alignment.confirm(actual: available)
+            if !clock.alignment.confirm(actual: available, at: io.time) { clock.accept(level: available) }
             if clock.alignment.isCalm { follow(available, look: look, follows, io) }
         }
         defer { clock.alignment.move(by: Double(-need)) }

@@ -190,7 +190,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         } else if !clock.alignment.isKnown {
             clock.accept(level: queued)
         } else if isWhole {
-            clock.alignment.confirm(actual: queued)
+            if !clock.alignment.confirm(actual: queued, at: io.time) { clock.accept(level: queued) }
         } else {
             counters.shortages &+= 1
             clock.noteBreak()

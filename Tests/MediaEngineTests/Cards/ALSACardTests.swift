@@ -128,8 +128,8 @@ struct ALSACardTests {
         let found = stride(from: 0, to: samples.count - 24_000, by: 4800).contains {
             share(of: 1000, in: samples[$0..<$0 + 24_000]) > 0.99
         }
-        #expect(found)
         let statistics = playback.statistics.value
+        #expect(found, "\(statistics) \(capture.statistics.value)")
         #expect(statistics.disappearances == 0 && statistics.stalls == 0)
         #expect(capture.statistics.value.frames > 24_000)
     }

@@ -207,7 +207,7 @@ private let configuration = CardConfiguration(format: format)
     }
 }
 
-/// Gives 1, 2, 3 … 30000, 1, 2 …
+/// Gives the numbers from 1 to 30000, again and again.
 private final class NumberSource: Filter, @unchecked Sendable {
     private var next = 0
 

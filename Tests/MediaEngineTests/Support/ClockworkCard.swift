@@ -6,13 +6,6 @@ import MediaEngine
 /// Its microphone hears `sound`, a function of the card's own frame number; what its loudspeaker plays is kept in
 /// `played`, frame by frame. A buffer that runs empty or over costs exactly the frames of that time.
 final class ClockworkCard: SoundCard, @unchecked Sendable {
-    /// Kinds of trouble, at a time.
-    struct Fault {
-        var time: MediaTime
-        /// Playback: what is queued is thrown away. Capture: what waits is thrown away.
-        var isXrun = true
-    }
-
     let description = CardDescription(id: "test:clockwork", name: "clockwork", backend: "test", capabilities: .duplex)
     let driftPPM: Double
     let hasDriftingClock: Bool

@@ -64,10 +64,10 @@ struct CardAlignment: Sendable, BitwiseCopyable {
             isCapture ? min(watchedDifference, difference) : max(watchedDifference, difference)
         watchedTicks &-= 1
         guard watchedTicks == 0 else { return true }
-        // Less than a millisecond is left to the ratio.
+        // Less than a millisecond is left to the ratio, at the level that a card which was too full has now.
         if abs(watchedDifference) * 1000 <= Double(sampleRate) {
             expected = real
-            return true
+            return isCapture
         }
         guard watchedDifference < 0, mayRepair(at: now) else { return false }
         correction &+= Int(watchedDifference.rounded())

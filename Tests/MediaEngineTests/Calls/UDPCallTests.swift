@@ -34,7 +34,7 @@ import Testing
         #expect(far.received.lost == 0 && near.received.lost == 0)
         #expect(far.dtmf == "42")
         #expect(far.heardLevel > -60)
-        #expect((far.mouthToEarMs ?? 0) > 60 && (far.mouthToEarMs ?? 0) < 200)
+        #expect((far.mouthToEarMs ?? 0) > 20 && (far.mouthToEarMs ?? 0) < 200)
         #expect(engine.tickStatistics.count > 50)
         #expect(engine.scheduling != nil)
     }

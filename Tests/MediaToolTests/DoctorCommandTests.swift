@@ -23,7 +23,8 @@ import Testing
     }
 
     @Test(.tags(.realtime)) func `a card that was chosen and does not open is a failure`() throws {
-        let run = try ToolRun.finished("doctor", "--json", environment: ["MEDIA_ENGINE_AU": "alsa:nosuch"])
+        let chosen = ["MEDIA_ENGINE_AU": "alsa:nosuch", "MEDIA_ENGINE_AU_CAPTURE": "alsa:nosuch"]
+        let run = try ToolRun.finished("doctor", "--json", environment: chosen)
         #expect(run.status == 1)
         let findings = try #require(try run.json()["findings"] as? [[String: Any]])
         let failures = findings.filter { $0["status"] as? String == "failure" }

@@ -29,7 +29,9 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     private var learnedTime = 0.0
     private var learnedCount = 0.0
 
-    /// A controller for a buffer at `sampleRate`, which holds the mean level of its first half second.
+    /// A controller for a buffer at `sampleRate`, which holds the level that it has after a second and a half.
+    ///
+    /// Sound servers step by a millisecond or two in the beginning, which is no drift.
     public init(sampleRate: Int) {
         self.sampleRate = Double(sampleRate)
     }
@@ -75,14 +77,15 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     private mutating func learn(_ measured: Double, _ elapsed: Double) {
         learnedTime += elapsed
         learnedCount += 1
-        level += (measured - level) / learnedCount
-        jitter += (abs(measured - level) - jitter) / learnedCount
+        let share = max(1 / learnedCount, min(1, 3 * elapsed))
+        level += (measured - level) * share
+        jitter += (abs(measured - level) - jitter) * share
         if learnedTime >= Self.learningTime { target = level }
     }
 
-    private static var learningTime: Double { 0.5 }
+    private static var learningTime: Double { 1.5 }
     /// Time constants of the gears in seconds, and how much longer the loop must have run than a gear lasts.
-    private static var fastest: Double { 1.5 }
+    private static var fastest: Double { 2 }
     private static var slowest: Double { 20 }
     private static var gearRatio: Double { 4 }
     /// How much faster than the gear the level is followed.

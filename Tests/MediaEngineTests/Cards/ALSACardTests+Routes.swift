@@ -1,9 +1,8 @@
 import MediaEngine
 import Testing
 
-/// Changes of card on real PCMs; needs `Scripts/virtual-cards swift test --filter RouteOnALSA`.
-@Suite(.enabled(if: hasVirtualCards, "run under Scripts/virtual-cards"), .serialized, .tags(.device, .realtime))
-struct RouteOnALSATests {
+/// Changes of card on real PCMs: part of one suite, for tests that ran beside each other would hear each other.
+extension ALSACardTests {
     @Test func `a running call moves to another card and back`() async throws {
         let engine = try CallEngine()
         defer { engine.shutDown() }

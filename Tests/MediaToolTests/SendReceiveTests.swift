@@ -28,7 +28,10 @@ import Testing
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let receiver = try ToolRun(
-            ["receive", "--port", "\(port)", "--codec", codec, "--output", scratch.file("heard.wav"), "--json"]
+            [
+                "receive", "--port", "\(port)", "--codec", codec, "--playout-delay", "60", "--output",
+                scratch.file("heard.wav"), "--json",
+            ]
         )
         FreePort.waitUntilTaken(port)
         let sender = try ToolRun.finished(

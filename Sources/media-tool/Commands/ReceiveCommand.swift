@@ -59,6 +59,14 @@ struct ReceiveCommand: ParsableCommand {
     var seconds: Double?
 
     @Option(
+        help: ArgumentHelp(
+            "Hold packets back for so long, 0 to 1000, and never stretch sound. Default: as long as the network needs.",
+            valueName: "ms"
+        )
+    )
+    var playoutDelay: Int?
+
+    @Option(
         help: ArgumentHelp("A JSON file with a row for each 20 ms of playout; see `report`.", valueName: "file"),
         completion: .file(extensions: ["json"])
     )
@@ -75,6 +83,7 @@ struct ReceiveCommand: ParsableCommand {
         try Quantity.check("--payload-type", payloadType, in: 0...127)
         try Quantity.check("--red-payload-type", redPayloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try Quantity.check("--playout-delay", playoutDelay, in: 0...1000, "ms")
         if (port == nil) == (sdp == nil) {
             throw ValidationError(
                 port == nil
@@ -106,6 +115,7 @@ struct ReceiveCommand: ParsableCommand {
         configuration.sendsAudio = false
         configuration.stream = wanted.stream
         configuration.stream.tracesPlayout = trace != nil
+        if let playoutDelay { configuration.stream.playoutDelay = .fixed(.milliseconds(playoutDelay)) }
         configuration.source = .silence
         var card: (any SoundCard)?
         if let output {

@@ -59,6 +59,7 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("recovered by RED") { "\($0.received.redundant)" }
         row("jitter ms") { "\($0.jitterMs)" }
         row("playout delay ms") { "\($0.playoutDelayMs)" }
+        row("stretched ms") { "\($0.stretchedMs)" }
         row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
         row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
         row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }

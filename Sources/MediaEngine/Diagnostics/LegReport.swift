@@ -81,6 +81,10 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var jitterMs: Double
     /// The mean time that packets waited from arrival to sound.
     public var playoutDelayMs: Double
+    /// How long the fastest packet is meant to wait now; nil with a fixed delay.
+    public var targetDelayMs: Double?
+    /// Sound left out and sound added to follow the network.
+    public var stretchedMs: Double
     /// From the moment a sample enters the other side's sender to the moment it is played here, the codec's own delay
     /// included; nil when the sender is not in this process.
     public var mouthToEarMs: Double?
@@ -130,6 +134,10 @@ public struct LegReport: Sendable, Hashable, Codable {
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)
+        let target = playout.buffer.targetDelayNanoseconds
+        targetDelayMs = target > 0 ? Self.rounded(.nanoseconds(target)) : nil
+        let stretched = playout.shortenedFrameCount + playout.lengthenedFrameCount
+        stretchedMs = Self.rounded(format.duration(ofFrames: stretched))
         mouthToEarMs = mouthToEar.map(Self.rounded)
         self.dtmf = dtmf
         lossProtection = protection

@@ -12,6 +12,10 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var corruptCount = 0
     /// Frames invented in place of packets that were lost, late or corrupt.
     public internal(set) var concealedFrameCount = 0
+    /// Frames left out, because too much waited.
+    public internal(set) var shortenedFrameCount = 0
+    /// Frames added, to wait for longer.
+    public internal(set) var lengthenedFrameCount = 0
     /// Frames played in all, silence before the first packet not among them.
     public internal(set) var playedFrameCount = 0
     /// The sum of the waits of all packets played, from arrival to sound.
@@ -195,6 +199,11 @@ public final class Playout: @unchecked Sendable {
         }
         guard change != 0 else { return }
         let shift = Duration.nanoseconds(Int64(change) * 1_000_000_000 / Int64(format.sampleRate))
+        if change < 0 {
+            counters.shortenedFrameCount &-= change
+        } else {
+            counters.lengthenedFrameCount &+= change
+        }
         counters.lastPlayTime += shift
         counters.lastPlayEnd += shift
         writeIndex &+= change &* channelCount

@@ -71,6 +71,8 @@ extension LegReport {
             ],
             "jitterMs": .number(jitterMs),
             "playoutDelayMs": .number(playoutDelayMs),
+            "targetDelayMs": JSONValue(targetDelayMs),
+            "stretchedMs": .number(stretchedMs),
             "mouthToEarMs": JSONValue(mouthToEarMs),
             "dtmf": .string(dtmf),
             "lossProtection": [

@@ -68,6 +68,7 @@ import Testing
         #expect(told <= row.delay)
         #expect(leg.received.concealedMs <= row.concealed)
         #expect(leg.received.late <= 12)
+        #expect(leg.stretchedMs <= 400, "\(leg.stretchedMs) ms stretched")
         let distance = SpectralDistance.between(
             clean.heard,
             heard,

@@ -18,6 +18,9 @@ let package = Package(
     name: "media-engine",
     products: [
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
+        .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
+        .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
+        .library(name: "SharedCore", targets: ["SharedCore"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
     traits: [
@@ -28,6 +31,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(name: "CProcessor"),
@@ -58,10 +63,39 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .systemLibrary(name: "CLinux"),
+        .target(
+            name: "LocalMessaging",
+            dependencies: [
+                "CLinux",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "LocalMessagingTesting",
+            dependencies: ["LocalMessaging", .product(name: "NIOEmbedded", package: "swift-nio")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SharedCore",
+            dependencies: ["LocalMessaging", "CLinux", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "Mailbox",
+            dependencies: [
+                "SharedCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "MediaEngine",
+                "MediaEngine", "LocalMessaging", "SharedCore", "Mailbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -79,6 +113,12 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(name: "MediaToolTests", dependencies: ["media-tool", "MediaEngine"], swiftSettings: settings),
+        .testTarget(
+            name: "LocalMessagingTests",
+            dependencies: ["LocalMessaging", "LocalMessagingTesting"],
+            swiftSettings: settings
+        ),
+        .testTarget(name: "SharedCoreTests", dependencies: ["SharedCore", "Mailbox"], swiftSettings: settings),
         .target(
             name: "CExamplePlugin",
             dependencies: ["CMediaPlugin"],

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 // Open-file-description locks (fcntl(2), "Open file description locks"): one byte at `offset`.
@@ -33,6 +34,12 @@ static inline int linux_is_byte_locked(int descriptor, off_t offset) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -errno;
     return lock.l_type != F_UNLCK;
+}
+
+// The number of the file system that holds the path (statfs(2)).
+static inline long linux_file_system_type(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) == 0 ? (long)(unsigned int)status.f_type : -errno;
 }
 
 // A descriptor for the process, readable once it has ended (pidfd_open(2)).

@@ -31,7 +31,9 @@ public final class CoreLock: Sendable {
     private let descriptor: CInt
     private let uses = Mutex<[Byte: Use]>([:])
 
-    /// Opens the lock file of a group directory, and creates it when it is missing. Nothing is locked yet.
+    /// Opens the lock file of a group directory, and creates it when it is missing.
+    ///
+    /// Nothing is locked yet.
     ///
     /// Throws: `readOnly` when it may not be written, `foreign` when the name is taken by something else.
     public init(directory: String) throws(LockError) {

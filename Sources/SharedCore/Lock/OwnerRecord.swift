@@ -19,6 +19,7 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     /// The owner's process number.
     public let pid: pid_t
     /// When that process started.
+    ///
     /// Units: clock ticks since boot.
     public let startTime: UInt64
     /// The kind of core it runs.

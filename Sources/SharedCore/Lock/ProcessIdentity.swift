@@ -11,6 +11,7 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
     /// The process number.
     public let pid: pid_t
     /// When the process started.
+    ///
     /// Units: clock ticks since boot.
     public let startTime: UInt64
 
@@ -71,7 +72,9 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
         return count > 0 ? startTime(parsing: bytes.prefix(count)) : nil
     }
 
-    /// The 22nd field. The second is a name in parentheses that may itself hold spaces and parentheses, so the fields
+    /// The 22nd field.
+    ///
+    /// The second is a name in parentheses that may itself hold spaces and parentheses, so the fields
     /// are counted from the last of them: the third comes next.
     static func startTime(parsing stat: some BidirectionalCollection<UInt8>) -> UInt64? {
         guard let end = stat.lastIndex(of: UInt8(ascii: ")")) else { return nil }

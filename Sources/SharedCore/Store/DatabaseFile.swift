@@ -62,7 +62,9 @@ struct DatabaseFile: Sendable {
         try flush(directory)
     }
 
-    /// Refuses what is no store of this project, or one of a later version. Called before anything is written to it.
+    /// Refuses what is no store of this project, or one of a later version.
+    ///
+    /// Called before anything is written to it.
     func check(_ db: Database) throws {
         if try byteCount(of: path) == 0 { throw StoreError.damaged(path, "the file is empty") }
         let applicationID = try Int.fetchOne(db, sql: "PRAGMA application_id")
@@ -109,7 +111,9 @@ struct DatabaseFile: Sendable {
         guard fsync(descriptor) == 0 else { throw error("Flushing", directory, errno) }
     }
 
-    /// The size of a file, nil when there is none. Never by opening it: closing it again would drop SQLite's own locks.
+    /// The size of a file, nil when there is none.
+    ///
+    /// Never by opening it: closing it again would drop SQLite's own locks.
     private func byteCount(of path: String) throws(StoreError) -> Int? {
         var status = stat()
         guard lstat(path, &status) == 0 else {

@@ -2,7 +2,9 @@ internal import Foundation
 internal import GRDB
 
 extension SharedStore {
-    /// Writes a call into the log, in place of what was written for the same call. The oldest beyond the limit are forgotten.
+    /// Writes a call into the log, in place of what was written for the same call.
+    ///
+    /// The oldest beyond the limit are forgotten.
     public func record(_ call: CallRecord, as epoch: Epoch) async throws(StoreError) {
         try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(

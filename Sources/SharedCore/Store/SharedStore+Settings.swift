@@ -26,7 +26,9 @@ extension SharedStore {
         }
     }
 
-    /// Gives a setting a value. One that it has already counts as no change.
+    /// Gives a setting a value.
+    ///
+    /// One that it has already counts as no change.
     public func set(_ value: some Encodable & Sendable, for key: String, as epoch: Epoch) async throws(StoreError) {
         let json = try encode(value, "setting \(key)")
         try await write(as: epoch, before: .beforeSetting, after: .afterSetting) { db in
@@ -61,7 +63,9 @@ extension SharedStore {
         }
     }
 
-    /// Adds an account, or replaces the one of the same address. One that is equal counts as no change.
+    /// Adds an account, or replaces the one of the same address.
+    ///
+    /// One that is equal counts as no change.
     public func setAccount(_ account: StoredAccount, as epoch: Epoch) async throws(StoreError) {
         let json = try encode(account.parameters, "account \(account.address)")
         try await write(as: epoch, before: .beforeSetting, after: .afterSetting) { db in

@@ -19,7 +19,9 @@ extension SharedStore {
         }
     }
 
-    /// What living processes wait for, oldest first. Wishes of the dead are dropped.
+    /// What living processes wait for, oldest first.
+    ///
+    /// Wishes of the dead are dropped.
     public func wishes() async throws(StoreError) -> [Wish] {
         let all = try await read { db in
             try Row.fetchAll(db.cachedStatement(sql: "SELECT * FROM wish ORDER BY id")).map(Wish.init(row:))

@@ -61,7 +61,9 @@ public final class SharedStore: Sendable {
         }
     }
 
-    /// Closes the database; every method fails from now on. A store that is let go closes by itself.
+    /// Closes the database; every method fails from now on.
+    ///
+    /// A store that is let go closes by itself.
     public func close() throws(StoreError) {
         do { try pool.close() } catch { throw StoreError(error, path: path) }
     }

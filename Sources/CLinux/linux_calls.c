@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef SO_PEERPIDFD
@@ -42,6 +44,15 @@ int linux_pidfd_open(int process) {
 
 int linux_pidfd_send_signal(int pidfd, int signal) {
     return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0 ? 0 : -errno;
+}
+
+long linux_file_system_type(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) == 0 ? (long)status.f_type : -errno;
+}
+
+int linux_rename_new(int directory, const char *name, int new_directory, const char *new_name) {
+    return renameat2(directory, name, new_directory, new_name, RENAME_NOREPLACE) == 0 ? 0 : -errno;
 }
 
 int linux_memory_descriptor(const char *name) {

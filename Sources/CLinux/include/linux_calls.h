@@ -15,6 +15,11 @@ int linux_is_byte_locked(int descriptor, long offset);
 int linux_pidfd_open(int process);
 int linux_pidfd_send_signal(int pidfd, int signal);
 
+// The number of the file system that holds the path (statfs(2)).
+long linux_file_system_type(const char *path);
+// Gives a file another name, and refuses when that is taken (renameat2(2), RENAME_NOREPLACE).
+int linux_rename_new(int directory, const char *name, int new_directory, const char *new_name);
+
 // Memory behind a descriptor (memfd_create(2)); seals against any change of it (fcntl(2), "File Sealing").
 int linux_memory_descriptor(const char *name);
 int linux_seal(int descriptor);

@@ -112,13 +112,26 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: settings
         ),
-        .testTarget(name: "MediaToolTests", dependencies: ["media-tool", "MediaEngine"], swiftSettings: settings),
+        .testTarget(
+            name: "MediaToolTests",
+            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox"],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "LocalMessagingTests",
             dependencies: ["LocalMessaging", "LocalMessagingTesting"],
             swiftSettings: settings
         ),
         .testTarget(name: "SharedCoreTests", dependencies: ["SharedCore", "Mailbox"], swiftSettings: settings),
+        .testTarget(
+            name: "MailboxTests",
+            dependencies: [
+                "Mailbox", "SharedCore",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "CExamplePlugin",
             dependencies: ["CMediaPlugin"],

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The tool: one verb per command, each in a file of its own.
 @main
-struct MediaTool: ParsableCommand {
+struct MediaTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs and RTP calls from the shell.",
@@ -25,6 +25,7 @@ struct MediaTool: ParsableCommand {
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
+            CoreCommand.self,
         ]
     )
 }

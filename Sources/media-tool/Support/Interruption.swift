@@ -25,6 +25,11 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     }
 
+    /// Waits for a signal without a thread; looked at every 5 ms.
+    static func wait() async {
+        while !hasCome { try? await Task.sleep(for: .milliseconds(5)) }
+    }
+
     /// Waits until `instant`; answers false when a signal came before.
     static func wait(until instant: MediaTime) -> Bool {
         wait(until: { MonotonicClock.current >= instant }, deadline: instant)

@@ -1,0 +1,37 @@
+/// A failure of the mailbox: its server, a line of its file, or a connection to it.
+public struct MailboxError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is.
+    public enum Code: Sendable, Hashable {
+        /// The server's address cannot be listened on.
+        case cannotListen
+        /// A post, or a line of a file of posts, is wrong.
+        case invalidPost
+        /// No connection to the server could be made.
+        case unreachable
+        /// The connection to the server ended.
+        case disconnected
+        /// The other side sent what the protocol does not have.
+        case protocolViolation
+        /// The server refused a request.
+        case refused
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+    /// What failed, with values, then the remedy.
+    public let message: String
+    /// The failure behind this one.
+    public let cause: (any Error)?
+
+    /// What failed, with values, then the remedy.
+    public var description: String { message }
+
+    /// Whether the same may succeed later, over another connection.
+    var isTransient: Bool { code == .unreachable || code == .disconnected }
+
+    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+}

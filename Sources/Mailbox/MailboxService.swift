@@ -1,0 +1,138 @@
+public import SharedCore
+
+/// A core's service over a mailbox.
+///
+/// Each operation has a connection of its own, which is made again with back-off when it ends. A message is delivered to
+/// the context and then acknowledged; a delivery that has begun is finished and acknowledged, also when the task is
+/// cancelled, so that the server has the receipt of all that was committed.
+public actor MailboxService: CoreService {
+    private let client: MailboxClient
+    private let onDisconnect: @Sendable (MailboxError) -> Void
+    private let pause: @Sendable (Duration) async throws -> Void
+    private var context: CoreContext?
+    private var operations: [Int: Task<Void, any Error>] = [:]
+    private var nextOperation = 0
+
+    /// A service for the mailbox at `host` and `port`.
+    ///
+    /// - Parameters:
+    ///   - host: the name or address of the mailbox.
+    ///   - port: its port.
+    ///   - onDisconnect: is told why there is no connection each time before one is made again.
+    ///   - pause: waits for so long; throws when cancelled.
+    public init(
+        host: String,
+        port: Int,
+        onDisconnect: @escaping @Sendable (MailboxError) -> Void = { _ in },
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    ) {
+        client = MailboxClient(host: host, port: port)
+        self.onDisconnect = onDisconnect
+        self.pause = pause
+    }
+
+    /// Takes the context; the operations connect.
+    public func start(_ context: CoreContext) {
+        self.context = context
+    }
+
+    /// Fetches until nothing more comes.
+    ///
+    /// The answer to a fetch says that the server has taken the acknowledgements sent before it, so the last one, which
+    /// brings nothing, says that it has all of them.
+    public func fetchPending() async throws {
+        try await operate { context, connection, progress in
+            var deliveryCount = 0
+            repeat {
+                deliveryCount = 0
+                try await connection.sender.send(.fetch)
+                while case .post(let content) = try await connection.receive() {
+                    progress.isMade = true
+                    try await Self.take(content, context, connection.sender)
+                    deliveryCount += 1
+                }
+            } while deliveryCount > 0
+        }
+    }
+
+    /// Listens, and fetches what is there already.
+    public func run() async throws {
+        try await operate { context, connection, progress in
+            try await connection.sender.send(.listen(true))
+            try await connection.sender.send(.fetch)
+            while true {
+                let response = try await connection.receive()
+                progress.isMade = true
+                if case .post(let content) = response { try await Self.take(content, context, connection.sender) }
+            }
+        }
+    }
+
+    /// Sends the action until the server has answered it.
+    public func perform(_ action: MessageAction) async throws {
+        try await operate { _, connection, _ in
+            try await connection.sender.send(.action(action))
+            while try await connection.receive() != .performed(action.id) {}
+        }
+    }
+
+    /// Cancels what runs and waits for its end.
+    public func stop() async {
+        context = nil
+        let ending = operations.values
+        for operation in ending { operation.cancel() }
+        // What they threw reaches who called them.
+        for operation in ending { _ = await operation.result }
+    }
+
+    /// Whether a connection led to something, after which the next one is made soon.
+    private struct Progress {
+        var isMade = false
+    }
+
+    /// Runs `body` over a connection, and over the next one when it ends.
+    private func operate(
+        _ body: @escaping @Sendable (CoreContext, inout MailboxConnection, inout Progress) async throws -> Void
+    ) async throws {
+        // Stopped, or never started: there is nobody to deliver to.
+        guard let context else { throw CancellationError() }
+        let operation = Task { [client, onDisconnect, pause] in
+            var backoff = Backoff()
+            while true {
+                var progress = Progress()
+                do {
+                    return try await client.withConnection { try await body(context, &$0, &progress) }
+                } catch let error as MailboxError where error.isTransient {
+                    try Task.checkCancellation()
+                    onDisconnect(error)
+                }
+                if progress.isMade { backoff.reset() }
+                try await pause(backoff.next())
+            }
+        }
+        let number = nextOperation
+        nextOperation += 1
+        operations[number] = operation
+        defer { operations[number] = nil }
+        try await withTaskCancellationHandler {
+            try await operation.value
+        } onCancel: {
+            operation.cancel()
+        }
+    }
+
+    /// Delivers, then acknowledges, whether cancelled or not.
+    private static func take(
+        _ content: MailboxContent,
+        _ context: CoreContext,
+        _ sender: MailboxSender
+    ) async throws {
+        try await Task {
+            switch content {
+            case .message(let message): try await context.deliver(message)
+            case .invitation(let invitation): try await context.deliver(invitation)
+            }
+            try await sender.send(.acknowledge(content.key))
+        }.value
+    }
+}

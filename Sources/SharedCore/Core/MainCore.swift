@@ -16,6 +16,7 @@ public actor MainCore {
     private let group: GroupContainer
     private let service: any CoreService
     private let configuration: CoreConfiguration
+    private let received: @Sendable (CoreArrival) -> Void
     private let lock: CoreLock
     /// The group's store, to read from; the service's context writes to it.
     public nonisolated let store: SharedStore
@@ -24,13 +25,20 @@ public actor MainCore {
 
     /// A core of a group, which does nothing until it is started.
     ///
+    /// - Parameters:
+    ///   - group: The group whose core it is.
+    ///   - service: What it runs.
+    ///   - configuration: Its time limits.
+    ///   - received: Told of what arrives, once it is in the store.
     /// - Throws: `StoreError` and `LockError` when the group cannot be used.
     public init(
-        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration()
+        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration(),
+        received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) throws {
         self.group = group
         self.service = service
         self.configuration = configuration
+        self.received = received
         lock = try CoreLock(directory: group.path)
         store = try SharedStore(directory: group.path)
     }
@@ -60,7 +68,8 @@ public actor MainCore {
         do {
             if try !lock.tryLock(.writer) { try await replaceExecutor() }
             let core = try await RunningCore.begin(
-                .main, in: group, store: store, lock: lock, service: service, why: "the application runs")
+                .main, in: group, store: store, lock: lock, service: service, why: "the application runs",
+                received: received)
             self.core = core
             return core.epoch
         } catch {

@@ -16,6 +16,14 @@ public enum RoomOutcome: Sendable {
     case late
 }
 
+/// What a core received.
+public enum CoreArrival: Hashable, Sendable {
+    /// A message.
+    case message(IncomingMessage)
+    /// An invitation to a chat room.
+    case invitation(RoomInvitation)
+}
+
 /// From where a process has what it was woken for.
 public enum MessageSource: String, Codable, Hashable, Sendable {
     /// Its own core fetched it.

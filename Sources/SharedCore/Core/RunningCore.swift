@@ -11,14 +11,17 @@ final class RunningCore: Sendable {
     private let service: any CoreService
     private let server: MessageServer
     private let signals: CoreSignals
+    private let received: @Sendable (CoreArrival) -> Void
     private let work = Mutex<[Task<Void, Never>]>([])
 
     /// Begins a core for which the caller holds WRITER; gives WRITER back when that fails.
     ///
-    /// - Parameter why: What it is started for, for people.
+    /// - Parameters:
+    ///   - why: What it is started for, for people.
+    ///   - received: Told of what arrives, once it is committed.
     static func begin(
         _ role: CoreRole, in group: GroupContainer, store: SharedStore, lock: CoreLock, service: any CoreService,
-        why: String
+        why: String, received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) async throws -> RunningCore {
         var epoch: Epoch?
         var server: MessageServer?
@@ -32,7 +35,8 @@ final class RunningCore: Sendable {
             let serving = try await serve(group, signals)
             server = serving
             let core = RunningCore(
-                epoch: begun, store: store, lock: lock, service: service, server: serving, signals: signals)
+                epoch: begun, store: store, lock: lock, service: service, server: serving, signals: signals,
+                received: received)
             try await service.start(core.context)
             core.startWork()
             return core
@@ -46,7 +50,7 @@ final class RunningCore: Sendable {
 
     private init(
         epoch: Epoch, store: SharedStore, lock: CoreLock, service: any CoreService, server: MessageServer,
-        signals: CoreSignals
+        signals: CoreSignals, received: @escaping @Sendable (CoreArrival) -> Void
     ) {
         self.epoch = epoch
         self.store = store
@@ -54,6 +58,7 @@ final class RunningCore: Sendable {
         self.service = service
         self.server = server
         self.signals = signals
+        self.received = received
     }
 
     /// Serves the group under the core's name. The process that had it before may have died a moment ago, and the kernel
@@ -95,17 +100,19 @@ final class RunningCore: Sendable {
 
     /// The doors that the service gets: all that it delivers is written as this core's epoch, and told to those who wait.
     private var context: CoreContext {
-        let (store, server, epoch, signals) = (store, server, epoch, signals)
+        let (store, server, epoch, signals, received) = (store, server, epoch, signals, received)
         return CoreContext(
             epoch: epoch,
             deliver: { message in
                 let isNew = try await signals.watching { try await store.insert(message, as: epoch) }
                 await Self.tell(.message(callID: message.callID), server, signals)
+                if isNew { received(.message(message)) }
                 return isNew
             },
             deliverInvitation: { invitation in
                 let isNew = try await signals.watching { try await store.insert(invitation, as: epoch) }
                 await Self.tell(.room(address: invitation.address), server, signals)
+                if isNew { received(.invitation(invitation)) }
                 return isNew
             },
             recordCall: { call in

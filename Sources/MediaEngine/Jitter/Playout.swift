@@ -177,9 +177,9 @@ public final class Playout: @unchecked Sendable {
         let limit = abs(frameCount(of: wish))
         var change = 0
         if wish < 0 {
-            while waitingCount < blockCount &+ shortenFrameCount &* channelCount, buffer.isNextThere {
-                guard perform(buffer.playAhead(), at: now) else { break }
-            }
+            while waitingCount < blockCount &+ shortenFrameCount &* channelCount,
+                perform(buffer.playAhead(), at: now)
+            {}
             change = -stretcher.shorten(
                 base,
                 start: readIndex / channelCount,

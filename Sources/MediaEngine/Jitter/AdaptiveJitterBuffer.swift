@@ -209,7 +209,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         return .play
     }
 
-    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell.
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
+    /// sender has gone over to packets of another kind.
     private func decideWithoutPackets() -> PlayoutDecision {
         let step = clockRate / 100
         guard nanoseconds(invented) < Self.longestSilence else {
@@ -218,8 +219,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             return .idle
         }
         invented &+= step
-        isConcealing = true
-        return .conceal(duration: Int(step))
+        isConcealing = !timeline.isSoundPaused
+        return isConcealing ? .conceal(duration: Int(step)) : .comfort(duration: Int(step))
     }
 
     /// Packets wait, but not the one that is due.
@@ -361,6 +362,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         while let first = store.first, first.header.isNumberOnly {
             timeline.passNumber(first.sequence)
             store.removeFirst()
+            if timeline.isSoundPaused { settleInvented(isLoss: false) }
         }
     }
 

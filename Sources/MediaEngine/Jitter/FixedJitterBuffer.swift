@@ -168,9 +168,8 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         excessCount = 0
     }
 
-    /// Nothing waits: the packet may be late or lost, or the sender may be silent.
-    ///
-    /// Its successor will tell.
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
+    /// sender has gone over to packets of another kind.
     private func decideWithoutPackets() -> PlayoutDecision {
         let duration = max(packetDuration, clockRate / 100)
         guard provisional < clockRate else {
@@ -181,7 +180,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         provisional &+= duration
         playhead &+= Int64(duration)
-        return .conceal(duration: duration)
+        return timeline.isSoundPaused ? .comfort(duration: duration) : .conceal(duration: duration)
     }
 
     /// Packets wait, but not the one that is due.
@@ -206,6 +205,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         while let first = store.first, first.header.isNumberOnly {
             timeline.passNumber(first.sequence)
             store.removeFirst()
+            if timeline.isSoundPaused { settleProvisional(isLoss: false) }
         }
     }
 

@@ -7,7 +7,8 @@ public enum PlayoutDecision: Sendable, BitwiseCopyable, Equatable {
     case recover(duration: Int)
     /// Nothing arrived for `duration` clock-rate units: invent what might have been there.
     case conceal(duration: Int)
-    /// The sender left out `duration` clock-rate units of silence (DTX): let the decoder make its comfort noise.
+    /// The sender left out `duration` clock-rate units of silence (DTX), or sends telephone events in place of sound: let
+    /// the decoder make its comfort noise.
     case comfort(duration: Int)
     /// Nothing is due: silence, until the next tick.
     case idle

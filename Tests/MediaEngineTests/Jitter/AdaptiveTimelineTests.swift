@@ -78,6 +78,18 @@ import Testing
         #expect(result.statistics.buffer.comfortDuration == 640)
     }
 
+    @Test func `a key, however long, is a pause of the sound`() {
+        // The events i to z, 90 ms apart, take the numbers 8 to 25; then sound goes on where its time stamps say.
+        let sound = "0.1.2.3.4.5.6.7."
+        let events = "ijklmnopqrstuvwxyz".map { "\($0)........" }.joined()
+        let result = play(sound + events + "6.7.8.9.0.", timestamp: { UInt32($0 * 160 + ($0 > 7 ? 10_080 : 0)) })
+        let pause = String(repeating: "-", count: events.count)
+        #expect(result.heard == "      0011223344556677" + pause + "6677")
+        #expect(result.statistics.concealedFrameCount == 0)
+        #expect(result.statistics.comfortFrameCount == 80 * events.count)
+        #expect(result.statistics.buffer.restartCount == 0)
+    }
+
     @Test func `a jump of the timestamps starts over`() {
         let result = play("0.1.2.3.4.5.6.7.8.9.0.1.", timestamp: { UInt32($0 * 160 + ($0 > 6 ? 800_000 : 0)) })
         #expect(result.heard == "      00112233      7788")

@@ -75,6 +75,7 @@ import Testing
         let result = play("0.1.c.d.e.5.6.7.8...")
         #expect(result.heard == "    0011------556677")
         #expect(result.statistics.concealedFrameCount == 0)
+        #expect(result.statistics.comfortFrameCount == 480)
         let reordered = play("0.1.d.c...5e6.7.8...")
         #expect(reordered.statistics.concealedFrameCount == 0)
     }

@@ -33,6 +33,7 @@ struct PlayoutTimeline {
             if character == "[" || character == "]" { isBurst = character == "[" }
             if character.isLetter {
                 let number = Int(character.asciiValue ?? 97) - 97
+                highest = max(highest, number)
                 let header = PacketHeader(sequenceNumber: Self.sequence(number), isNumberOnly: true, arrival: now)
                 let nothing: [UInt8] = []
                 playout.insert(header, payload: nothing.span)

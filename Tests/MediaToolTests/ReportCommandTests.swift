@@ -173,6 +173,26 @@ import Testing
         #expect(refused.status == 1 && refused.errors.contains("link type 105"))
     }
 
+    @Test func `times of a capture that cannot be are told`() throws {
+        let scratch = try Scratch()
+        let call = ["--virtual", "--codec", "PCMA", "--seconds", "2", "--pcap", scratch.file("c.pcap")]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        var bytes = try scratch.bytes("c.pcap")
+        var (offset, number) = (24, 0)
+        // A record has seconds, their fraction, bytes here and bytes on the wire, each in 4 bytes, little-endian.
+        while offset + 16 <= bytes.count {
+            // Two hours are missing in the middle; some packets behind it are from before.
+            if number >= 50, !(80..<84 ~= number) { bytes[offset + 1] += 28 }
+            offset += 16 + Int(bytes[offset + 8]) + Int(bytes[offset + 9]) << 8
+            number += 1
+        }
+        try Data(bytes).write(to: URL(fileURLWithPath: scratch.file("c.pcap")))
+        let run = try ToolRun.finished("replay", scratch.file("c.pcap"), "--json")
+        let notes = try #require(try run.json()["notes"] as? [String])
+        #expect(notes.contains { $0.contains("longer than a minute") }, "\(notes)")
+        #expect(notes.contains { $0.contains("older than the one before") }, "\(notes)")
+    }
+
     /// A folder of captures that other programs made.
     private static let corpora = ProcessInfo.processInfo.environment["MEDIA_CORPORA"]
 

@@ -4,8 +4,8 @@ import Testing
 
 /// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.
 @Suite struct UDPCallTests {
-    /// 2 s of 440 Hz at 48 kHz.
-    private static let sine = (0..<96_000).map { Int16(8000 * sin(2 * .pi * 440 * Double($0) / 48000)) }
+    /// 20 s of 440 Hz at 48 kHz.
+    private static let sine = (0..<960_000).map { Int16(8000 * sin(2 * .pi * 440 * Double($0) / 48000)) }
 
     private func configuration(_ name: String, codec: String, host: String) throws -> CallConfiguration {
         let local = try #require(SocketAddress(host: host, port: 0))
@@ -40,6 +40,28 @@ import Testing
         #expect(far.heardLevel > -60)
         #expect((far.mouthToEarMs ?? 0) > 20 && (far.mouthToEarMs ?? 0) < 100)
         #expect(engine.tickStatistics.count == 150)
+    }
+
+    @Test func `RTCP on a port of its own is heard also while packets come calmly`() throws {
+        let engine = try CallEngine(.virtual(seed: 1))
+        defer { engine.shutDown() }
+        /// Any port is taken whose next one is free, too.
+        func makeCall(_ name: String, remote: SocketAddress? = nil) throws -> Call {
+            var wanted = try configuration(name, codec: "PCMU", host: "127.0.0.1")
+            wanted.multiplexesControl = false
+            wanted.remote = remote
+            for _ in 0..<20 {
+                do throws(EngineError) { return try engine.makeCall(wanted) } catch {
+                    guard case .network = error else { throw error }
+                }
+            }
+            return try engine.makeCall(wanted)
+        }
+        let callee = try makeCall("B")
+        let caller = try makeCall("A", remote: callee.localAddress)
+        try engine.advance(by: .seconds(20))
+        #expect(caller.report().rtcp.fractionLost == 0 && callee.report().rtcp.fractionLost == 0)
+        #expect(caller.report().rtcp.roundTripMs != nil && callee.report().rtcp.roundTripMs != nil)
     }
 
     @Test func `junk, strangers and unknown payload types are counted and the call goes on`() throws {

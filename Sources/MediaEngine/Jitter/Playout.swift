@@ -119,12 +119,12 @@ public final class Playout: @unchecked Sendable {
         var header = header
         header.carriesCopy = decoder.carriesFEC(payload)
         let frameCount = decoder.frameCount(of: payload)
-        guard frameCount > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
+        let duration = frameCount &* clockRate / format.sampleRate
+        guard duration > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
             counters.corruptCount &+= 1
             return .refused
         }
         counters.insertedCount &+= 1
-        let duration = frameCount &* clockRate / format.sampleRate
         let result = buffer.insert(header, payload: payload, duration: duration)
         tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
         return result

@@ -161,6 +161,14 @@ import Testing
         #expect(playout.statistics.corruptCount == 1 && playout.statistics.buffer.playedCount == 1)
     }
 
+    @Test func `a packet that lasts less than a unit of its clock is refused`() {
+        // Time stamps that stand still would keep the buffer where it is.
+        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 40)
+        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 40)
+        #expect(playout.insert(PacketHeader(sequenceNumber: 0), payload: [1, 0].span) == .refused)
+        #expect(playout.statistics.corruptCount == 1)
+    }
+
     @Test func `a faster sender does not fill the buffer for ever`() {
         // Packets of 20 ms every 19 ms: the buffer gains 1 ms each 20 ms.
         let playout = Playout(

@@ -63,7 +63,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .systemLibrary(name: "CLinux"),
+        .target(name: "CLinux"),
         .target(
             name: "LocalMessaging",
             dependencies: [

@@ -193,7 +193,7 @@ private final class Store: Sendable {
             }
         )
         let context = CoreContext(
-            epoch: Epoch(number: 1),
+            epoch: Epoch(rawValue: 1),
             deliver: { try await self.take($0.callID) },
             deliverInvitation: { try await self.take($0.address) },
             recordCall: { _ in }

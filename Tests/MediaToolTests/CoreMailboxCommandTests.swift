@@ -26,7 +26,7 @@ import Testing
         let (keys, key) = AsyncStream.makeStream(of: String.self)
         await service.start(
             CoreContext(
-                epoch: Epoch(number: 1),
+                epoch: Epoch(rawValue: 1),
                 deliver: { message in
                     key.yield(message.callID)
                     return true

@@ -135,6 +135,17 @@ import Testing
         #expect(text.output.contains(other) && text.output.contains("concealed ms"))
     }
 
+    @Test func `keys in a capture are no gaps of its sound`() throws {
+        let scratch = try Scratch()
+        let capture = scratch.file("c.pcap")
+        let call = ["--virtual", "--codec", "PCMU", "--seconds", "6", "--dtmf", "123456", "--pcap", capture]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        let run = try ToolRun.finished("replay", capture, "--json")
+        let json = try run.json()
+        #expect((json["report"] as? [String: Any])?["dtmf"] as? String == "123456")
+        #expect((json["gaps"] as? [String: Any])?["count"] as? Int == 0)
+    }
+
     @Test func `a capture that is cut off is heard as far as it goes`() throws {
         let scratch = try Scratch()
         _ = try ToolRun.finished(
@@ -162,12 +173,31 @@ import Testing
         #expect(refused.status == 1 && refused.errors.contains("link type 105"))
     }
 
-    private static let corpora = ["/work/shared/corpora", "../shared/corpora"].first {
-        FileManager.default.fileExists(atPath: $0)
+    @Test func `times of a capture that cannot be are told`() throws {
+        let scratch = try Scratch()
+        let call = ["--virtual", "--codec", "PCMA", "--seconds", "2", "--pcap", scratch.file("c.pcap")]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        var bytes = try scratch.bytes("c.pcap")
+        var (offset, number) = (24, 0)
+        // A record has seconds, their fraction, bytes here and bytes on the wire, each in 4 bytes, little-endian.
+        while offset + 16 <= bytes.count {
+            // Two hours are missing in the middle; some packets behind it are from before.
+            if number >= 50, !(80..<84 ~= number) { bytes[offset + 1] += 28 }
+            offset += 16 + Int(bytes[offset + 8]) + Int(bytes[offset + 9]) << 8
+            number += 1
+        }
+        try Data(bytes).write(to: URL(fileURLWithPath: scratch.file("c.pcap")))
+        let run = try ToolRun.finished("replay", scratch.file("c.pcap"), "--json")
+        let notes = try #require(try run.json()["notes"] as? [String])
+        #expect(notes.contains { $0.contains("longer than a minute") }, "\(notes)")
+        #expect(notes.contains { $0.contains("older than the one before") }, "\(notes)")
     }
 
+    /// A folder of captures that other programs made.
+    private static let corpora = ProcessInfo.processInfo.environment["MEDIA_CORPORA"]
+
     @Test(
-        .enabled(if: corpora != nil),
+        .enabled(if: corpora != nil, "set MEDIA_CORPORA to a folder of captures"),
         arguments: [
             ("fetched/sipp-pcap/g711a.pcap", "PCMA"), ("fetched/freeswitch/milliwatt.pcmu.rtp.pcap", "PCMU"),
             ("own/captures/opus-udp-dtmf4733.pcap", "opus"), ("own/captures/pcmu-udp-dtmf4733.pcap", "PCMU"),
@@ -189,7 +219,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: corpora != nil),
+        .enabled(if: corpora != nil, "set MEDIA_CORPORA to a folder of captures"),
         arguments: [
             "fetched/asterisk-testsuite/crash-27382.pcap", "fetched/asterisk-testsuite/ssrc1.pcap",
             "fetched/asterisk-testsuite/16_bit_48khz_60_fec_rtp.pcapng", "fetched/rtpproxy/alice_srtp.pcap",

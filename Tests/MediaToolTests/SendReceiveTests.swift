@@ -107,6 +107,23 @@ import Testing
         #expect(try WAVFile.read(scratch.file("h.wav")).1.count == 20 * 160)
     }
 
+    @Test func `keys give way to the number of redundant audio`() throws {
+        let port = try FreePort.pair()
+        let scratch = try Scratch()
+        let run = try ToolRun.finished(
+            "receive",
+            "--port",
+            "\(port)",
+            "--red-payload-type",
+            "101",
+            "--seconds",
+            "0.1",
+            "--output",
+            scratch.file("o.wav")
+        )
+        #expect(run.status == 0, "\(run.errors)")
+    }
+
     @Test func `a port in use is told`() throws {
         let port = try FreePort.pair()
         let socket = try UDPSocket(bind: SocketAddress(ipv4: 0, port: port))

@@ -38,6 +38,7 @@ import Testing
         (["loopback", "--virtual", "--device", "null"], "--virtual"),
         (["loopback", "--capture-device", "null"], "--device"),
         (["loopback", "--device", "null", "--chirps", "0"], "--chirps"),
+        (["loopback", "--virtual", "--chirps", "3"], "--chirps"),
         (["report", "x.json"], "--output"),
         (["report", "--output", "x.html"], "<file>"),
         (["replay"], "<file>"),

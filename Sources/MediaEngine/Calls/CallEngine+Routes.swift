@@ -17,22 +17,17 @@ extension CallEngine {
     public var cardReports: [CardReport] {
         let (devices, calls) = state.withLock { ($0.devices, $0.calls) }
         var reports: [CardReport] = []
-        if let filter = devices.captureFilter {
-            let name = devices.capture.description.name
-            reports.append(CardReport(.capture, name, filter.statistics.value, Self.cardFormat))
+        func add(_ direction: CardDirection, _ card: any SoundCard, _ statistics: LatestValue<CardStatistics>) {
+            reports.append(CardReport(direction, card.description.name, statistics.value, Self.cardFormat))
         }
-        if let filter = devices.playbackFilter {
-            let name = devices.playback.description.name
-            reports.append(CardReport(.playback, name, filter.statistics.value, Self.cardFormat))
-        }
+        if let filter = devices.captureFilter { add(.capture, devices.capture, filter.statistics) }
+        if let filter = devices.playbackFilter { add(.playback, devices.playback, filter.statistics) }
         for call in calls {
             if let filter = call.source.filter as? CardCaptureFilter, case .card(let card) = call.configuration.source {
-                let name = card.description.name
-                reports.append(CardReport(.capture, name, filter.statistics.value, Self.cardFormat))
+                add(.capture, card, filter.statistics)
             }
             if let filter = call.sink.filter as? CardPlaybackFilter, case .card(let card) = call.configuration.sink {
-                let name = card.description.name
-                reports.append(CardReport(.playback, name, filter.statistics.value, Self.cardFormat))
+                add(.playback, card, filter.statistics)
             }
         }
         return reports

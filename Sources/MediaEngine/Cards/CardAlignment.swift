@@ -30,9 +30,6 @@ struct CardAlignment: Sendable, BitwiseCopyable {
     /// Whether the level can be relied on: no fault is being watched or corrected.
     var isCalm: Bool { isKnown && watchedTicks == 0 && correction == 0 }
 
-    /// The level that there would be without faults, to a frame.
-    var expectedLevel: Int { Int(expected.rounded()) }
-
     /// Begins anew: from here on frames are where they are to stay.
     mutating func begin(level: Int) {
         expected = Double(level)

@@ -278,19 +278,15 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
         let transfer = card.read(into: &samples, at: io.time)
         readCount &+= Int64(transfer.frameCount)
         lastAvailable &-= transfer.frameCount
-        counters.framesLost &+= transfer.lostFrameCount
+        counters.note(transfer, io)
         switch transfer.condition {
         case .running:
             return transfer.frameCount
-        case .xrun:
-            counters.xruns &+= 1
-            io.emit("xrun", value: Int64(transfer.lostFrameCount))
-        case .suspended:
-            counters.suspends &+= 1
-            io.emit("suspend", value: Int64(transfer.lostFrameCount))
         case .gone:
             lose(io)
             return transfer.frameCount
+        case .xrun, .suspended:
+            break
         }
         lastAvailable = 0
         clock.noteBreak()
@@ -327,18 +323,8 @@ public final class CardCaptureFilter: Filter, @unchecked Sendable {
 
     /// Counts a stall and its end; answers false when the card was given up.
     private func watchForStall(_ available: Int, _ io: borrowing FilterIO) -> Bool {
-        switch stalls.look(moved: available > lastAvailable, at: io.time) {
-        case .nothing:
-            break
-        case .stalled:
-            counters.stalls &+= 1
-            io.emit("stall")
-        case .resumed(let duration):
-            io.emit("moving", value: duration.nanoseconds / 1_000_000)
-        case .hopeless:
-            lose(io)
-            return false
-        }
-        return true
+        let isHopeless = counters.note(stalls.look(moved: available > lastAvailable, at: io.time), io)
+        if isHopeless { lose(io) }
+        return !isHopeless
     }
 }

@@ -227,7 +227,7 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
         writtenCount &+= Int64(transfer.frameCount)
         counters.framesInserted &+= transfer.frameCount
         clock.alignment.correct(transfer.frameCount)
-        if transfer.condition != .running { note(transfer, io) }
+        if transfer.condition != .running { counters.note(transfer, io) }
         return transfer.condition
     }
 
@@ -264,33 +264,8 @@ public final class CardPlaybackFilter: Filter, @unchecked Sendable {
             return
         }
         counters.framesLost &+= frameCount &- transfer.frameCount
-        note(transfer, io)
-        switch stalls.look(moved: transfer.frameCount > 0, at: io.time) {
-        case .nothing:
-            break
-        case .stalled:
-            counters.stalls &+= 1
-            io.emit("stall")
-        case .resumed(let duration):
-            io.emit("moving", value: duration.nanoseconds / 1_000_000)
-        case .hopeless:
-            isHopeless = true
-        }
-    }
-
-    /// Counts what was wrong with `transfer`.
-    private func note(_ transfer: CardTransfer, _ io: borrowing FilterIO) {
-        counters.framesLost &+= transfer.lostFrameCount
-        switch transfer.condition {
-        case .xrun:
-            counters.xruns &+= 1
-            io.emit("xrun", value: Int64(transfer.lostFrameCount))
-        case .suspended:
-            counters.suspends &+= 1
-            io.emit("suspend", value: Int64(transfer.lostFrameCount))
-        case .running, .gone:
-            break
-        }
+        counters.note(transfer, io)
+        isHopeless = counters.note(stalls.look(moved: transfer.frameCount > 0, at: io.time), io)
     }
 
     private func watchForSample(_ io: borrowing FilterIO, _ card: any CardPlayback) {

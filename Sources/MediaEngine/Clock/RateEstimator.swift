@@ -52,6 +52,11 @@ public struct RateEstimator: Sendable, BitwiseCopyable {
             return
         }
         guard elapsed > 0 else { return }
+        guard elapsed < memory else {
+            // Nothing that was seen counts any more.
+            self = RateEstimator(copyingSetupOf: self)
+            return begin(frames, time)
+        }
         lastTime = now
         age += elapsed
         let residual = deviation - predicted
@@ -62,7 +67,7 @@ public struct RateEstimator: Sendable, BitwiseCopyable {
         let share = min(1, max(elapsed, 0.02))
         scatter += (min(abs(residual), 8 * scatter + 1) - scatter) * share
 
-        let kept = max(0, 1 - elapsed / memory)
+        let kept = 1 - elapsed / memory
         weight = weight * kept + 1
         let timeStep = now - meanTime
         meanTime += timeStep / weight

@@ -37,6 +37,12 @@ extension CallReport {
         add("media_discarded_packets", "Packets thrown away as too many.") { Double($0.received.discarded) }
         add("media_rejected_packets", "Packets that were none of this leg.") { Double($0.received.rejected) }
         add("media_recovered_packets", "Packets rebuilt from their successor.") { Double($0.received.fecRecovered) }
+        add("media_redundant_packets", "Packets that a copy replaced before they came.") {
+            Double($0.received.redundant)
+        }
+        add("media_stretched", unit: "seconds", "Sound left out and added to follow the network.") {
+            $0.stretchedMs / 1000
+        }
         add("media_concealed", unit: "seconds", "Sound invented in place of packets.") {
             $0.received.concealedMs / 1000
         }
@@ -51,6 +57,7 @@ extension CallReport {
         }
         add("media_jitter", "Interarrival jitter.") { $0.jitterMs }
         add("media_playout_delay", "The mean wait of packets from arrival to sound.") { $0.playoutDelayMs }
+        add("media_playout_delay_target", "How long the fastest packet is meant to wait.") { $0.targetDelayMs }
         add("media_mouth_to_ear", "From speaking to hearing, measured.") { $0.mouthToEarMs }
         add("media_one_way_delay", "From speaking to hearing, measured or estimated.") { $0.quality.oneWayDelayMs }
         add("media_round_trip", "The time to the other side and back.") { $0.rtcp.roundTripMs }

@@ -62,10 +62,8 @@ struct JSONScanner {
         return value
     }
 
-    /// Reads a number, or `null`.
-    mutating func optionalNumber() throws(Failure) -> Double? {
-        try takesWord("null") ? nil : try number()
-    }
+    /// Reads `null` if it is there, and answers whether it was.
+    mutating func takesNull() throws(Failure) -> Bool { try takesWord("null") }
 
     /// Reads a whole number in `range`.
     mutating func integer(in range: ClosedRange<Int>) throws(Failure) -> Int {

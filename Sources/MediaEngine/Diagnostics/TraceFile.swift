@@ -135,6 +135,12 @@ public struct TraceFile: Sendable, Hashable {
         func packets(_ scanner: inout JSONScanner) throws(JSONScanner.Failure) -> UInt16 {
             UInt16(try scanner.integer(in: 0...65_535))
         }
+        func value(_ scanner: inout JSONScanner) throws(JSONScanner.Failure) -> Float {
+            let number = try scanner.number()
+            // Beyond any delay, and far from where sums of such values would be infinite.
+            guard abs(number) <= 1e9 else { throw scanner.failure("a row's value is out of range") }
+            return Float(number)
+        }
         try scanner.array { index, scanner throws(JSONScanner.Failure) in
             count += 1
             switch index {
@@ -148,17 +154,17 @@ public struct TraceFile: Sendable, Hashable {
                     throw scanner.failure("there is no operation of that name")
                 }
                 row.operation = operation
-            case 2: row.arrivalDelay = try scanner.optionalNumber().map { Float($0) }
-            case 3: row.targetDelay = Float(try scanner.number())
-            case 4: row.playoutDelay = Float(try scanner.number())
+            case 2: row.arrivalDelay = try scanner.takesNull() ? nil : try value(&scanner)
+            case 3: row.targetDelay = try value(&scanner)
+            case 4: row.playoutDelay = try value(&scanner)
             case 5: row.arrivedCount = try packets(&scanner)
             case 6: row.missingCount = try packets(&scanner)
             case 7: row.lateCount = try packets(&scanner)
             case 8: row.discardedCount = try packets(&scanner)
             case 9: row.recoveredCount = try packets(&scanner)
-            case 10: row.concealed = Float(try scanner.number())
-            case 11: row.stretched = Float(try scanner.number())
-            case 12: row.level = Float(try scanner.number())
+            case 10: row.concealed = try value(&scanner)
+            case 11: row.stretched = try value(&scanner)
+            case 12: row.level = try value(&scanner)
             default: throw scanner.failure("a row has more values than there are columns")
             }
         }

@@ -32,8 +32,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         case playing
     }
 
-    /// The bounds of the target.
-    public let bounds: ClosedRange<Duration>
+    /// The bounds of the target, in nanoseconds.
     private let shortest: Int64
     private let longest: Int64
     private let clockRate: Int64
@@ -66,7 +65,6 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// A buffer whose delay stays within `bounds`, for timestamps at `clockRate`.
     public init(bounds: ClosedRange<Duration>, clockRate: Int) {
-        self.bounds = bounds
         shortest = bounds.lowerBound.nanoseconds
         longest = bounds.upperBound.nanoseconds
         self.clockRate = Int64(clockRate)
@@ -166,20 +164,18 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             guard begin(at: now) else { return .idle }
         case .playing: break
         }
-        guard let first = store.first else { return decideWithoutPackets() }
         discardSurplus(at: now)
-        guard first.timestamp > playhead else { return play(at: now) }
-        return decideInGap(at: now)
+        guard let first = store.first else { return decideWithoutPackets() }
+        guard first.timestamp > playhead else { return play(first, at: now) }
+        return decideInGap(before: first, at: now)
     }
 
-    /// Whether the packet that is to be played after what was decided last is there.
-    public var isNextThere: Bool {
-        guard state == .playing, let first = store.first else { return false }
-        return !first.header.isNumberOnly && first.timestamp <= playhead
+    /// Plays the packet that follows what was decided last ahead of its time, if it is there.
+    public func playAhead() -> PlayoutDecision {
+        guard state == .playing, let first = store.first, !first.header.isNumberOnly, first.timestamp <= playhead
+        else { return .idle }
+        return play(first)
     }
-
-    /// Plays the next packet ahead of its time, which must be there.
-    public func playAhead() -> PlayoutDecision { advanceAndPlay() }
 
     /// Starts when the first packet's time has come; stale ones that a stall held up are thrown away.
     private func begin(at now: MediaTime) -> Bool {
@@ -194,20 +190,18 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
                 invented = 0
                 return true
             }
-            counters.discardedCount &+= 1
-            store.removeFirst()
+            discard(first)
         }
         return false
     }
 
-    private func play(at now: MediaTime) -> PlayoutDecision {
+    private func play(_ first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
         if invented > 0 { settleInvented(isLoss: isConcealing) }
         margin = delay(at: now) &- targetDelay
-        return advanceAndPlay()
+        return play(first)
     }
 
-    private func advanceAndPlay() -> PlayoutDecision {
-        guard let first = store.first else { return .idle }
+    private func play(_ first: PacketStore.Entry) -> PlayoutDecision {
         counters.playedCount &+= 1
         loss -= loss / 200
         isConcealing = false
@@ -215,7 +209,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         return .play
     }
 
-    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell.
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
+    /// sender has gone over to packets of another kind.
     private func decideWithoutPackets() -> PlayoutDecision {
         let step = clockRate / 100
         guard nanoseconds(invented) < Self.longestSilence else {
@@ -224,13 +219,12 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             return .idle
         }
         invented &+= step
-        isConcealing = true
-        return .conceal(duration: Int(step))
+        isConcealing = !timeline.isSoundPaused
+        return isConcealing ? .conceal(duration: Int(step)) : .comfort(duration: Int(step))
     }
 
     /// Packets wait, but not the one that is due.
-    private func decideInGap(at now: MediaTime) -> PlayoutDecision {
-        guard let first = store.first else { return .idle }
+    private func decideInGap(before first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
         guard timeline.missingCount(before: first.sequence) > 0 else { return decideInSilence(before: first, at: now) }
         let gap = first.timestamp &- playhead
         // What was invented so far stands for the beginning of the gap, of which the last packet may be recoverable.
@@ -241,7 +235,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         if rest <= 0 {
             leaveGap(before: first)
-            return play(at: now)
+            return play(first, at: now)
         }
         isConcealing = true
         guard invented == 0, gap >= 2 &* packetDuration else {
@@ -270,7 +264,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         guard rest > 0 else {
             settleInvented(isLoss: false)
             playhead = first.timestamp
-            return play(at: now)
+            return play(first, at: now)
         }
         let duration = min(rest, clockRate / 100)
         invented &+= duration
@@ -279,13 +273,18 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Throws away what no stretching could make up for.
     private func discardSurplus(at now: MediaTime) {
-        while store.count > 1, let first = store.first, !first.header.isNumberOnly, first.timestamp <= playhead,
+        while store.count > 1, let first = store.first, first.timestamp <= playhead,
             delay(at: now) &- targetDelay > Self.largestSurplus
         {
-            counters.discardedCount &+= 1
-            advance(over: first)
-            store.removeFirst()
+            discard(first)
         }
+    }
+
+    private func discard(_ first: PacketStore.Entry) {
+        counters.discardedCount &+= 1
+        advance(over: first)
+        store.removeFirst()
+        dropNumbersOnly()
     }
 
     // MARK: Stretching
@@ -363,6 +362,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         while let first = store.first, first.header.isNumberOnly {
             timeline.passNumber(first.sequence)
             store.removeFirst()
+            if timeline.isSoundPaused { settleInvented(isLoss: false) }
         }
     }
 

@@ -21,18 +21,14 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// How long the first packet is held back.
     public let delay: Duration
     private let clockRate: Int
-    // One thread owns the store, so checking each access would be a waste of the tick.
+    // One thread owns these, so checking each access would be a waste of the tick.
     @exclusivity(unchecked) private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
+    @exclusivity(unchecked) private var timeline = PacketTimeline()
     private var state = State.waiting
     private var counters = JitterBufferStatistics()
 
-    private var highestSequence: Int64?
-    private var highestTimestamp: Int64 = 0
     /// The timestamp that is played next.
     private var playhead: Int64 = 0
-    private var playedSequence: Int64 = 0
-    /// Packets of a number only that were dropped behind a gap since the last packet was played.
-    private var numberOnlyCount: Int64 = 0
     private var packetDuration = 0
     private var lateRun = 0
     /// Units invented since the last packet.
@@ -60,11 +56,11 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Takes a packet, unless it is late, there already, or too far ahead.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
-        var (sequence, timestamp) = extend(header)
+        var (sequence, timestamp) = timeline.place(of: header)
         var result = InsertionResult.accepted
-        if isJump(timestamp) {
+        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: Int64(clockRate)) {
             restart()
-            (sequence, timestamp) = extend(header)
+            (sequence, timestamp) = timeline.place(of: header)
             result = .restarted
         }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
@@ -74,7 +70,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             settleProvisional(isLoss: true)
             guard lateRun >= Self.lateRunLimit else { return .late }
             restart()
-            (sequence, timestamp) = extend(header)
+            (sequence, timestamp) = timeline.place(of: header)
             counters.lateCount &-= 1
             result = .restarted
         }
@@ -89,10 +85,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             if stored == .refused { counters.discardedCount &+= 1 }
             return stored
         }
-        if sequence >= highestSequence ?? .min {
-            highestSequence = sequence
-            highestTimestamp = timestamp
-        }
+        timeline.note(sequence: sequence, timestamp: timestamp)
         lateRun = 0
         packetDuration = duration
         switch state {
@@ -105,11 +98,15 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Keeps the place of a packet of another kind, so that its number is not missed.
     private func insertNumberOnly(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
-        guard let highest = highestSequence else { return .accepted }
-        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highest)
-        if case .playing = state, sequence <= playedSequence { return .late }
-        highestSequence = max(highest, sequence)
-        return store.insert(header, payload: payload, sequence: sequence, timestamp: highestTimestamp, duration: 0)
+        guard let place = timeline.placeOfNumber(header.sequenceNumber) else { return .accepted }
+        if case .playing = state, place.sequence <= timeline.playedSequence { return .late }
+        return store.insert(
+            header,
+            payload: payload,
+            sequence: place.sequence,
+            timestamp: place.timestamp,
+            duration: 0
+        )
     }
 
     /// Tells what is to be played next at `now`.
@@ -121,7 +118,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             guard now >= start, let first = store.first else { return .idle }
             state = .playing
             playhead = first.timestamp
-            playedSequence = first.sequence &- 1
+            timeline.skip(to: first.sequence)
         case .playing: break
         }
         guard let first = store.first else { return decideWithoutPackets() }
@@ -136,7 +133,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             }
             counters.playedCount &+= 1
             playedSinceDiscard &+= 1
-            if provisional > 0 { settleProvisional(isLoss: missingCount(before: first) > 0) }
+            if provisional > 0 { settleProvisional(isLoss: timeline.missingCount(before: first.sequence) > 0) }
             advance(over: first)
             return .play
         }
@@ -163,18 +160,16 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     public func reset() {
         store.removeAll()
         state = .waiting
-        highestSequence = nil
+        timeline.reset()
         lateRun = 0
         provisional = 0
         surplusCount = 0
         smallestSurplus = .max
         excessCount = 0
-        numberOnlyCount = 0
     }
 
-    /// Nothing waits: the packet may be late or lost, or the sender may be silent.
-    ///
-    /// Its successor will tell.
+    /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
+    /// sender has gone over to packets of another kind.
     private func decideWithoutPackets() -> PlayoutDecision {
         let duration = max(packetDuration, clockRate / 100)
         guard provisional < clockRate else {
@@ -185,7 +180,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         provisional &+= duration
         playhead &+= Int64(duration)
-        return .conceal(duration: duration)
+        return timeline.isSoundPaused ? .comfort(duration: duration) : .conceal(duration: duration)
     }
 
     /// Packets wait, but not the one that is due.
@@ -193,12 +188,12 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         let gap = Int(first.timestamp &- playhead)
         let duration = min(gap, max(packetDuration, 1))
         playhead &+= Int64(duration)
-        let isLoss = missingCount(before: first) > 0
+        let missing = timeline.missingCount(before: first.sequence)
+        let isLoss = missing > 0
         if isLoss, gap <= packetDuration {
-            counters.missingCount &+= Int(missingCount(before: first))
+            counters.missingCount &+= Int(missing)
             if provisional > 0 { settleProvisional(isLoss: true) }
-            playedSequence = first.sequence &- 1
-            numberOnlyCount = 0
+            timeline.skip(to: first.sequence)
             return .recover(duration: duration)
         }
         provisional &+= duration
@@ -208,25 +203,16 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Drops packets of a number only that are first: no packet before them can be recovered from its successor any more.
     private func dropNumbersOnly() {
         while let first = store.first, first.header.isNumberOnly {
-            if first.sequence == playedSequence &+ 1 {
-                playedSequence = first.sequence
-            } else {
-                numberOnlyCount &+= 1
-            }
+            timeline.passNumber(first.sequence)
             store.removeFirst()
+            if timeline.isSoundPaused { settleProvisional(isLoss: false) }
         }
-    }
-
-    /// Numbers between the packet played last and `next` that belong to no packet that came.
-    private func missingCount(before next: PacketStore.Entry) -> Int64 {
-        next.sequence &- playedSequence &- 1 &- numberOnlyCount
     }
 
     /// Marks `packet` as played or thrown away.
     private func advance(over packet: PacketStore.Entry) {
         playhead = packet.timestamp &+ Int64(packet.duration)
-        playedSequence = packet.sequence
-        numberOnlyCount = 0
+        timeline.pass(packet.sequence)
     }
 
     private func settleProvisional(isLoss: Bool) {
@@ -236,20 +222,6 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             counters.comfortDuration &+= provisional
         }
         provisional = 0
-    }
-
-    private func extend(_ header: PacketHeader) -> (sequence: Int64, timestamp: Int64) {
-        guard let highestSequence else {
-            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32)
-        }
-        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
-        let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
-        return (sequence, highestTimestamp &+ Int64(step))
-    }
-
-    /// Whether the timestamp is more than five seconds from where the stream was: the sender set its clock.
-    private func isJump(_ timestamp: Int64) -> Bool {
-        highestSequence != nil && abs(timestamp &- highestTimestamp) > 5 &* Int64(clockRate)
     }
 
     private func restart() {

@@ -7,7 +7,8 @@ public enum PlayoutDecision: Sendable, BitwiseCopyable, Equatable {
     case recover(duration: Int)
     /// Nothing arrived for `duration` clock-rate units: invent what might have been there.
     case conceal(duration: Int)
-    /// The sender left out `duration` clock-rate units of silence (DTX): let the decoder make its comfort noise.
+    /// The sender left out `duration` clock-rate units of silence (DTX), or sends telephone events in place of sound: let
+    /// the decoder make its comfort noise.
     case comfort(duration: Int)
     /// Nothing is due: silence, until the next tick.
     case idle
@@ -60,10 +61,7 @@ public protocol JitterBuffer: AnyObject, Sendable {
     /// Hears that the sound that waits has grown by `units`, or shrunk when below 0.
     func stretched(by units: Int)
 
-    /// Whether the packet that follows what is decoded is there, so that it could be decoded ahead of its time.
-    var isNextThere: Bool { get }
-
-    /// Decides to play that packet now; it counts as played.
+    /// Decides to play the packet that follows what is decoded ahead of its time; `idle` when it is not there.
     func playAhead() -> PlayoutDecision
 
     /// Hears that the packet named in a `recover` decision carried no copy, so that its time was concealed.
@@ -80,8 +78,6 @@ extension JitterBuffer {
     public func isUrgent(_ stretch: Int) -> Bool { false }
     /// Takes no note of stretches.
     public func stretched(by units: Int) {}
-    /// Nothing is decoded ahead.
-    public var isNextThere: Bool { false }
     /// Nothing is decoded ahead.
     public func playAhead() -> PlayoutDecision { .idle }
 }

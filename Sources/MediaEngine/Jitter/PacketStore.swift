@@ -29,9 +29,6 @@ struct PacketStore: ~Copyable {
     /// The packet with the lowest sequence number.
     var first: Entry? { count == 0 ? nil : entries[0] }
 
-    /// The packet with the highest sequence number.
-    var last: Entry? { count == 0 ? nil : entries[count &- 1] }
-
     /// Adds a packet in its place; the sequence number is extended, so that it never wraps.
     mutating func insert(
         _ header: PacketHeader,

@@ -8,6 +8,9 @@ struct PacketTimeline: BitwiseCopyable {
     private(set) var playedSequence: Int64 = 0
     /// Packets of a number only that were passed behind a gap since the last packet was played.
     private var passedNumbers: Int64 = 0
+    /// Whether the packet passed last was of a number only, with none missing before it: the sender goes on, but not
+    /// with sound.
+    private(set) var isSoundPaused = false
 
     /// The extended number and time stamp of a packet.
     func place(of header: PacketHeader) -> (sequence: Int64, timestamp: Int64) {
@@ -45,18 +48,21 @@ struct PacketTimeline: BitwiseCopyable {
     mutating func pass(_ sequence: Int64) {
         playedSequence = sequence
         passedNumbers = 0
+        isSoundPaused = false
     }
 
     /// The packet numbered `sequence` is next, whatever is missing before it.
     mutating func skip(to sequence: Int64) {
         playedSequence = sequence &- 1
         passedNumbers = 0
+        isSoundPaused = false
     }
 
     /// A packet of a number only has had its turn.
     mutating func passNumber(_ sequence: Int64) {
         if sequence == playedSequence &+ 1 {
             playedSequence = sequence
+            isSoundPaused = true
         } else {
             passedNumbers &+= 1
         }

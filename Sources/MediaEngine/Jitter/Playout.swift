@@ -8,6 +8,8 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var recoveredCount = 0
     /// Frames made by the decoder without a packet: what replaces loss, and comfort noise.
     public internal(set) var inventedFrameCount = 0
+    /// Those of them that are comfort noise, where the sender left out sound.
+    public internal(set) var comfortFrameCount = 0
     /// Packets whose payload the decoder refused.
     public internal(set) var corruptCount = 0
     /// Frames invented in place of packets that were lost, late or corrupt.
@@ -117,12 +119,12 @@ public final class Playout: @unchecked Sendable {
         var header = header
         header.carriesCopy = decoder.carriesFEC(payload)
         let frameCount = decoder.frameCount(of: payload)
-        guard frameCount > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
+        let duration = frameCount &* clockRate / format.sampleRate
+        guard duration > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
             counters.corruptCount &+= 1
             return .refused
         }
         counters.insertedCount &+= 1
-        let duration = frameCount &* clockRate / format.sampleRate
         let result = buffer.insert(header, payload: payload, duration: duration)
         tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
         return result
@@ -177,9 +179,9 @@ public final class Playout: @unchecked Sendable {
         let limit = abs(frameCount(of: wish))
         var change = 0
         if wish < 0 {
-            while waitingCount < blockCount &+ shortenFrameCount &* channelCount, buffer.isNextThere {
-                guard perform(buffer.playAhead(), at: now) else { break }
-            }
+            while waitingCount < blockCount &+ shortenFrameCount &* channelCount,
+                perform(buffer.playAhead(), at: now)
+            {}
             change = -stretcher.shorten(
                 base,
                 start: readIndex / channelCount,
@@ -224,9 +226,12 @@ public final class Playout: @unchecked Sendable {
         case .recover(let duration):
             isSteady = false
             recover(frameCount: frameCount(of: duration), duration: duration)
-        case .conceal(let duration), .comfort(let duration):
+        case .conceal(let duration):
             isSteady = false
             conceal(frameCount: frameCount(of: duration))
+        case .comfort(let duration):
+            isSteady = false
+            counters.comfortFrameCount &+= conceal(frameCount: frameCount(of: duration))
         }
         hasNews = true
         return true

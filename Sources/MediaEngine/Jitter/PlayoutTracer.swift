@@ -66,12 +66,14 @@ struct PlayoutTracer {
             let meanSquare = Double(energy) / Double(sampleCount) / (32768 * 32768)
             row.level = Float(Decibels(amplitude: (2 * meanSquare).squareRoot()).value)
         }
-        row.operation = operation(after, isComfort: new.comfortDuration > old.comfortDuration)
+        row.operation = operation(after)
     }
 
-    private func operation(_ after: PlayoutStatistics, isComfort: Bool) -> PlayoutOperation {
+    private func operation(_ after: PlayoutStatistics) -> PlayoutOperation {
         if row.recoveredCount > 0 { return .recover }
-        if after.inventedFrameCount > before.inventedFrameCount { return isComfort ? .comfort : .conceal }
+        let comfort = after.comfortFrameCount &- before.comfortFrameCount
+        if after.inventedFrameCount &- before.inventedFrameCount > comfort { return .conceal }
+        if comfort > 0 { return .comfort }
         if row.stretched < 0 { return .accelerate }
         if row.stretched > 0 { return .expand }
         return after.playedFrameCount > before.playedFrameCount ? .play : .idle

@@ -41,9 +41,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         var taken = 0
         // A packet of redundant audio needs more than one place.
         let limit = PacketBatch.capacity &- (transport.redPayloadType == nil ? 0 : REDSender.maximumGenerations)
+        var port = RTPTransport.Port.media
         pacing.begin()
-        while pacing.looksAgain, taken < Self.datagramLimit, packets.count < limit {
-            let wasTaken = transport.receive(at: now) { bytes, reception, arrival in
+        while taken < Self.datagramLimit, packets.count < limit {
+            let wasTaken = transport.receive(from: port, at: now) { bytes, reception, arrival in
                 switch reception {
                 case .control(let events): told.formUnion(events)
                 case .ignored: break
@@ -59,8 +60,13 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                     deliver(media, bytes, arrival, packets)
                 }
             }
-            guard wasTaken else { break }
-            taken &+= 1
+            if wasTaken { taken &+= 1 }
+            if port == .media, !wasTaken || !pacing.looksAgain {
+                // However calm the packets are, they say nothing of what waits on RTCP's own port.
+                port = .control
+            } else if !wasTaken {
+                break
+            }
         }
         if isNewSource {
             if hasSource { io.emit("source") }

@@ -33,8 +33,13 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
             to: self,
             "event",
             value: Int64(code),
-            detail: duration.nanoseconds / 1000 << 32 | gap.nanoseconds / 1000
+            detail: Self.microseconds(duration) << 32 | Self.microseconds(gap)
         )
+    }
+
+    /// In 31 bits: half an hour.
+    private static func microseconds(_ duration: Duration) -> Int64 {
+        min(max(duration.nanoseconds / 1000, 0), Int64(Int32.max))
     }
 
     /// Asks for a pause between the keys that wait.

@@ -136,14 +136,27 @@ public final class RTPTransport: @unchecked Sendable {
         transmitControl(byteCount, at: now)
     }
 
-    /// Takes the next datagram of either port, and hands on what the session makes of it.
+    /// Where datagrams come from.
+    enum Port {
+        /// RTP's port, which RTCP may share.
+        case media
+        /// RTCP's own port.
+        case control
+    }
+
+    /// Takes the next datagram of `port`, and hands on what the session makes of it.
     ///
     /// - Parameters:
+    ///   - port: Which port; there may be none for RTCP alone.
     ///   - now: The tick's start.
     ///   - body: Gets the datagram's bytes, what they are, and when they arrived.
     /// - Returns: Whether there was a datagram.
-    func receive(at now: MediaTime, _ body: (Span<UInt8>, RTPReception, MediaTime) -> Void) -> Bool {
-        if take(from: link, at: now, body) { return true }
+    func receive(
+        from port: Port,
+        at now: MediaTime,
+        _ body: (Span<UInt8>, RTPReception, MediaTime) -> Void
+    ) -> Bool {
+        guard port == .control else { return take(from: link, at: now, body) }
         guard let controlLink else { return false }
         return take(from: controlLink, at: now, body)
     }

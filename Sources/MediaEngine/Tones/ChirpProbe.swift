@@ -85,81 +85,22 @@ public struct ChirpProbe: Sendable {
     private func correlate(_ recording: [Int16]) -> [Double] {
         var size = 2
         while size < recording.count + samples.count { size *= 2 }
-        var heard = Spectrum(recording, size: size)
-        var played = Spectrum(samples, size: size)
-        heard.transform()
-        played.transform()
-        heard.multiply(byConjugateOf: played)
-        // The inverse is the transform of the conjugate, but for a factor that is the same everywhere.
-        heard.conjugate()
-        heard.transform()
-        let scale = 1 / Double(size)
-        return heard.real.map { $0 * scale }
-    }
-}
-
-/// Complex values whose count is a power of two, and their Fourier transform in place.
-private struct Spectrum {
-    var real: [Double]
-    private var imaginary: [Double]
-
-    init(_ samples: [Int16], size: Int) {
-        real = samples.map(Double.init) + [Double](repeating: 0, count: size - samples.count)
-        imaginary = [Double](repeating: 0, count: size)
-    }
-
-    mutating func conjugate() {
-        for index in imaginary.indices { imaginary[index] = -imaginary[index] }
-    }
-
-    mutating func multiply(byConjugateOf other: Spectrum) {
-        for index in real.indices {
-            let (a, b) = (real[index], imaginary[index])
-            let (c, d) = (other.real[index], other.imaginary[index])
+        let transform = FourierTransform(count: size)
+        func spectrum(_ samples: [Int16]) -> (real: [Float], imaginary: [Float]) {
+            var real = samples.map { Float($0) } + [Float](repeating: 0, count: size - samples.count)
+            var imaginary = [Float](repeating: 0, count: size)
+            transform.transform(&real, &imaginary)
+            return (real, imaginary)
+        }
+        var (real, imaginary) = spectrum(recording)
+        let chirp = spectrum(samples)
+        for index in 0..<size {
+            let (a, b, c, d) = (real[index], imaginary[index], chirp.real[index], chirp.imaginary[index])
             real[index] = a * c + b * d
             imaginary[index] = b * c - a * d
         }
-    }
-
-    /// Cooley and Tukey's transform: the values in the order of their reversed indices, then pairs of growing distance.
-    mutating func transform() {
-        let count = real.count
-        reorder()
-        real.withUnsafeMutableBufferPointer { real in
-            imaginary.withUnsafeMutableBufferPointer { imaginary in
-                var half = 1
-                while half < count {
-                    let angle = -Double.pi / Double(half)
-                    for offset in 0..<half {
-                        let (sine, cosine) = (sin(angle * Double(offset)), cos(angle * Double(offset)))
-                        var low = offset
-                        while low < count {
-                            let high = low + half
-                            let a = real[high] * cosine - imaginary[high] * sine
-                            let b = real[high] * sine + imaginary[high] * cosine
-                            (real[high], imaginary[high]) = (real[low] - a, imaginary[low] - b)
-                            (real[low], imaginary[low]) = (real[low] + a, imaginary[low] + b)
-                            low += 2 * half
-                        }
-                    }
-                    half *= 2
-                }
-            }
-        }
-    }
-
-    private mutating func reorder() {
-        var reversed = 0
-        for index in 1..<real.count {
-            var bit = real.count / 2
-            while reversed & bit != 0 {
-                reversed ^= bit
-                bit /= 2
-            }
-            reversed |= bit
-            guard index < reversed else { continue }
-            real.swapAt(index, reversed)
-            imaginary.swapAt(index, reversed)
-        }
+        // The inverse is the transform with the parts exchanged.
+        transform.transform(&imaginary, &real)
+        return real.map { Double($0) / Double(size) }
     }
 }

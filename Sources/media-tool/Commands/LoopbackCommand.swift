@@ -136,7 +136,7 @@ struct LoopbackCommand: ParsableCommand {
     /// A sends chirps, B plays them on the card, and the card that hears them tells when.
     private func measure(_ engine: CallEngine, _ codec: CodecDescription, _ device: String) throws {
         let (playback, capture) = try cards.cards(device, in: engine.cards)
-        let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps)
+        let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps ?? 5)
         let listener = try ChirpListener(capture)
         defer { listener.stop() }
         let calls = try engine.makeCalls(try legs({ .filter(chirps) }, .card(playback), codec, isOneWay: true))
@@ -238,10 +238,7 @@ struct LoopbackCommand: ParsableCommand {
             while !a.isSourceEnded { guard try run(until: engine.now + .milliseconds(10)) else { return } }
         }
         // The last sound is under way for as long as the network and the buffers hold it.
-        let stream = encoder.stream
-        let tail =
-            .milliseconds(60) + network.longestDelay + (stream.encoder.ptime ?? .milliseconds(20))
-            + .milliseconds(200)
+        let tail = network.longestDelay + (encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(260)
         _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }
 }

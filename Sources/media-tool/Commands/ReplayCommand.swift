@@ -169,7 +169,7 @@ extension GapAnalysis {
         }
         let more = gaps.count > rows.count ? "and \(gaps.count - rows.count) more\n" : ""
         let total = Int(totalDuration.milliseconds.rounded())
-        return "\(gaps.count) audible gaps, \(total) ms\n"
+        return "\(gaps.count) audible gap\(gaps.count == 1 ? "" : "s"), \(total) ms\n"
             + Table.text([["AT S", "LENGTH MS", "CAUSE"]] + rows) + more
     }
 }

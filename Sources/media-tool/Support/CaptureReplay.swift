@@ -30,7 +30,7 @@ struct CaptureReplay {
     let skippedCount: Int
     /// Whether the file ends inside a packet.
     let isCutShort: Bool
-    private let datagrams: [CapturedDatagram]
+    private let link: CapturedLink
     private let registry: PluginRegistry
 
     /// Reads the capture at `path` and chooses a stream: that of `ssrc`, or the one with the most packets.
@@ -44,7 +44,8 @@ struct CaptureReplay {
         self.registry = registry
         capture = found
         let stream = try Self.stream(in: found, ssrc: ssrc, path: path)
-        datagrams = try Self.reader(path).filter { CapturedStreams.contains(stream, $0) }
+        let datagrams = try Self.reader(path).filter { CapturedStreams.contains(stream, $0) }
+        link = CapturedLink(datagrams, from: .zero + .milliseconds(20))
         let type = payloadType ?? found.payloadType(of: stream)
         guard stream.payloadTypes[type] != nil || found.redPayloadType(of: stream) != nil else {
             let there = stream.payloadTypes.keys.sorted().map(String.init).joined(separator: ", ")
@@ -64,7 +65,7 @@ struct CaptureReplay {
         )
     }
 
-    /// Runs the stream, into the WAV file `output` and the trace file `trace` where they are named.
+    /// Runs the stream, once, into the WAV file `output` and the trace file `trace` where they are named.
     ///
     /// - Throws: `EngineError`, `TraceFileError` or `ToolFailure`.
     func run(output: String?, trace: String?) throws -> Result {
@@ -72,7 +73,6 @@ struct CaptureReplay {
         settings.registry = registry
         let engine = try CallEngine(settings)
         defer { engine.shutDown() }
-        let link = CapturedLink(datagrams, from: engine.now + .milliseconds(20))
         var configuration = CallConfiguration(network: .link(link, local: choice.stream.destination))
         configuration.name = "replay"
         configuration.sendsAudio = false
@@ -119,6 +119,12 @@ struct CaptureReplay {
         var notes: [String] = []
         if isCutShort { notes.append("\(path) is cut off or damaged inside a packet; what is before that is heard.") }
         if skippedCount > 0 { notes.append("\(skippedCount) packets of \(path) are no whole UDP datagrams.") }
+        if link.cutPauseCount > 0 {
+            notes.append("\(link.cutPauseCount) pauses in \(path) are longer than a minute, and are cut to one.")
+        }
+        if link.backwardCount > 0 {
+            notes.append("\(link.backwardCount) packets of \(path) are older than the one before and count like it.")
+        }
         if choice.reason == Self.guess {
             notes.append(
                 "Nothing says what payload type \(choice.payloadType) is; \(choice.codec.name) is a guess. "

@@ -18,13 +18,14 @@ struct ChirpOptions: ParsableArguments {
     )
     var captureDevice: String?
 
-    @Option(help: ArgumentHelp("How many chirps, 1 to 100, one per second.", valueName: "n"))
-    var chirps = 5
+    @Option(help: ArgumentHelp("How many chirps, 1 to 100, one per second. Default: 5.", valueName: "n"))
+    var chirps: Int?
 
     func validate() throws {
         try Quantity.check("--chirps", chirps, in: 1...100)
-        if captureDevice != nil, device == nil {
-            throw ValidationError("'--capture-device' needs '--device', the card that plays. Name it.")
+        guard device == nil else { return }
+        for (name, isGiven) in [("--capture-device", captureDevice != nil), ("--chirps", chirps != nil)] where isGiven {
+            throw ValidationError("'\(name)' needs '--device', the card that plays. Name it.")
         }
     }
 

@@ -25,9 +25,13 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     }
 
-    /// Waits for a signal without a thread; looked at every 5 ms.
-    static func wait() async {
-        while !hasCome { try? await Task.sleep(for: .milliseconds(5)) }
+    /// Waits for a signal without a thread, looked at every 20 ms; for `duration` at most when there is one.
+    static func wait(for duration: Duration? = nil) async {
+        let end = duration.map { ContinuousClock.now + $0 }
+        while !hasCome, !Task.isCancelled {
+            if let end, ContinuousClock.now >= end { return }
+            try? await Task.sleep(for: min(.milliseconds(20), end.map { $0 - .now } ?? .milliseconds(20)))
+        }
     }
 
     /// Waits until `instant`; answers false when a signal came before.

@@ -31,7 +31,7 @@ struct ReceivedStream {
             let found = try registry.codec(named: codec ?? "opus").description
             stream.codec = codec ?? "opus"
             stream.encoder.channelCount = found.format.channelCount
-            if payloadType == stream.telephoneEventPayloadType { stream.telephoneEventPayloadType = 102 }
+            stream.telephoneEventPayloadType = [101, 102, 103].first { $0 != payloadType && $0 != redPayloadType }
             self.codec = found
             self.stream = stream
             return

@@ -101,6 +101,22 @@ import Testing
         #expect(abs((held.first ?? .zero).milliseconds - 600) <= 40)
     }
 
+    @Test func `a key is held, and the next one waits, for as long as was asked for`() async throws {
+        let pair = try Pair()
+        try pair.advance(200)
+        try pair.caller.sendDTMF("12", duration: .milliseconds(250), gap: .milliseconds(400))
+        try pair.advance(600)
+        #expect(pair.callee.receivedKeys == "1")
+        try pair.advance(600)
+        #expect(pair.callee.receivedKeys == "12")
+        pair.engine.flushEvents()
+        try pair.callee.end()
+        let held = await allEvents(pair.callee).compactMap { event -> Duration? in
+            if case .keyUp(_, let duration) = event { duration } else { nil }
+        }
+        #expect(held == [.milliseconds(250), .milliseconds(250)])
+    }
+
     @Test func `wrong keys and too many are refused with a reason`() throws {
         let pair = try Pair()
         #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }

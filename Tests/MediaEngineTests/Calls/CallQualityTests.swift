@@ -137,6 +137,11 @@ import Testing
         let score = try #require(report.legs[1].quality.mosListening)
         #expect(text.contains("media_mos_listening{leg=\"B\",codec=\"PCMU\"} \(score)\n"))
         #expect(text.contains("media_lost_packets_total{leg=\"B\",codec=\"PCMU\"} \(report.legs[1].received.lost)\n"))
+        let target = try #require(report.legs[1].targetDelayMs)
+        #expect(text.contains("media_playout_delay_target_seconds{leg=\"B\",codec=\"PCMU\"} \(target / 1000)\n"))
+        let stretched = report.legs[1].stretchedMs
+        #expect(stretched > 0)
+        #expect(text.contains("media_stretched_seconds_total{leg=\"B\",codec=\"PCMU\"} \(stretched / 1000)\n"))
         // Nobody measured from mouth to ear at B.
         #expect(!text.contains("media_mouth_to_ear_seconds{leg=\"B\""))
         #expect(text.contains("media_mouth_to_ear_seconds{leg=\"A\""))

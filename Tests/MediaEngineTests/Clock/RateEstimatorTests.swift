@@ -53,6 +53,16 @@ import Testing
         #expect(abs(try #require(estimator.ppm) + 120) < 1)
     }
 
+    @Test func `after a pause that is longer than the memory the rate is measured anew`() throws {
+        var estimator = RateEstimator(nominalRate: 48_000)
+        for look in 0..<15_000 where look < 3000 || look >= 12_000 {
+            let seen = Double(look) * 480 * (1 + 100 / 1e6)
+            estimator.observe(frames: Int64(seen), at: .zero + .milliseconds(10 * look))
+            if let ppm = estimator.ppm { #expect(abs(ppm - 100) < 20, "\(ppm) at \(look)") }
+        }
+        #expect(abs(try #require(estimator.ppm) - 100) < 1)
+    }
+
     @Test func `a clock that changes its rate is followed within minutes`() throws {
         var estimator = RateEstimator(nominalRate: 48_000)
         var frames = 0.0

@@ -97,6 +97,8 @@ import Testing
         ("{\"a\":" + String(repeating: "[", count: 100_000), .notATrace),
         ("{\"format\":\"media-engine trace\",\"version\":1,\"rows\":[[0,\"dance\"]]}", .damaged),
         ("{\"format\":\"media-engine trace\",\"version\":1e400}", .damaged),
+        ("{\"format\":\"media-engine trace\",\"rows\":[[0,\"play\",null,0,1e300,0,0,0,0,0,0,0,0]]}", .damaged),
+        ("{\"format\":\"media-engine trace\",\"rows\":[[0,\"play\",-1e10,0,0,0,0,0,0,0,0,0,0]]}", .damaged),
     ])
     func `what is foreign is refused with a reason`(text: String, code: TraceFileError.Code) {
         let error = #expect(throws: TraceFileError.self) { try TraceFile(parsing: Array(text.utf8)) }

@@ -172,6 +172,35 @@ private final class VoiceDecoder: AudioDecoder {
         #expect(result.statistics.buffer.discardedCount >= 100)
     }
 
+    @Test(arguments: [false, true])
+    func `what was thrown away hides neither a lost packet behind it nor an event`(_ isEvent: Bool) {
+        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 8000)
+        func insert(_ number: Int, isNumberOnly: Bool = false) {
+            let header = PacketHeader(
+                rtpTimestamp: UInt32(number * 160),
+                sequenceNumber: UInt16(number),
+                isNumberOnly: isNumberOnly,
+                arrival: Self.ms(number * 20)
+            )
+            let payload: [UInt8] = [0, UInt8(number)]
+            #expect(buffer.insert(header, payload: payload.span, duration: isNumberOnly ? 0 : 160) == .accepted)
+        }
+        insert(0)
+        #expect(buffer.decide(at: Self.ms(60)) == .play)
+        buffer.removeFirst()
+        insert(1)
+        if isEvent { insert(2, isNumberOnly: true) }
+        insert(3)
+        insert(4)
+        // Nothing was asked for 1.5 s: packet 1 is thrown away.
+        let decision = buffer.decide(at: Self.ms(1500))
+        #expect(decision == (isEvent ? .play : .recover(duration: 160)))
+        let first = buffer.withFirst { header, _ in header }
+        #expect(first.sequenceNumber == 3 && !first.isNumberOnly)
+        #expect(buffer.statistics.discardedCount == 1)
+        #expect(buffer.statistics.missingCount == (isEvent ? 0 : 1))
+    }
+
     @Test func `a pause of the sender is silence, not loss, and resets the delay for free`() {
         let result = play(seconds: 20, isSent: { !(400..<600).contains($0) }) { _ in 20 }
         #expect(result.concealedMs == 0)

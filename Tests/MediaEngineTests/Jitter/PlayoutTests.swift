@@ -1,83 +1,20 @@
 import MediaEngine
 import Testing
 
-/// A decoder whose packets hold one number, which is the value of every sample; 10 concealed, 20 recovered from FEC.
-private final class NumberDecoder: AudioDecoder {
-    let format = AudioFormat(sampleRate: 8000)
-
-    func frameCount(of payload: Span<UInt8>) -> Int { payload.count == 2 ? 160 : 0 }
-
-    func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
-        for index in 0..<160 { samples[index] = 100 + Int16(payload[0]) }
-        return payload[1] == 99 ? 0 : 160
-    }
-
-    func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int {
-        guard next[1] == 1 else { return 0 }
-        for index in 0..<frameCount { samples[index] = 20 }
-        return frameCount
-    }
-
-    func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>) {
-        for index in 0..<frameCount { samples[index] = 10 }
-    }
-
-    func reset() {}
-}
-
-/// Arrivals above, playout below, one character for 10 ms.
-///
-///     arrivals   the packet number that arrives in this tick, `.` for none, a letter for an event in its place
-///     playout    the packet number that is heard, `-` concealed, `r` recovered, ` ` silence
+/// Text timelines of the fixed buffer; see `PlayoutTimeline` for how to read them.
 @Suite struct PlayoutTimelineTests {
     private func play(
         _ arrivals: String,
         delay: Duration = .milliseconds(40),
-        payload: (Int) -> [UInt8] = { [UInt8($0), 0] },
+        payload: (Int) -> [UInt8] = PlayoutTimeline.plain,
         timestamp: (Int) -> UInt32 = { UInt32($0 * 160) }
-    ) -> (heard: String, statistics: PlayoutStatistics) {
-        let playout = Playout(
-            decoder: NumberDecoder(),
-            buffer: FixedJitterBuffer(delay: delay, clockRate: 8000),
-            clockRate: 8000
+    ) -> PlayoutTimeline {
+        PlayoutTimeline(
+            arrivals,
+            through: FixedJitterBuffer(delay: delay, clockRate: 8000),
+            payload: payload,
+            timestamp: timestamp
         )
-        var heard = ""
-        var block = [Int16](repeating: 0, count: 80)
-        for (tick, character) in arrivals.enumerated() {
-            let now = MediaTime.zero + .milliseconds(10 * tick)
-            if character.isLetter {
-                // An event: a letter instead of the number that it takes.
-                let number = Int(character.asciiValue ?? 97) - 97
-                let header = PacketHeader(
-                    sequenceNumber: UInt16(truncatingIfNeeded: 65534 + number),
-                    isNumberOnly: true,
-                    arrival: now
-                )
-                let nothing: [UInt8] = []
-                playout.insert(header, payload: nothing.span)
-            }
-            if let number = character.wholeNumberValue {
-                let header = PacketHeader(
-                    rtpTimestamp: timestamp(number),
-                    sequenceNumber: UInt16(truncatingIfNeeded: 65534 + number),
-                    arrival: now
-                )
-                playout.insert(header, payload: payload(number).span)
-            }
-            var samples = block.mutableSpan
-            playout.play(into: &samples, at: now)
-            heard += symbol(block[0])
-        }
-        return (heard, playout.statistics)
-    }
-
-    private func symbol(_ sample: Int16) -> String {
-        switch sample {
-        case 0: " "
-        case 10: "-"
-        case 20: "r"
-        default: "\(sample - 100)"
-        }
     }
 
     @Test func `every packet is held back by the delay`() {
@@ -104,14 +41,14 @@ private final class NumberDecoder: AudioDecoder {
     }
 
     @Test func `a lost packet is taken from the copy in its successor`() {
-        let result = play("0.1...3.4.5.6.7.8...", payload: { [UInt8($0), 1] })
+        let result = play("0.1...3.4.5.6.7.8...", payload: PlayoutTimeline.withCopy)
         #expect(result.heard == "    0011rr3344556677")
         #expect(result.statistics.recoveredCount == 1)
         #expect(result.statistics.concealedFrameCount == 0)
     }
 
     @Test func `of two lost packets the second is recovered`() {
-        let result = play("0.1.....4.5.6.7.8...", payload: { [UInt8($0), 1] })
+        let result = play("0.1.....4.5.6.7.8...", payload: PlayoutTimeline.withCopy)
         #expect(result.heard == "    0011--rr44556677")
     }
 
@@ -138,6 +75,7 @@ private final class NumberDecoder: AudioDecoder {
         let result = play("0.1.c.d.e.5.6.7.8...")
         #expect(result.heard == "    0011------556677")
         #expect(result.statistics.concealedFrameCount == 0)
+        #expect(result.statistics.comfortFrameCount == 480)
         let reordered = play("0.1.d.c...5e6.7.8...")
         #expect(reordered.statistics.concealedFrameCount == 0)
     }
@@ -150,6 +88,13 @@ private final class NumberDecoder: AudioDecoder {
     @Test func `a jump of the timestamps starts over`() {
         let result = play("0.1.2.3.4.5.6.7.8...", timestamp: { UInt32($0 * 160 + ($0 > 3 ? 800_000 : 0)) })
         #expect(result.statistics.buffer.restartCount == 1)
+        #expect(result.heard == "    0011    44556677")
+    }
+
+    @Test func `timestamps that go back while numbers go on start over`() {
+        let result = play("0.1.2.3.4.5.6.7.8...", timestamp: { UInt32($0 * 160 + ($0 > 3 ? 0 : 8000)) })
+        #expect(result.statistics.buffer.restartCount == 1)
+        #expect(result.statistics.buffer.lateCount == 0)
         #expect(result.heard == "    0011    44556677")
     }
 
@@ -214,6 +159,14 @@ private final class NumberDecoder: AudioDecoder {
             #expect(block.allSatisfy { $0 != 0 })
         }
         #expect(playout.statistics.corruptCount == 1 && playout.statistics.buffer.playedCount == 1)
+    }
+
+    @Test func `a packet that lasts less than a unit of its clock is refused`() {
+        // Time stamps that stand still would keep the buffer where it is.
+        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 40)
+        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 40)
+        #expect(playout.insert(PacketHeader(sequenceNumber: 0), payload: [1, 0].span) == .refused)
+        #expect(playout.statistics.corruptCount == 1)
     }
 
     @Test func `a faster sender does not fill the buffer for ever`() {

@@ -85,33 +85,19 @@ final class SpeexVoiceProcessor: VoiceProcessor {
     var echoStatistics: EchoStatistics? { canceller?.statistics }
 
     func process(captured source: Span<Int16>, played reference: Span<Int16>, into output: inout MutableSpan<Int16>) {
-        convert(source, into: captured, by: captureResampler)
+        var near = captured.mutableSpan
+        convert(source, into: &near, by: captureResampler)
         var result = processed.mutableSpan
         if let canceller {
-            convert(reference, into: played, by: referenceResampler)
-            canceller.process(
-                captured: UnsafeBufferPointer(captured).span,
-                reference: UnsafeBufferPointer(played).span,
-                into: &result
-            )
+            var far = played.mutableSpan
+            convert(reference, into: &far, by: referenceResampler)
+            canceller.process(captured: near.span, reference: far.span, into: &result)
         } else {
             _ = processed.update(fromContentsOf: captured)
             suppressor?.process(&result)
         }
         gainControl?.process(&result)
-        var count = 0
-        if let outputResampler {
-            count = outputResampler.process(result.span, into: &output).produced
-        } else {
-            while count < min(output.count, result.count) {
-                output[count] = result[count]
-                count &+= 1
-            }
-        }
-        while count < output.count {
-            output[count] = 0
-            count &+= 1
-        }
+        convert(result.span, into: &output, by: outputResampler)
     }
 
     func noteLostFrames(_ frameCount: Int) {
@@ -124,15 +110,11 @@ final class SpeexVoiceProcessor: VoiceProcessor {
         canceller?.reset()
     }
 
-    private func convert(
-        _ source: Span<Int16>,
-        into target: UnsafeMutableBufferPointer<Int16>,
-        by resampler: Resampler?
-    ) {
+    /// Resamples, or copies at equal rates, and fills up with silence.
+    private func convert(_ source: Span<Int16>, into target: inout MutableSpan<Int16>, by resampler: Resampler?) {
         var count = 0
         if let resampler {
-            var samples = target.mutableSpan
-            count = resampler.process(source, into: &samples).produced
+            count = resampler.process(source, into: &target).produced
         } else {
             while count < min(source.count, target.count) {
                 target[count] = source[count]

@@ -5,6 +5,8 @@ struct CoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "core",
         abstract: "One core for several processes of a group, and a mailbox to try it with.",
-        subcommands: [CoreMailboxCommand.self]
+        subcommands: [
+            CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreStatusCommand.self,
+        ]
     )
 }

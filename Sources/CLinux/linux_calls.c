@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "linux_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static struct flock byte_lock(short type, long offset) {
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
+    return lock;
+}
+
+int linux_lock_byte(int descriptor, long offset, int waits) {
+    struct flock lock = byte_lock(F_WRLCK, offset);
+    if (fcntl(descriptor, waits ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0) return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+int linux_unlock_byte(int descriptor, long offset) {
+    struct flock lock = byte_lock(F_UNLCK, offset);
+    return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+int linux_is_byte_locked(int descriptor, long offset) {
+    struct flock lock = byte_lock(F_WRLCK, offset);
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -errno;
+    return lock.l_type != F_UNLCK;
+}
+
+int linux_pidfd_open(int process) {
+    long result = syscall(SYS_pidfd_open, process, 0);
+    return result < 0 ? -errno : (int)result;
+}
+
+int linux_pidfd_send_signal(int pidfd, int signal) {
+    return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0 ? 0 : -errno;
+}
+
+long linux_file_system_type(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) == 0 ? (long)status.f_type : -errno;
+}
+
+int linux_rename_new(int directory, const char *name, int new_directory, const char *new_name) {
+    return renameat2(directory, name, new_directory, new_name, RENAME_NOREPLACE) == 0 ? 0 : -errno;
+}
+
+int linux_memory_descriptor(const char *name) {
+    int descriptor = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+enum { all_seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+
+int linux_seal(int descriptor) {
+    return fcntl(descriptor, F_ADD_SEALS, all_seals) == 0 ? 0 : -errno;
+}
+
+int linux_is_sealed(int descriptor) {
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    return seals >= 0 && (seals & all_seals) == all_seals;
+}
+
+int linux_accept(int socket) {
+    int descriptor = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+// Room for a control message with descriptors, aligned for its header.
+union descriptor_control {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int) * linux_most_descriptors)];
+};
+
+long linux_send_descriptors(int socket, const void *bytes, long count, const int *descriptors,
+                            int descriptor_count) {
+    union descriptor_control control;
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = count};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (descriptor_count < 0 || descriptor_count > linux_most_descriptors) return -EINVAL;
+    if (descriptor_count > 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.space;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptor_count);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * descriptor_count);
+        memcpy(CMSG_DATA(header), descriptors, sizeof(int) * descriptor_count);
+    }
+    ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? -errno : sent;
+}
+
+long linux_receive_descriptors(int socket, void *bytes, long count, int *descriptors, int *descriptor_count) {
+    union descriptor_control control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = count};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    *descriptor_count = 0;
+    ssize_t received = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (received < 0) return -errno;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        int found = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(descriptors, CMSG_DATA(header), sizeof(int) * found);
+        *descriptor_count = found;
+    }
+    if (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
+        while (*descriptor_count > 0) close(descriptors[--*descriptor_count]);
+        return -EMSGSIZE;
+    }
+    return received;
+}
+
+int linux_peer_credentials(int socket, struct linux_credentials *credentials) {
+    struct ucred found;
+    socklen_t length = sizeof found;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &found, &length) != 0) return -errno;
+    *credentials = (struct linux_credentials){.process = found.pid, .user = found.uid, .group = found.gid};
+    return 0;
+}
+
+int linux_peer_credentials_option(void) { return SO_PEERCRED; }
+
+int linux_peer_pidfd_option(void) { return SO_PEERPIDFD; }

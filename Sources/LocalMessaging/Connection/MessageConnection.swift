@@ -1,0 +1,459 @@
+import NIOCore
+import Synchronization
+
+/// One connection between two processes of a group, seen from one side.
+///
+/// Thread: any. Senders that outrun the peer are suspended; what arrives is handed to the side's `MessageHandlers`. A
+/// connection ends once, for one reason, and everything that waits on it then fails with that reason.
+public final class MessageConnection: Sendable, Identifiable {
+    /// Who is at the other end.
+    public let peer: PeerIdentity
+    /// The types that the peer accepts.
+    public let acceptedByPeer: Set<MessageType>
+
+    let configuration: MessagingConfiguration
+    let handlers: MessageHandlers
+    let inbox: AsyncStream<ReceivedFrame>
+    let inboxContinuation: AsyncStream<ReceivedFrame>.Continuation
+    /// Bytes of received frames that no handler took yet.
+    let inboxByteCount = Atomic<Int>(0)
+    let state: Mutex<State>
+    private let maximumFrameByteCount: Int
+    private let channel: any Channel
+    private let driver: NIOLoopBound<ConnectionHandler>
+
+    struct State {
+        var outbox: Outbox
+        var pending = PendingRequests()
+        var isFlushScheduled = false
+        var invalidation: Invalidation?
+        var whenInvalidated: [@Sendable (Invalidation) -> Void] = []
+        var topics: Set<String> = []
+        /// Requests of the peer that are being served; nil until the task is known.
+        var served: [UInt64: Task<Void, Never>?] = [:]
+    }
+
+    init(
+        channel: any Channel, driver: NIOLoopBound<ConnectionHandler>, peer: PeerIdentity,
+        introduction: Handshake.Introduction, handlers: MessageHandlers, configuration: MessagingConfiguration
+    ) {
+        self.channel = channel
+        self.driver = driver
+        self.peer = peer
+        self.handlers = handlers
+        self.configuration = configuration
+        acceptedByPeer = Set(introduction.accepts)
+        maximumFrameByteCount = introduction.maximumFrameByteCount
+        (inbox, inboxContinuation) = AsyncStream.makeStream()
+        state = Mutex(State(outbox: Outbox(capacity: configuration.sendBufferByteCount)))
+    }
+
+    // MARK: Sending
+
+    /// Sends a message; returns when it is on its way, which under back-pressure takes until the peer has read others.
+    ///
+    /// - Throws: `MessagingError`; `CancellationError` when the task is cancelled while it waits: then nothing was sent.
+    public func send<Message: LocalMessage>(
+        _ message: Message, topic: String = "", attachments: Attachments = .none
+    ) async throws {
+        let correlation = state.withLock { $0.pending.nextCorrelation() }
+        let frame = try outgoing(.message, Message.messageType, correlation, message, topic: topic, attachments)
+        try await enqueue(frame)
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// - Throws: `MessagingError`, as when no answer comes within `timeout`, or the peer's handler threw;
+    ///   `CancellationError` when the task is cancelled. In both cases the peer's handler is cancelled.
+    public func request<Request: LocalRequest>(
+        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+    ) async throws -> Request.Reply {
+        try await exchange(request, attachments: attachments, timeout: timeout).reply
+    }
+
+    /// Sends a request and waits for its answer and what comes with it; throws as `request` does.
+    public func exchange<Request: LocalRequest>(
+        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+    ) async throws -> (reply: Request.Reply, attachments: Attachments) {
+        let type = Request.messageType
+        let correlation = state.withLock { $0.pending.nextCorrelation() }
+        let frame = try outgoing(.request, type, correlation, request, topic: "", attachments)
+        let answer = try await answer(to: frame, correlation, timeout: timeout)
+        do throws(MessageCoding.Failure) {
+            let bounds = JSONBounds(configuration)
+            let reply = try MessageCoding.decode(Request.Reply.self, from: answer.frame.payload, within: bounds)
+            return (reply, try self.attachments(of: answer))
+        } catch {
+            throw MessagingError.coding(type, error.description)
+        }
+    }
+
+    // MARK: The end
+
+    /// Why the connection is over; nil while it is not.
+    public var invalidation: Invalidation? { state.withLock { $0.invalidation } }
+
+    /// Calls `handler` once, when the connection is over; at once when it is.
+    public func onInvalidation(_ handler: @escaping @Sendable (Invalidation) -> Void) {
+        let reason = state.withLock { state in
+            if state.invalidation == nil { state.whenInvalidated.append(handler) }
+            return state.invalidation
+        }
+        if let reason { handler(reason) }
+    }
+
+    /// Waits for the end of the connection.
+    public func invalidated() async -> Invalidation {
+        await withCheckedContinuation { continuation in onInvalidation { continuation.resume(returning: $0) } }
+    }
+
+    /// Ends the connection after what was sent before is written.
+    public func close() async {
+        channel.eventLoop.execute { [driver] in driver.value.closeInOrder() }
+        _ = await invalidated()
+    }
+
+    /// Ends the connection at once, for a reason that its handlers hear.
+    func invalidate(_ reason: Invalidation) {
+        channel.eventLoop.execute { [driver] in driver.value.end(reason) }
+    }
+}
+
+// MARK: - How a frame goes out
+
+extension MessageConnection {
+    /// The frame of a message, whose type the peer accepts and whose size it takes.
+    func outgoing(
+        _ kind: Frame.Kind, _ type: MessageType, _ correlation: UInt64, _ message: some Encodable, topic: String,
+        _ attachments: Attachments
+    ) throws(MessagingError) -> OutgoingFrame {
+        guard acceptedByPeer.contains(type) else {
+            let versions = acceptedByPeer.filter { $0.name == type.name }.map(\.version).sorted()
+            throw .notAccepted(type, accepted: versions)
+        }
+        let payload: ByteBuffer
+        do throws(MessageCoding.Failure) {
+            payload = try MessageCoding.encode(message)
+        } catch {
+            throw .coding(type, error.description)
+        }
+        return try outgoing(
+            Frame(kind, correlation: correlation, type: type, topic: topic, payload: payload), attachments)
+    }
+
+    func outgoing(_ frame: Frame, _ attachments: Attachments) throws(MessagingError) -> OutgoingFrame {
+        let frame = try OutgoingFrame(frame, attachments, configuration, allocator: channel.allocator)
+        guard frame.byteCount - 4 <= maximumFrameByteCount else {
+            throw .tooLarge(byteCount: frame.byteCount - 4, limit: maximumFrameByteCount)
+        }
+        return frame
+    }
+
+    /// Puts a frame on its way, after a wait while there is no room.
+    func enqueue(_ frame: OutgoingFrame) async throws {
+        guard try !admit(frame) else { return }
+        let id = state.withLock { $0.pending.nextCorrelation() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let waiter = Outbox.Waiter(id: id, frame: frame, continuation: continuation)
+                let outcome: Result<Void, any Error>? = state.withLock { state in
+                    if let reason = state.invalidation { return .failure(MessagingError.invalidated(reason)) }
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    state.outbox.wait(waiter)
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+                // Room may have come before the wait began.
+                written(0)
+            }
+        } onCancel: {
+            let waiter = state.withLock { $0.outbox.removeWaiter(id) }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Puts a frame on its way when there is room; false when there is none.
+    func admit(_ frame: OutgoingFrame) throws(MessagingError) -> Bool {
+        let (reason, isAdmitted, mustFlush) = state.withLock { state -> (Invalidation?, Bool, Bool) in
+            guard state.invalidation == nil else { return (state.invalidation, false, false) }
+            guard state.outbox.hasRoom else { return (nil, false, false) }
+            state.outbox.append(frame)
+            return (nil, true, state.scheduleFlush())
+        }
+        if let reason { throw .invalidated(reason) }
+        if mustFlush { flush() }
+        return isAdmitted
+    }
+
+    /// Puts one of the protocol's own frames on its way, whatever the room.
+    func enqueueControl(_ frame: Frame) {
+        let header = frame.serialized(with: channel.allocator)
+        let mustFlush = state.withLock { state in
+            guard state.invalidation == nil else { return false }
+            state.outbox.append(OutgoingFrame(header: header, blob: ByteBuffer(), files: []))
+            return state.scheduleFlush()
+        }
+        if mustFlush { flush() }
+    }
+
+    /// Counts bytes as written, and lets in whom that made room for.
+    func written(_ count: Int) {
+        let (admitted, mustFlush) = state.withLock { state in
+            let admitted = state.outbox.written(count)
+            return (admitted, !admitted.isEmpty && state.scheduleFlush())
+        }
+        for waiter in admitted { waiter.continuation.resume() }
+        if mustFlush { flush() }
+    }
+
+    private func flush() {
+        channel.eventLoop.execute { [driver] in driver.value.flushOutbox() }
+    }
+}
+
+extension MessageConnection.State {
+    /// Whether somebody must ask for a flush: one that was asked for takes all frames with it.
+    mutating func scheduleFlush() -> Bool {
+        defer { isFlushScheduled = true }
+        return !isFlushScheduled
+    }
+}
+
+extension OutgoingFrame {
+    /// A frame with its attachments: blobs that are large, or memory already, become its first descriptor.
+    init(
+        _ frame: Frame, _ attachments: Attachments, _ configuration: MessagingConfiguration,
+        allocator: ByteBufferAllocator
+    ) throws(MessagingError) {
+        var frame = frame
+        guard frame.topic.utf8.count <= UInt8.max else {
+            throw .attachments("a topic of \(frame.topic.utf8.count) bytes; 255 are the most.")
+        }
+        var files = attachments.files
+        switch attachments.blob?.storage {
+        case .buffer(let bytes) where bytes.readableBytes < configuration.sealedBlobByteCount: frame.blob = bytes
+        case nil: break
+        default:
+            do {
+                if let memory = try attachments.blob?.sealed() { files.insert(memory.file, at: 0) }
+                frame.hasSealedBlob = true
+            } catch {
+                throw error as? MessagingError ?? .attachments("\(error)")
+            }
+        }
+        guard files.count <= Attachments.maximumFileCount else {
+            throw .attachments("\(files.count) descriptors; \(Attachments.maximumFileCount) are the most.")
+        }
+        frame.fileCount = files.count
+        self.files = files
+        header = frame.serialized(with: allocator)
+        blob = frame.blob
+    }
+}
+
+// MARK: - Answers
+
+extension MessageConnection {
+    private func answer(
+        to frame: OutgoingFrame, _ correlation: UInt64, timeout: Duration
+    ) async throws -> ReceivedFrame {
+        let deadline = channel.eventLoop.now + TimeAmount(timeout)
+        let limit = configuration.maximumPendingRequests
+        try state.withLock { state throws(MessagingError) in
+            guard state.pending.count < limit else { throw .tooManyRequests(limit: limit) }
+            state.pending.add(correlation, deadline: deadline, timeout: timeout)
+        }
+        defer { state.withLock { $0.pending.remove(correlation) } }
+        do {
+            try await enqueue(frame)
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let ended = state.withLock { $0.pending.wait(for: correlation, continuation) }
+                    if let ended { continuation.resume(with: ended) }
+                }
+            } onCancel: {
+                end(correlation, with: .failure(CancellationError()))
+            }
+        } catch where error is CancellationError || error is TimedOut {
+            enqueueControl(Frame(.cancel, correlation: correlation))
+            if let error = error as? TimedOut { throw MessagingError.timedOut(error.limit) }
+            throw error
+        }
+    }
+
+    private struct TimedOut: Error {
+        let limit: Duration
+    }
+
+    func end(_ correlation: UInt64, with result: Result<ReceivedFrame, any Error>) {
+        let continuation = state.withLock { $0.pending.end(correlation, with: result) }
+        continuation?.resume(with: result)
+    }
+
+    /// Ends the requests that waited too long.
+    func endLateRequests(at now: NIODeadline) {
+        for (correlation, timeout) in state.withLock({ $0.pending.takeDue(at: now) }) {
+            end(correlation, with: .failure(TimedOut(limit: timeout)))
+        }
+    }
+
+    /// Takes the other side's word on a frame of this one.
+    func failed(_ frame: Frame) {
+        let bounds = JSONBounds(configuration)
+        let failure =
+            (try? MessageCoding.decode(RemoteFailure.self, from: frame.payload, within: bounds))
+            ?? RemoteFailure(.handlerFailed, "The peer failed without saying why.")
+        if state.withLock({ $0.pending.isKnown(frame.correlation) }) {
+            end(frame.correlation, with: .failure(MessagingError.failed(failure)))
+        } else if let type = frame.type {
+            handlers.failed?(failure, type, self)
+        }
+    }
+}
+
+// MARK: - What was received
+
+extension MessageConnection {
+    /// Runs the handlers of what arrives, until the connection is over.
+    func serveInbox() async {
+        for await received in inbox {
+            await serve(received)
+            let before = inboxByteCount.subtract(received.frame.length, ordering: .relaxed).oldValue
+            let limit = configuration.receiveBufferByteCount
+            if before >= limit / 2, before - received.frame.length < limit / 2 {
+                channel.eventLoop.execute { [driver] in driver.value.resumeReading() }
+            }
+        }
+    }
+
+    private func serve(_ received: ReceivedFrame) async {
+        let frame = received.frame
+        guard let type = frame.type, let entry = handlers.entry(for: type) else {
+            return fail(frame, RemoteFailure(.unknownType, "No handler for \(frame.type?.description ?? "a message without type")."))
+        }
+        let context: MessageContext
+        do throws(MessageCoding.Failure) {
+            context = MessageContext(connection: self, topic: frame.topic, attachments: try attachments(of: received))
+        } catch {
+            return fail(frame, RemoteFailure(.undecodable, error.description))
+        }
+        let bounds = JSONBounds(configuration)
+        switch (entry, frame.kind) {
+        case (.message(let perform), .message):
+            do {
+                try await perform(frame.payload, bounds, context)
+            } catch {
+                fail(frame, RemoteFailure(describing: error))
+            }
+        case (.request(let answer), .request):
+            let count = state.withLock { state in
+                state.served[frame.correlation] = .some(nil)
+                return state.served.count
+            }
+            let serving = Task.immediate {
+                await self.reply(to: frame, type) { try await answer(frame.payload, bounds, context) }
+            }
+            let isServed = state.withLock { state in
+                guard state.served[frame.correlation] != nil else { return false }
+                state.served[frame.correlation] = serving
+                return true
+            }
+            // The most that run at once: what comes next waits for this one.
+            if isServed, count >= configuration.maximumConcurrentRequests { await serving.value }
+        default: fail(frame, RemoteFailure(.unknownType, "\(type) is not accepted as a \(frame.kind)."))
+        }
+    }
+
+    private func reply(
+        to frame: Frame, _ type: MessageType, _ answer: () async throws -> (ByteBuffer, Attachments)
+    ) async {
+        do {
+            let (payload, attachments) = try await answer()
+            let reply = Frame(.reply, correlation: frame.correlation, payload: payload)
+            try await enqueue(try outgoing(reply, attachments))
+        } catch let error as MessagingError {
+            if case .invalidated = error {} else { fail(frame, RemoteFailure(.handlerFailed, error.description)) }
+        } catch {
+            fail(frame, RemoteFailure(describing: error))
+        }
+        state.withLock { _ = $0.served.removeValue(forKey: frame.correlation) }
+    }
+
+    private func fail(_ frame: Frame, _ failure: RemoteFailure) {
+        let payload = (try? MessageCoding.encode(failure)) ?? ByteBuffer()
+        enqueueControl(Frame(.failure, correlation: frame.correlation, type: frame.type, payload: payload))
+    }
+
+    /// The peer does not wait for the answer any more.
+    func cancelServing(_ correlation: UInt64) {
+        let task = state.withLock { $0.served[correlation] ?? nil }
+        task?.cancel()
+    }
+
+    func attachments(of received: ReceivedFrame) throws(MessageCoding.Failure) -> Attachments {
+        guard received.frame.hasSealedBlob, let first = received.files.first else {
+            let blob = received.frame.blob
+            return Attachments(blob: blob.readableBytes > 0 ? Blob(blob) : nil, files: received.files)
+        }
+        do throws(MessagingError) {
+            let memory = try SealedMemory(mapping: first, maximumByteCount: configuration.maximumBlobByteCount)
+            return Attachments(blob: Blob(memory), files: Array(received.files.dropFirst()))
+        } catch {
+            throw MessageCoding.Failure(error.description)
+        }
+    }
+}
+
+extension RemoteFailure {
+    /// What a handler threw.
+    init(describing error: any Error) {
+        self = error as? RemoteFailure ?? RemoteFailure(.handlerFailed, "\(error)")
+    }
+}
+
+// MARK: - The end, from the event loop
+
+extension MessageConnection {
+    /// Marks the connection as over, once, and fails everything that waits on it.
+    func ended(_ reason: Invalidation) {
+        struct Waiting {
+            var senders: [Outbox.Waiter] = []
+            var requests: [PendingRequests.Continuation] = []
+            var served: [Task<Void, Never>?] = []
+            var handlers: [@Sendable (Invalidation) -> Void] = []
+        }
+        let error = MessagingError.invalidated(reason)
+        let waiting = state.withLock { state -> Waiting? in
+            guard state.invalidation == nil else { return nil }
+            state.invalidation = reason
+            var waiting = Waiting(senders: state.outbox.takeWaiters())
+            for correlation in state.pending.correlations {
+                if let request = state.pending.end(correlation, with: .failure(error)) { waiting.requests.append(request) }
+            }
+            waiting.served = Array(state.served.values)
+            swap(&waiting.handlers, &state.whenInvalidated)
+            return waiting
+        }
+        guard let waiting else { return }
+        inboxContinuation.finish()
+        for sender in waiting.senders { sender.continuation.resume(throwing: error) }
+        for request in waiting.requests { request.resume(throwing: error) }
+        for task in waiting.served { task?.cancel() }
+        for handler in waiting.handlers { handler(reason) }
+    }
+}
+
+// MARK: - What a server asks of a client's connection
+
+extension MessageConnection {
+    /// Whether the client wants messages of a topic; "*" stands for all.
+    func isSubscribed(to topic: String) -> Bool {
+        state.withLock { $0.topics.contains(topic) || $0.topics.contains(Self.everyTopic) }
+    }
+
+    /// The topic that stands for every topic.
+    public static let everyTopic = "*"
+
+    /// Whether the frame is not too large for the peer.
+    func takes(_ frame: OutgoingFrame) -> Bool { frame.byteCount - 4 <= maximumFrameByteCount }
+}

@@ -1,0 +1,276 @@
+import NIOCore
+import Synchronization
+
+/// When a client connects again after it has lost its server.
+public struct Reconnection: Sendable {
+    /// The first pause; each further one is twice as long.
+    public var firstDelay: Duration
+    /// The longest pause.
+    public var maximumDelay: Duration
+
+    /// Connects again for as long as it takes, with growing pauses.
+    public static var backingOff: Reconnection {
+        Reconnection(firstDelay: .milliseconds(10), maximumDelay: .seconds(1))
+    }
+
+    /// Pauses from `firstDelay` to `maximumDelay`.
+    public init(firstDelay: Duration, maximumDelay: Duration) {
+        self.firstDelay = firstDelay
+        self.maximumDelay = maximumDelay
+    }
+
+    /// The pause before try number `attempt`, from 0.
+    func delay(before attempt: Int) -> Duration {
+        min(firstDelay * (1 << min(attempt, 20)), maximumDelay)
+    }
+}
+
+/// Connected to a server of a group; to its successor, too, when that is asked for.
+///
+/// Losing a connection is an interruption when there is a `Reconnection`: what waits for answers fails, and once the
+/// server is back the client is connected to it and subscribed as before. Without one, and when the server refuses, it
+/// is the end of the client.
+///
+/// Thread: any.
+public final class MessageClient: Sendable {
+    /// What happened to the client's connection.
+    public enum Change: Sendable {
+        /// It is lost; the client tries to connect again.
+        case interrupted(Invalidation)
+        /// It is made again.
+        case reconnected(MessageConnection)
+        /// It is over for good.
+        case invalidated(Invalidation)
+    }
+
+    private struct State {
+        var connection: MessageConnection?
+        var end: Invalidation?
+        var topics: Set<String> = []
+        var isClosing = false
+        var waiters: [CheckedContinuation<Invalidation, Never>] = []
+        var reconnecting: Task<Void, Never>?
+    }
+
+    private let name: String
+    private let transport: any MessageTransport
+    private let handlers: MessageHandlers
+    private let configuration: MessagingConfiguration
+    private let reconnection: Reconnection?
+    private let changed: (@Sendable (Change) -> Void)?
+    private let state = Mutex(State())
+
+    /// Connects to the server called `name`.
+    ///
+    /// - Parameters:
+    ///   - name: The server's name.
+    ///   - group: The server's group.
+    ///   - handlers: The messages that are accepted of the server.
+    ///   - configuration: Bounds of the connection.
+    ///   - limit: How long a server that is not there yet is waited for; nil fails at once.
+    ///   - reconnection: When to connect again; nil never does.
+    ///   - changed: Told of each interruption, and once of the end.
+    /// - Throws: `Invalidation`, as when there is no server or it refuses; `GroupError` when it is no name.
+    public static func connect(
+        to name: String, in group: GroupContainer, handlers: MessageHandlers = MessageHandlers(),
+        configuration: MessagingConfiguration = MessagingConfiguration(), waitingForServer limit: Duration? = nil,
+        reconnection: Reconnection? = nil, changed: (@Sendable (Change) -> Void)? = nil
+    ) async throws -> MessageClient {
+        try await connect(
+            to: name, over: SocketTransport(group: group), handlers: handlers, configuration: configuration,
+            waitingForServer: limit, reconnection: reconnection, changed: changed)
+    }
+
+    package static func connect(
+        to name: String, over transport: any MessageTransport, handlers: MessageHandlers,
+        configuration: MessagingConfiguration, waitingForServer limit: Duration?, reconnection: Reconnection?,
+        changed: (@Sendable (Change) -> Void)?
+    ) async throws -> MessageClient {
+        let client = MessageClient(
+            name: name, transport: transport, handlers: handlers, configuration: configuration,
+            reconnection: reconnection, changed: changed)
+        try await client.use(client.waitForServer(limit: limit))
+        return client
+    }
+
+    private init(
+        name: String, transport: any MessageTransport, handlers: MessageHandlers,
+        configuration: MessagingConfiguration, reconnection: Reconnection?, changed: (@Sendable (Change) -> Void)?
+    ) {
+        self.name = name
+        self.transport = transport
+        self.handlers = handlers
+        self.configuration = configuration
+        self.reconnection = reconnection
+        self.changed = changed
+    }
+
+    // MARK: Use
+
+    /// Who serves; nil while the connection is interrupted or over.
+    public var server: PeerIdentity? { state.withLock { $0.connection?.peer } }
+
+    /// Sends a message; see `MessageConnection.send`.
+    public func send<Message: LocalMessage>(
+        _ message: Message, topic: String = "", attachments: Attachments = .none
+    ) async throws {
+        try await connection().send(message, topic: topic, attachments: attachments)
+    }
+
+    /// Sends a request and waits for its answer; see `MessageConnection.request`.
+    public func request<Request: LocalRequest>(
+        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+    ) async throws -> Request.Reply {
+        try await connection().request(request, attachments: attachments, timeout: timeout)
+    }
+
+    /// Sends a request and waits for its answer and what comes with it; see `MessageConnection.exchange`.
+    public func exchange<Request: LocalRequest>(
+        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+    ) async throws -> (reply: Request.Reply, attachments: Attachments) {
+        try await connection().exchange(request, attachments: attachments, timeout: timeout)
+    }
+
+    /// Has messages of a topic sent to this client, on this connection and on those that follow it.
+    ///
+    /// - Throws: `MessagingError` when the client is over, or the topic has more than 255 bytes.
+    public func subscribe(to topic: String) throws {
+        guard topic.utf8.count <= UInt8.max else {
+            throw MessagingError.attachments("a topic of \(topic.utf8.count) bytes; 255 are the most.")
+        }
+        let (connection, end) = state.withLock { state in
+            state.topics.insert(topic)
+            return (state.connection, state.end)
+        }
+        if let end { throw MessagingError.invalidated(end) }
+        connection?.enqueueControl(Frame(.subscribe, topic: topic))
+    }
+
+    /// Ends a subscription.
+    public func unsubscribe(from topic: String) {
+        let connection = state.withLock { state in
+            state.topics.remove(topic)
+            return state.connection
+        }
+        connection?.enqueueControl(Frame(.unsubscribe, topic: topic))
+    }
+
+    /// Waits for the end of the client.
+    public func invalidated() async -> Invalidation {
+        await withCheckedContinuation { continuation in
+            let end = state.withLock { state in
+                if state.end == nil { state.waiters.append(continuation) }
+                return state.end
+            }
+            if let end { continuation.resume(returning: end) }
+        }
+    }
+
+    /// Ends the client after what was sent before is written.
+    public func close() async {
+        let (connection, reconnecting) = state.withLock { state in
+            state.isClosing = true
+            return (state.connection, state.reconnecting)
+        }
+        reconnecting?.cancel()
+        await connection?.close()
+        finish(.closed)
+    }
+
+    // MARK: Connecting
+
+    private func connection() throws(MessagingError) -> MessageConnection {
+        let (connection, end) = state.withLock { ($0.connection, $0.end) }
+        guard let connection else { throw .invalidated(end ?? .noServer(name)) }
+        return connection
+    }
+
+    /// Connects once.
+    private func connectOnce() async throws -> MessageConnection {
+        let (transport, handlers, configuration, name) = (transport, handlers, configuration, name)
+        let promised = Mutex<EventLoopFuture<MessageConnection>?>(nil)
+        _ = try await transport.connect(to: name) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let established = channel.eventLoop.makePromise(of: MessageConnection.self)
+                promised.withLock { $0 = established.futureResult }
+                try channel.pipeline.syncOperations.addHandler(
+                    ConnectionHandler(
+                        role: .client(serverName: name), transport: transport, handlers: handlers,
+                        configuration: configuration, established: established))
+            }
+        }
+        guard let future = promised.withLock({ $0 }) else { throw Invalidation.noServer(name) }
+        return try await future.get()
+    }
+
+    /// Connects as soon as there is a server.
+    private func waitForServer(limit: Duration?) async throws -> MessageConnection {
+        let clock = ContinuousClock()
+        let deadline = limit.map { clock.now + $0 }
+        let pauses = reconnection ?? .backingOff
+        var attempt = 0
+        while true {
+            do {
+                return try await connectOnce()
+            } catch let reason as Invalidation {
+                guard reason.mayPass, let deadline, clock.now < deadline else { throw reason }
+                let pause = min(pauses.delay(before: attempt), deadline - clock.now)
+                try await Task.sleep(for: pause)
+                attempt += 1
+            }
+        }
+    }
+
+    private func use(_ connection: MessageConnection) async {
+        let topics = state.withLock { state in
+            state.connection = connection
+            return state.topics
+        }
+        for topic in topics { connection.enqueueControl(Frame(.subscribe, topic: topic)) }
+        connection.onInvalidation { [weak self] reason in self?.lost(reason) }
+    }
+
+    private func lost(_ reason: Invalidation) {
+        let isFinal = state.withLock { state in
+            state.connection = nil
+            return state.isClosing || state.end != nil
+        }
+        guard !isFinal, reconnection != nil, reason.mayPass else { return finish(reason) }
+        changed?(.interrupted(reason))
+        let task = Task { await self.reconnect() }
+        state.withLock { $0.reconnecting = task }
+    }
+
+    private func reconnect() async {
+        do {
+            let connection = try await waitForServer(limit: .seconds(1 << 40))
+            guard !state.withLock({ $0.isClosing }) else { return await connection.close() }
+            await use(connection)
+            changed?(.reconnected(connection))
+        } catch {
+            finish(error as? Invalidation ?? .closed)
+        }
+    }
+
+    private func finish(_ reason: Invalidation) {
+        let waiters = state.withLock { state -> [CheckedContinuation<Invalidation, Never>]? in
+            guard state.end == nil else { return nil }
+            state.end = reason
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        guard let waiters else { return }
+        for waiter in waiters { waiter.resume(returning: reason) }
+        changed?(.invalidated(reason))
+    }
+}
+
+extension Invalidation {
+    /// Whether the next server of that name may do better.
+    fileprivate var mayPass: Bool {
+        switch self {
+        case .closedByPeer, .peerDied, .stalled, .handshakeTimedOut, .noServer: true
+        case .closed, .refused, .incompatible, .violation, .system: false
+        }
+    }
+}

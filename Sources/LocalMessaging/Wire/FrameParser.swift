@@ -1,0 +1,96 @@
+import NIOCore
+
+/// Cuts a stream of bytes into frames, however the bytes are split or joined on their way.
+///
+/// Holds at most one frame that is not complete, in memory for what of it has arrived. After an error the stream cannot
+/// be read on: its connection ends.
+struct FrameParser {
+    /// What is wrong with a stream.
+    enum Failure: Error, Hashable, CustomStringConvertible {
+        case tooLarge(byteCount: Int, limit: Int)
+        case version(UInt8)
+        case malformed(String)
+
+        var description: String {
+            switch self {
+            case .tooLarge(let byteCount, let limit): "a frame of \(byteCount) bytes; \(limit) are accepted."
+            case .version(let version): "version \(version) of the protocol."
+            case .malformed(let what): what
+            }
+        }
+    }
+
+    /// The largest `length` that is accepted.
+    let maximumByteCount: Int
+    private var bytes = ByteBuffer()
+
+    init(maximumByteCount: Int) {
+        self.maximumByteCount = maximumByteCount
+    }
+
+    /// Bytes of a frame that is not complete.
+    var pendingByteCount: Int { bytes.readableBytes }
+
+    /// Takes what arrived; `next` gives the frames that are complete with it.
+    mutating func append(_ arrived: ByteBuffer) {
+        if bytes.readableBytes == 0 {
+            bytes = arrived
+        } else {
+            bytes.writeImmutableBuffer(arrived)
+        }
+    }
+
+    /// The next complete frame; its parts are views of the received bytes.
+    mutating func next() throws(Failure) -> Frame? {
+        guard let length = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self).map(Int.init) else {
+            compact()
+            return nil
+        }
+        guard length <= maximumByteCount else { throw .tooLarge(byteCount: length, limit: maximumByteCount) }
+        if let version = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt8.self), version != Frame.version {
+            throw .version(version)
+        }
+        guard length >= Frame.headerByteCount else { throw .malformed("a frame of \(length) bytes has no header.") }
+        guard bytes.readableBytes >= 4 + length else {
+            compact()
+            return nil
+        }
+        bytes.moveReaderIndex(forwardBy: 4)
+        guard var content = bytes.readSlice(length: length) else { throw .malformed("a cut frame.") }
+        return try Self.parse(&content)
+    }
+
+    private static func parse(_ content: inout ByteBuffer) throws(Failure) -> Frame {
+        guard
+            let (_, kindNumber, nameLength, fileCount) = content.readMultipleIntegers(as: (UInt8, UInt8, UInt8, UInt8).self),
+            let (correlation, typeVersion) = content.readMultipleIntegers(as: (UInt64, UInt16).self),
+            let (topicLength, flags, payloadLength) = content.readMultipleIntegers(as: (UInt8, UInt8, UInt32).self)
+        else { throw .malformed("a cut header.") }
+        guard let kind = Frame.Kind(rawValue: kindNumber) else { throw .malformed("a frame of kind \(kindNumber).") }
+        guard
+            let name = content.readSlice(length: Int(nameLength)), let topic = content.readSlice(length: Int(topicLength)),
+            let payload = content.readSlice(length: Int(payloadLength))
+        else { throw .malformed("a frame whose parts are longer than itself.") }
+        guard nameLength <= 128 else { throw .malformed("a type's name of \(nameLength) bytes.") }
+        guard
+            let name = String(validating: name.readableBytesView, as: UTF8.self),
+            let topic = String(validating: topic.readableBytesView, as: UTF8.self)
+        else { throw .malformed("a name that is not UTF-8.") }
+        var frame = Frame(kind, correlation: correlation, topic: topic, payload: payload)
+        if nameLength > 0 { frame.type = MessageType(received: name, version: typeVersion) }
+        frame.blob = content
+        frame.fileCount = Int(fileCount)
+        frame.hasSealedBlob = flags & 1 != 0
+        guard !frame.hasSealedBlob || (fileCount > 0 && content.readableBytes == 0) else {
+            throw .malformed("a blob as memory without a descriptor.")
+        }
+        return frame
+    }
+
+    /// Lets go of frames that were read: what is left is the beginning of one, and goes to memory of its own.
+    private mutating func compact() {
+        guard bytes.readerIndex > 0 else { return }
+        bytes = ByteBuffer(bytes: bytes.readableBytesView)
+    }
+}
+

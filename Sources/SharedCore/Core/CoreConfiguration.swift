@@ -1,0 +1,16 @@
+/// Time limits of cores.
+public struct CoreConfiguration: Sendable {
+    /// How long a push may take until its notification is shown, with what is known by then.
+    public var budget: Duration = .seconds(30)
+    /// How long an executor that was asked to give way has for an orderly end, before a main fences and kills it.
+    public var yieldLimit: Duration = .milliseconds(2500)
+    /// How long the kernel may take to release what a killed process held.
+    public var releaseLimit: Duration = .milliseconds(500)
+    /// How often one who waits looks by itself while nobody is there to tell it anything.
+    public var lookInterval: Duration = .milliseconds(20)
+    /// How often it looks while the core that runs tells it what changes: for what nobody tells, as a death.
+    public var toldLookInterval: Duration = .seconds(1)
+
+    /// The defaults.
+    public init() {}
+}

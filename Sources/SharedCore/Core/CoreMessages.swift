@@ -1,0 +1,35 @@
+internal import LocalMessaging
+
+/// The name under which the core that runs serves its group.
+let coreServerName = "core"
+
+/// A main to the executor that runs: give way.
+struct YieldRequest: LocalRequest {
+    static let messageType = MessageType(name: "core.yield")
+
+    struct Reply: Codable, Sendable {
+        /// Whether the core ends now; a main does not.
+        let isEnding: Bool
+    }
+}
+
+/// A process to the core that runs: an action is queued in the store.
+struct ActionQueued: LocalMessage {
+    static let messageType = MessageType(name: "core.actionQueued")
+}
+
+/// The core that runs to those who wait: something is in the store.
+///
+/// It carries no content: the store has it, also for those who did not hear this.
+struct StoreChanged: LocalMessage {
+    static let messageType = MessageType(name: "core.storeChanged")
+
+    /// What changed.
+    enum Change: Codable, Hashable, Sendable {
+        case message(callID: String)
+        case room(address: String)
+        case actionDone(id: String)
+    }
+
+    let change: Change
+}

@@ -1,0 +1,38 @@
+internal import LocalMessaging
+internal import Synchronization
+
+/// Hears from the core that runs, for one who waits.
+final class CoreNews: Sendable {
+    /// Rings at everything that the core tells, and at its end.
+    let bell = Bell()
+    private let group: GroupContainer
+    private let hasAction: Bool
+    private let client = Mutex<MessageClient?>(nil)
+
+    /// News from the core of a group.
+    ///
+    /// - Parameter hasAction: Whether the core is to be told that an action is queued.
+    init(group: GroupContainer, hasAction: Bool) {
+        self.group = group
+        self.hasAction = hasAction
+    }
+
+    /// Connects to the core that runs, unless it is connected; false when there is none, or it does not answer in time.
+    func connect(until deadline: ContinuousClock.Instant) async -> Bool {
+        if let client = client.withLock({ $0 }), client.server != nil { return true }
+        var configuration = MessagingConfiguration()
+        configuration.handshakeLimit = min(configuration.handshakeLimit, deadline - .now)
+        var handlers = MessageHandlers()
+        handlers.on(StoreChanged.self) { [bell] _, _ in bell.ring() }
+        let client = try? await MessageClient.connect(
+            to: coreServerName, in: group, handlers: handlers, configuration: configuration,
+            changed: { [bell] _ in bell.ring() })
+        if hasAction { try? await client?.send(ActionQueued()) }
+        self.client.withLock { $0 = client }
+        return client != nil
+    }
+
+    func close() async {
+        await client.withLock { $0 }?.close()
+    }
+}

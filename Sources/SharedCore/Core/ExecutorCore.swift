@@ -1,0 +1,216 @@
+public import LocalMessaging
+
+/// The core of a process that a push woke: an extension, one for each push, with about 30 seconds to live.
+///
+/// Ask it for what the push named; never start it. It looks into the store, waits for the core that runs, or becomes
+/// the core itself: then it fetches all that is pending, serves every other process that waits, and gives way to a main
+/// at any time. `stop` ends it, after those it serves have what they wait for.
+///
+///     newMessage ──► in the store? ───────────────────────────────────────────► claimed
+///                ──► a main runs: waits for it to hand the message over ──────► claimed
+///                ──► an executor runs: waits for it, or for its place ────────► claimed
+///                ──► nobody runs: becomes the core, fetches all ──────────────► claimed
+///                ──► the budget is over ──────────────────────────────────────► late
+///
+/// Thread: control.
+public actor ExecutorCore {
+    private let group: GroupContainer
+    private let service: any CoreService
+    private let configuration: CoreConfiguration
+    private let lock: CoreLock
+    /// The group's store.
+    public nonisolated let store: SharedStore
+    private let process = ProcessIdentity.current
+    private var core: RunningCore?
+    private var isBecomingCore = false
+    private var deadline: ContinuousClock.Instant
+
+    /// A core of a group; its budget begins now.
+    ///
+    /// - Throws: `StoreError` and `LockError` when the group cannot be used.
+    public init(
+        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration()
+    ) throws {
+        deadline = .now + configuration.budget
+        self.group = group
+        self.service = service
+        self.configuration = configuration
+        lock = try CoreLock(directory: group.path)
+        store = try SharedStore(directory: group.path)
+    }
+
+    /// Whether this process runs the core at this moment.
+    public var isRunning: Bool { core != nil }
+
+    // MARK: What a push names
+
+    /// The message that a push named, claimed by this process: show it, then call `acknowledge`.
+    ///
+    /// - Throws: `StoreError`; what the service throws when this process runs the core.
+    public func newMessage(callID: String) async throws -> MessageOutcome {
+        let outcome = try await awaited(.message(callID: callID)) { hasOwnCore in
+            if let claim = try await self.store.claim(callID: callID, by: self.process) {
+                return MessageOutcome.message(claim, try self.source(hasOwnCore))
+            }
+            switch try await self.store.message(callID: callID)?.status {
+            case .acknowledged: return .shownElsewhere
+            // Another process is about to show it; should it die before, this one takes its place.
+            case .claimed, .pending, nil: return nil
+            }
+        }
+        return outcome ?? .late
+    }
+
+    /// The chat room that a push named.
+    ///
+    /// - Throws: `StoreError`; what the service throws when this process runs the core.
+    public func newChatRoom(address: String) async throws -> RoomOutcome {
+        let outcome = try await awaited(.room(address: address)) { hasOwnCore in
+            try await self.store.room(address: address).map { RoomOutcome.room($0, try self.source(hasOwnCore)) }
+        }
+        return outcome ?? .late
+    }
+
+    /// Says that a message was shown; only now it is gone.
+    public func acknowledge(_ claim: ClaimedMessage) async throws {
+        try await store.acknowledge(callID: claim.message.callID, by: claim.claimant)
+    }
+
+    /// Has an action performed: by the core that runs, or by this one when none does.
+    ///
+    /// - Returns: Whether it was performed within the budget; if not, it stays queued for the next core.
+    public func perform(_ action: MessageAction) async throws -> Bool {
+        try await store.enqueue(action)
+        let isDone = try await awaited(nil) { _ in
+            try await self.store.actions().contains { $0.id == action.id } ? nil : true
+        }
+        return isDone ?? false
+    }
+
+    // MARK: The end
+
+    /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
+    /// they wait for, a main asks for its place, or the budget is over.
+    public func stop() async {
+        while let core, core.failure == nil, !core.isAskedToYield, .now < deadline {
+            if core.hasFetched, await !isWaitedFor() { break }
+            await core.change(until: min(deadline, .now + configuration.toldLookInterval))
+        }
+        await endCore()
+    }
+
+    private func endCore() async {
+        guard let core else { return }
+        self.core = nil
+        await core.end()
+    }
+
+    /// Whether a process waits for what is not in the store yet, or an action is left to be performed.
+    private func isWaitedFor() async -> Bool {
+        do {
+            for wish in try await store.wishes() {
+                switch wish.item {
+                case .message(let callID): if try await store.message(callID: callID) == nil { return true }
+                case .room(let address): if try await store.room(address: address) == nil { return true }
+                }
+            }
+            return try await !store.actions().isEmpty
+        } catch {
+            return false
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Waits until `look` finds what it looks for; nil when the budget is over. `look` hears whether this process runs the core.
+    private func awaited<Value: Sendable>(
+        _ item: WishedItem?, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+    ) async throws -> Value? {
+        if let found = try await look(core != nil) { return found }
+        var wish: Wish?
+        if let item { wish = try await store.addWish(for: item, by: process) }
+        let news = CoreNews(group: group, hasAction: item == nil)
+        let result: Result<Value?, any Error>
+        do {
+            result = .success(try await waited(news, look))
+        } catch {
+            result = .failure(error)
+        }
+        // The place may have come together with what was waited for.
+        if core == nil, !isBecomingCore { lock.unlock(.writer) }
+        await news.close()
+        if let wish { try? await store.removeWish(wish) }
+        return try result.get()
+    }
+
+    private func waited<Value: Sendable>(
+        _ news: CoreNews, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+    ) async throws -> Value? {
+        while .now < deadline {
+            try Task.checkCancellation()
+            if let core {
+                if let found = try await look(true) { return found }
+                if let failure = core.failure {
+                    await endCore()
+                    throw failure
+                }
+                if core.isAskedToYield {
+                    await endCore()
+                    continue
+                }
+                await core.change(until: min(deadline, .now + configuration.toldLookInterval))
+                continue
+            }
+            // First who tells, then a look: what came in between was heard or is seen.
+            let isTold = await news.connect(until: deadline)
+            if let found = try await look(false) { return found }
+            if try await becomesCore() { continue }
+            let interval = isTold ? configuration.toldLookInterval : configuration.lookInterval
+            await waitForChange(news, until: min(deadline, .now + interval))
+        }
+        return nil
+    }
+
+    /// Starts the core when nobody has it, and no main wants it.
+    private func becomesCore() async throws -> Bool {
+        guard !isBecomingCore, core == nil else { return core != nil }
+        guard try lock.holds(.writer) || lock.tryLock(.writer) else { return false }
+        // Only now: a main that takes its byte after this look finds WRITER taken, and asks for it.
+        guard try !lock.isHeldElsewhere(.main) else {
+            lock.unlock(.writer)
+            return false
+        }
+        isBecomingCore = true
+        defer { isBecomingCore = false }
+        core = try await RunningCore.begin(
+            .executor, in: group, store: store, lock: lock, service: service, why: "a push")
+        return true
+    }
+
+    /// Waits for the core that runs to tell something or to end, or for its place.
+    private func waitForChange(_ news: CoreNews, until limit: ContinuousClock.Instant) async {
+        // A main keeps its place, and one that is about to start must not meet a crowd at the lock.
+        guard !isBecomingCore, (try? lock.isHeldElsewhere(.main)) == false else {
+            return await news.bell.wait(until: limit)
+        }
+        let lock = lock
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                do {
+                    try await lock.wait(for: .writer)
+                } catch {
+                    // Another call of this process waits for the place already.
+                    if !(error is CancellationError) { await news.bell.wait(until: limit) }
+                }
+            }
+            group.addTask { await news.bell.wait(until: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func source(_ hasOwnCore: Bool) throws -> MessageSource {
+        if hasOwnCore { return .executor }
+        return try lock.isHeldElsewhere(.main) ? .main : .store
+    }
+}

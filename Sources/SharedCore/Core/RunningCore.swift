@@ -1,0 +1,237 @@
+internal import LocalMessaging
+internal import Synchronization
+
+/// A core at work, main or executor: it holds WRITER, writes as its epoch, and serves its group.
+///
+/// Thread: control.
+final class RunningCore: Sendable {
+    let epoch: Epoch
+    private let store: SharedStore
+    private let lock: CoreLock
+    private let service: any CoreService
+    private let server: MessageServer
+    private let signals: CoreSignals
+    private let received: @Sendable (CoreArrival) -> Void
+    private let work = Mutex<[Task<Void, Never>]>([])
+
+    /// Begins a core for which the caller holds WRITER; gives WRITER back when that fails.
+    ///
+    /// - Parameters:
+    ///   - why: What it is started for, for people.
+    ///   - received: Told of what arrives, once it is committed.
+    static func begin(
+        _ role: CoreRole, in group: GroupContainer, store: SharedStore, lock: CoreLock, service: any CoreService,
+        why: String, received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
+    ) async throws -> RunningCore {
+        var epoch: Epoch?
+        var server: MessageServer?
+        do {
+            // So that whoever has to end this process knows which it is, also before it has an epoch.
+            try lock.write(OwnerRecord(process: .current, role: role, epoch: Epoch(rawValue: 0), why: why))
+            let begun = try await store.beginEpoch(role: role, process: .current)
+            epoch = begun
+            try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
+            let signals = CoreSignals(mayYield: role == .executor)
+            let serving = try await serve(group, signals)
+            server = serving
+            let core = RunningCore(
+                epoch: begun, store: store, lock: lock, service: service, server: serving, signals: signals,
+                received: received)
+            try await service.start(core.context)
+            core.startWork()
+            return core
+        } catch {
+            await server?.stop()
+            if let epoch { try? await store.endEpoch(epoch) }
+            lock.unlock(.writer)
+            throw error
+        }
+    }
+
+    private init(
+        epoch: Epoch, store: SharedStore, lock: CoreLock, service: any CoreService, server: MessageServer,
+        signals: CoreSignals, received: @escaping @Sendable (CoreArrival) -> Void
+    ) {
+        self.epoch = epoch
+        self.store = store
+        self.lock = lock
+        self.service = service
+        self.server = server
+        self.signals = signals
+        self.received = received
+    }
+
+    /// Serves the group under the core's name. The process that had it before may have died a moment ago, and the kernel
+    /// releases what it held one after the other.
+    private static func serve(_ group: GroupContainer, _ signals: CoreSignals) async throws -> MessageServer {
+        var handlers = MessageHandlers()
+        handlers.reply(to: YieldRequest.self) { _, _ in
+            FaultPoint.reached(.beforeReply)
+            return YieldRequest.Reply(isEnding: signals.askToYield())
+        }
+        handlers.on(ActionQueued.self) { _, _ in signals.actionQueued.ring() }
+        let deadline = ContinuousClock.now + .milliseconds(500)
+        while true {
+            do {
+                return try await MessageServer.start(
+                    name: coreServerName, in: group, handlers: handlers,
+                    clientChanged: { _, _ in signals.changed.ring() })
+            } catch let error as ServerError where error.code == .taken && ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+
+    // MARK: At work
+
+    /// Waits for something that a loop around this core looks at: a message, a wish, a main, a failure.
+    func change(until deadline: ContinuousClock.Instant) async {
+        await signals.changed.wait(until: deadline)
+    }
+
+    /// Whether a main asked this core to give way.
+    var isAskedToYield: Bool { signals.isAskedToYield }
+
+    /// Whether all that was pending at the start is in the store.
+    var hasFetched: Bool { signals.hasFetched }
+
+    /// What ended the service's work, or took this core's right to write.
+    var failure: (any Error)? { signals.failure }
+
+    /// The doors that the service gets: all that it delivers is written as this core's epoch, and told to those who wait.
+    private var context: CoreContext {
+        let (store, server, epoch, signals, received) = (store, server, epoch, signals, received)
+        return CoreContext(
+            epoch: epoch,
+            deliver: { message in
+                let isNew = try await signals.watching { try await store.insert(message, as: epoch) }
+                await Self.tell(.message(callID: message.callID), server, signals)
+                if isNew { received(.message(message)) }
+                return isNew
+            },
+            deliverInvitation: { invitation in
+                let isNew = try await signals.watching { try await store.insert(invitation, as: epoch) }
+                await Self.tell(.room(address: invitation.address), server, signals)
+                if isNew { received(.invitation(invitation)) }
+                return isNew
+            },
+            recordCall: { call in
+                try await signals.watching { try await store.record(call, as: epoch) }
+            })
+    }
+
+    private static func tell(_ change: StoreChanged.Change, _ server: MessageServer, _ signals: CoreSignals) async {
+        FaultPoint.reached(.beforeSend)
+        signals.changed.ring()
+        // Who does not hear it looks by itself; a broadcast fails only when a value cannot be coded.
+        _ = try? await server.broadcast(StoreChanged(change: change))
+        FaultPoint.reached(.afterSend)
+    }
+
+    private func startWork() {
+        let (service, signals) = (service, signals)
+        let fetching = Task {
+            await signals.reporting {
+                try await service.fetchPending()
+                signals.fetched()
+                try await service.run()
+            }
+        }
+        let acting = Task { await self.performActions() }
+        work.withLock { $0 = [fetching, acting] }
+    }
+
+    /// Performs queued actions, those of earlier cores first.
+    private func performActions() async {
+        while !Task.isCancelled {
+            await signals.reporting {
+                let (store, epoch) = (store, epoch)
+                while !Task.isCancelled, let action = try await signals.watching({ try await store.nextAction(as: epoch) }) {
+                    try await service.perform(action)
+                    try await store.finish(action, as: epoch)
+                    await Self.tell(.actionDone(id: action.id), server, signals)
+                }
+            }
+            await signals.actionQueued.wait(until: .now + .seconds(60))
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends the core in order: the service sends what it still has to send, and WRITER is free when this returns.
+    func end() async {
+        let tasks = work.withLock { work in
+            defer { work = [] }
+            return work
+        }
+        for task in tasks { task.cancel() }
+        if isAskedToYield { try? await store.setState(.askedToStop, as: epoch) }
+        await service.stop()
+        for task in tasks { await task.value }
+        // A core that was fenced has no epoch to end any more.
+        try? await store.endEpoch(epoch)
+        await server.stop()
+        lock.unlock(.writer)
+    }
+}
+
+/// What happens to a running core, as its handlers, its service and its loops tell each other.
+final class CoreSignals: Sendable {
+    private struct State {
+        var isAskedToYield = false
+        var hasFetched = false
+        var failure: (any Error)?
+    }
+
+    /// Rings when anything here, in the store or among those who wait may have changed.
+    let changed = Bell()
+    /// Rings when an action was queued.
+    let actionQueued = Bell()
+    private let mayYield: Bool
+    private let state = Mutex(State())
+
+    init(mayYield: Bool) {
+        self.mayYield = mayYield
+    }
+
+    var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
+    var hasFetched: Bool { state.withLock { $0.hasFetched } }
+    var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// Takes a main's wish; false for a core that gives way to nobody.
+    func askToYield() -> Bool {
+        guard mayYield else { return false }
+        state.withLock { $0.isAskedToYield = true }
+        changed.ring()
+        return true
+    }
+
+    func fetched() {
+        state.withLock { $0.hasFetched = true }
+        changed.ring()
+    }
+
+    /// Runs a write of the store; a failure ends the core.
+    func watching<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    /// Runs a piece of the core's work; a failure but cancellation ends the core.
+    func reporting(_ body: () async throws -> Void) async {
+        do {
+            try await body()
+        } catch {
+            if !(error is CancellationError), !Task.isCancelled { fail(error) }
+        }
+    }
+
+    private func fail(_ error: any Error) {
+        state.withLock { $0.failure = $0.failure ?? error }
+        changed.ring()
+    }
+}

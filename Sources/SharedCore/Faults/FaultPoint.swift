@@ -1,0 +1,46 @@
+internal import Glibc
+internal import Synchronization
+
+/// A named place in the code at which a test ends the process, to prove that nothing is lost there.
+///
+/// `SHARED_CORE_FAULT=afterInsert:3` in the environment makes a process kill itself (SIGKILL) when it reaches that place for the third
+/// time. Without it a place costs one comparison.
+///
+/// "before" a transaction's name is inside it, with everything written and nothing committed; "after" it is right behind the
+/// commit, before anybody has been told.
+public enum FaultPoint: String, CaseIterable, Sendable {
+    // The lock.
+    case afterMainLock, afterWriterLock, beforeUnlock, afterUnlock
+    // Transactions of the store.
+    case beforeEpoch, afterEpoch, beforeFence, afterFence, beforeState, afterState
+    case beforeInsert, afterInsert, beforeClaim, afterClaim, beforeRelease, afterRelease
+    case beforeAcknowledge, afterAcknowledge, beforeWish, afterWish, beforeAction, afterAction
+    case beforeSetting, afterSetting, beforeImport, afterImport
+    // Files of an import.
+    case beforeImportRename, afterImportRename
+    // What goes to another process.
+    case beforeSend, afterSend, beforeReply, afterReply
+    // What a person sees.
+    case beforePresent, afterPresent
+
+    /// Ends the process here if this is the place and the time that the environment names.
+    public static func reached(_ point: FaultPoint) {
+        guard let armed, armed.point == point else { return }
+        if hits.add(1, ordering: .relaxed).newValue == armed.hit {
+            kill(getpid(), SIGKILL)
+            while true { pause() }
+        }
+    }
+
+    /// What an environment's value names: `place` or `place:hit`, the first hit being 1.
+    static func parse(_ value: String) -> (point: FaultPoint, hit: Int)? {
+        let parts = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let point = FaultPoint(rawValue: String(parts[0])) else { return nil }
+        guard parts.count == 2 else { return (point, 1) }
+        guard let hit = Int(parts[1]), hit > 0 else { return nil }
+        return (point, hit)
+    }
+
+    private static let armed = getenv("SHARED_CORE_FAULT").flatMap { parse(String(cString: $0)) }
+    private static let hits = Atomic(0)
+}

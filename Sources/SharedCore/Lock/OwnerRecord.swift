@@ -1,0 +1,64 @@
+internal import Foundation
+public import Glibc
+
+/// Which kind of core a process runs.
+public enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
+    /// The application: it has priority.
+    case main
+    /// An extension woken by a push: it never starts beside another core, and gives way to a main.
+    case executor
+}
+
+/// Who owns the core and why, as written in the lock file for everybody to read.
+///
+/// It informs; it grants nothing. Ownership is the lock that the kernel holds.
+///
+/// Shape: one line of JSON, filled with spaces to `byteCount` bytes so that it is written by one call and never leaves the end of a
+/// longer one behind: `{"pid":4711,"startTime":123456,"role":"executor","epoch":17,"why":"push 1234@host"}`
+public struct OwnerRecord: Codable, Hashable, Sendable {
+    /// The owner's process number.
+    public let pid: pid_t
+    /// When that process started.
+    ///
+    /// Units: clock ticks since boot.
+    public let startTime: UInt64
+    /// The kind of core it runs.
+    public let role: CoreRole
+    /// The epoch it began.
+    public let epoch: Epoch
+    /// What it was started for, in words; cut to 100 Unicode scalars.
+    public let why: String
+
+    /// A record of what a process owns.
+    public init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, why: String) {
+        pid = process.pid
+        startTime = process.startTime
+        self.role = role
+        self.epoch = epoch
+        self.why = String(String.UnicodeScalarView(why.unicodeScalars.prefix(Self.mostReason)))
+    }
+
+    /// The owner's process.
+    public var process: ProcessIdentity { ProcessIdentity(pid: pid, startTime: startTime) }
+
+    /// The record in these bytes; nil when they are torn, or of another program.
+    init?(parsing bytes: some BidirectionalCollection<UInt8>) {
+        guard bytes.count == Self.byteCount, bytes.last == UInt8(ascii: "\n"),
+            let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.pid > 0
+        else { return nil }
+        self = record
+    }
+
+    func serialize() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        var bytes = [UInt8](try encoder.encode(self))
+        precondition(bytes.count < Self.byteCount, "the reason is bounded, so the record is")
+        bytes += [UInt8](repeating: UInt8(ascii: " "), count: Self.byteCount - 1 - bytes.count)
+        return bytes + [UInt8(ascii: "\n")]
+    }
+
+    /// Room for the longest reason with every scalar escaped, and the other fields.
+    static var byteCount: Int { 1024 }
+    static var mostReason: Int { 100 }
+}

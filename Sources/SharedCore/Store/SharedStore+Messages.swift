@@ -1,0 +1,150 @@
+internal import Foundation
+internal import GRDB
+
+extension SharedStore {
+    /// Keeps a message that was received: only after this may the service acknowledge it to its server.
+    ///
+    /// Returns: false for a message that is or was here, by its call-id or by its sender's identifier.
+    public func insert(_ message: IncomingMessage, as epoch: Epoch) async throws(StoreError) -> Bool {
+        try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO message (callID, messageID, room, sender, text, receivedAt) VALUES (?, ?, ?, ?, ?, ?)
+                    ON CONFLICT DO NOTHING
+                    """
+            ).execute(arguments: [
+                message.callID.bytes, message.messageID?.bytes, message.room?.bytes, message.sender.bytes,
+                message.text.bytes, Date().timeIntervalSince1970,
+            ])
+            return db.changesCount > 0
+        }
+    }
+
+    /// The messages that nobody has acknowledged, in the order in which they came.
+    public func pending() async throws(StoreError) -> [StoredMessage] {
+        try await read { db in
+            let sql = "SELECT * FROM message WHERE acknowledgedAt IS NULL ORDER BY id"
+            return try Row.fetchAll(db.cachedStatement(sql: sql)).map(StoredMessage.init(row:))
+        }
+    }
+
+    /// The message of a call-id, whatever became of it; nil when it never came, or was forgotten after its acknowledgement.
+    public func message(callID: String) async throws(StoreError) -> StoredMessage? {
+        try await read { try Self.row(callID, $0).map(StoredMessage.init(row:)) }
+    }
+
+    /// Takes a message, to show it: of all who ask at the same time one gets it.
+    ///
+    /// The message of a process that has died is taken over, and says that it may have been shown before.
+    ///
+    /// Returns: nil when there is no such message, another has it, or it was acknowledged.
+    public func claim(callID: String, by process: ProcessIdentity) async throws(StoreError) -> ClaimedMessage? {
+        // A look without the write lock first: most who ask come too early or too late.
+        guard let present = try await message(callID: callID), present.status == .pending else { return nil }
+        return try await write(before: .beforeClaim, after: .afterClaim) { db in
+            guard let row = try Self.row(callID, db) else { return nil }
+            let stored = try StoredMessage(row: row)
+            guard stored.status == .pending else { return nil }
+            let claims = try row.integer("claims")
+            try db.execute(
+                sql: "UPDATE message SET claimedByPid = ?, claimedByStart = ?, claims = claims + 1 WHERE id = ?",
+                arguments: [process.pid, Int64(clamping: process.startTime), try row.integer("id")]
+            )
+            return ClaimedMessage(
+                message: stored.message,
+                receivedAt: stored.receivedAt,
+                isRepeated: claims > 0,
+                claimant: process
+            )
+        }
+    }
+
+    /// Gives back a message that was not shown, so that another may show it; as if it had never been claimed.
+    ///
+    /// Returns: false when the claim was no longer this process's.
+    @discardableResult
+    public func release(_ claim: ClaimedMessage) async throws(StoreError) -> Bool {
+        try await write(before: .beforeRelease, after: .afterRelease) { db in
+            try db.execute(
+                sql: """
+                    UPDATE message SET claimedByPid = NULL, claimedByStart = NULL, claims = MAX(0, claims - 1)
+                    WHERE callID = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
+                    """,
+                arguments: [
+                    claim.message.callID.bytes, claim.claimant.pid, Int64(clamping: claim.claimant.startTime),
+                ]
+            )
+            return db.changesCount > 0
+        }
+    }
+
+    /// Says that a message was shown by the process that claimed it: only now it is gone.
+    ///
+    /// Its identifiers are remembered within `limits`, so that a late duplicate is known.
+    ///
+    /// Returns: false when the message was not claimed by this process, or is already acknowledged.
+    @discardableResult
+    public func acknowledge(callID: String, by process: ProcessIdentity) async throws(StoreError) -> Bool {
+        try await write(before: .beforeAcknowledge, after: .afterAcknowledge) { db in
+            let now = try Boot.groupTime(db)
+            let order = try (Int64.fetchOne(db, sql: "SELECT acknowledged FROM meta") ?? 0) + 1
+            try db.execute(
+                sql: """
+                    UPDATE message SET acknowledgedAt = ?, acknowledgedOrder = ?, claimedByPid = NULL, claimedByStart = NULL,
+                        room = NULL, sender = x'', text = x''
+                    WHERE callID = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
+                    """,
+                arguments: [now, order, callID.bytes, process.pid, Int64(clamping: process.startTime)]
+            )
+            guard db.changesCount > 0 else { return false }
+            try db.execute(sql: "UPDATE meta SET acknowledged = ?", arguments: [order])
+            try db.execute(
+                sql: "DELETE FROM message WHERE acknowledgedOrder <= ?",
+                arguments: [order - Int64(self.limits.acknowledgedCount)]
+            )
+            try db.execute(
+                sql: "DELETE FROM message WHERE acknowledgedAt < ?",
+                arguments: [now - self.limits.acknowledgedAge.components.seconds]
+            )
+            return true
+        }
+    }
+
+    /// How many messages wait, and how many were acknowledged since the group was created.
+    public func counts() async throws(StoreError) -> MessageCounts {
+        try await read { db in
+            MessageCounts(
+                pending: try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM message WHERE acknowledgedAt IS NULL") ?? 0,
+                acknowledged: try Int.fetchOne(db, sql: "SELECT acknowledged FROM meta") ?? 0
+            )
+        }
+    }
+
+    private static func row(_ callID: String, _ db: Database) throws -> Row? {
+        let statement = try db.cachedStatement(sql: "SELECT * FROM message WHERE callID = ?")
+        return try Row.fetchOne(statement, arguments: [callID.bytes])
+    }
+}
+
+extension StoredMessage {
+    /// A claim counts while its process lives.
+    init(row: Row) throws {
+        message = IncomingMessage(
+            callID: try row.string("callID"),
+            messageID: try row.optionalString("messageID"),
+            room: try row.optionalString("room"),
+            sender: try row.string("sender"),
+            text: try row.string("text")
+        )
+        receivedAt = try row.date("receivedAt")
+        let claimant = try row.process("claimedByPid", "claimedByStart")
+        status =
+            if try row.optionalInteger("acknowledgedAt") != nil {
+                .acknowledged
+            } else if let claimant, claimant.isAlive {
+                .claimed(claimant)
+            } else {
+                .pending
+            }
+    }
+}

@@ -1,0 +1,137 @@
+public import Foundation
+
+/// A message in the store.
+public struct StoredMessage: Hashable, Sendable {
+    /// Where a message is on its way to a person.
+    public enum Status: Hashable, Sendable {
+        /// Nobody shows it.
+        case pending
+        /// A process that lives has taken it to show it.
+        case claimed(ProcessIdentity)
+        /// It was shown; what it said is no longer kept.
+        case acknowledged
+    }
+
+    /// The message; without text and sender once it is acknowledged.
+    public let message: IncomingMessage
+    /// When it was received, by the wall clock: for people to read, never to decide by.
+    public let receivedAt: Date
+    /// Where it is.
+    public let status: Status
+}
+
+/// A message that one process has taken to show it to a person.
+public struct ClaimedMessage: Hashable, Sendable {
+    /// The message.
+    public let message: IncomingMessage
+    /// When it was received, by the wall clock.
+    public let receivedAt: Date
+    /// Whether a process that died before it could acknowledge may have shown it already.
+    public let isRepeated: Bool
+    /// The process that has it.
+    public let claimant: ProcessIdentity
+}
+
+/// What a process waits for.
+public enum WishedItem: Hashable, Codable, Sendable {
+    /// The message that a push named by its call-id.
+    case message(callID: String)
+    /// The chat room that a push named by its address.
+    case room(address: String)
+}
+
+/// A process waiting for something; as long as it lives and has not taken it back.
+public struct Wish: Hashable, Sendable {
+    /// Tells two wishes of one process for the same thing apart.
+    public let id: Int64
+    /// What is waited for.
+    public let item: WishedItem
+    /// Who waits.
+    public let process: ProcessIdentity
+}
+
+/// A chat room in the store.
+public struct StoredRoom: Hashable, Sendable {
+    /// The invitation by which it became known.
+    public let invitation: RoomInvitation
+    /// When that was, by the wall clock.
+    public let createdAt: Date
+}
+
+/// An account of the group.
+public struct StoredAccount: Hashable, Codable, Sendable {
+    /// The address of the account, by which it is known.
+    public let address: String
+    /// What its service needs to know about it, by name.
+    public let parameters: [String: String]
+
+    /// An account.
+    public init(address: String, parameters: [String: String] = [:]) {
+        self.address = address
+        self.parameters = parameters
+    }
+}
+
+/// One call in the log.
+public struct CallRecord: Hashable, Codable, Sendable {
+    /// Who called whom.
+    public enum Direction: String, Codable, Hashable, Sendable {
+        /// The far end called.
+        case incoming
+        /// This side called.
+        case outgoing
+    }
+
+    /// The identifier of the call; recording it again replaces what was recorded.
+    public let callID: String
+    /// The address of the far end.
+    public let remote: String
+    /// Who called whom.
+    public let direction: Direction
+    /// When it began, by the wall clock.
+    public let startedAt: Date
+    /// How long both could speak; nil when nobody answered.
+    public let duration: Duration?
+
+    /// A call.
+    public init(callID: String, remote: String, direction: Direction, startedAt: Date, duration: Duration? = nil) {
+        self.callID = callID
+        self.remote = remote
+        self.direction = direction
+        self.startedAt = startedAt
+        self.duration = duration
+    }
+}
+
+/// How many messages a store holds, and has seen through.
+public struct MessageCounts: Hashable, Codable, Sendable {
+    /// Messages that nobody has acknowledged yet, claimed or not.
+    public let pending: Int
+    /// Messages acknowledged since the group was created.
+    public let acknowledged: Int
+}
+
+/// What runs in the group, and since when.
+public struct CoreStatus: Hashable, Sendable {
+    /// The state.
+    public let state: CoreState
+    /// The process that owns the core; nil when the state is `free`.
+    public let owner: ProcessIdentity?
+    /// The epoch that is valid now.
+    public let epoch: Epoch
+    /// When the state began, by the wall clock; nil in a group that never had a core.
+    public let since: Date?
+}
+
+/// How much a store keeps of what is done with.
+public struct StoreLimits: Hashable, Sendable {
+    /// How many acknowledged messages are remembered, so that a late duplicate is known.
+    public var acknowledgedCount = 10_000
+    /// For how long they are, in time during which the machine was on or asleep.
+    public var acknowledgedAge: Duration = .seconds(7 * 24 * 3600)
+    /// How many calls the log holds.
+    public var callCount = 1_000
+
+    /// The limits that suit a group of one person.
+    public init() {}
+}

@@ -1,0 +1,167 @@
+import Foundation
+import LocalMessaging
+import SharedCore
+import Testing
+
+/// A group in a directory that goes away with the value, its server, and cores of it.
+final class CoreBench: Sendable {
+    let group: GroupContainer
+    let server = ScriptedService.Server()
+
+    init() throws {
+        group = try GroupContainer(directory: NSTemporaryDirectory() + "core-\(UUID().uuidString)")
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: group.path)
+    }
+
+    func main(yieldLimit: Duration = .seconds(2)) throws -> MainCore {
+        var configuration = CoreConfiguration()
+        configuration.yieldLimit = yieldLimit
+        return try MainCore(group: group, service: ScriptedService(server), configuration: configuration)
+    }
+
+    func executor(budget: Duration = .seconds(20)) throws -> ExecutorCore {
+        var configuration = CoreConfiguration()
+        configuration.budget = budget
+        return try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
+    }
+
+    static func message(_ callID: String) -> IncomingMessage {
+        IncomingMessage(callID: callID, sender: "sip:anna@example.org", text: "text of \(callID)")
+    }
+}
+
+extension MessageOutcome {
+    var text: String? {
+        if case .message(let claim, _) = self { claim.message.text } else { nil }
+    }
+
+    var source: MessageSource? {
+        if case .message(_, let source) = self { source } else { nil }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ExecutorCoreTests {
+    let bench: CoreBench
+
+    init() throws {
+        bench = try CoreBench()
+    }
+
+    @Test func `with nobody running an executor fetches its message itself`() async throws {
+        bench.server.put(CoreBench.message("a"))
+        let executor = try bench.executor()
+        let outcome = try await executor.newMessage(callID: "a")
+        #expect(outcome.text == "text of a")
+        #expect(outcome.source == .executor)
+        if case .message(let claim, _) = outcome { try await executor.acknowledge(claim) }
+        await executor.stop()
+        let status = try await executor.store.status()
+        #expect(status.state == .free)
+        let counts = try await executor.store.counts()
+        #expect((counts.pending, counts.acknowledged) == (0, 1))
+    }
+
+    @Test func `with a main running an executor waits for the main's message`() async throws {
+        let main = try bench.main()
+        try await main.start()
+        let executor = try bench.executor()
+        async let outcome = executor.newMessage(callID: "b")
+        try await Task.sleep(for: .milliseconds(50))
+        bench.server.put(CoreBench.message("b"))
+        #expect(try await outcome.text == "text of b")
+        #expect(try await outcome.source == .main)
+        #expect(await executor.isRunning == false)
+        #expect(bench.server.starts == 1)
+        await main.stop()
+        #expect(try await main.store.status().state == .free)
+    }
+
+    @Test func `a burst of pushes starts one core`() async throws {
+        let callIDs = (0..<20).map { "burst-\($0)" }
+        let executors = try callIDs.map { _ in try bench.executor() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (executor, callID) in zip(executors, callIDs) {
+                group.addTask {
+                    let outcome = try await executor.newMessage(callID: callID)
+                    #expect(outcome.text == "text of \(callID)")
+                    if case .message(let claim, _) = outcome { try await executor.acknowledge(claim) }
+                    await executor.stop()
+                }
+            }
+            try await Task.sleep(for: .milliseconds(100))
+            for callID in callIDs { bench.server.put(CoreBench.message(callID)) }
+            try await group.waitForAll()
+        }
+        #expect(bench.server.starts == 1)
+        #expect(bench.server.most == 1)
+    }
+
+    @Test func `a main takes the place of an executor, which then waits for it`() async throws {
+        let executor = try bench.executor()
+        async let outcome = executor.newMessage(callID: "c")
+        while await !executor.isRunning { try await Task.sleep(for: .milliseconds(1)) }
+        let main = try bench.main()
+        let begin = ContinuousClock.now
+        try await main.start()
+        #expect(ContinuousClock.now - begin < .seconds(2))
+        #expect(bench.server.most == 1)
+        bench.server.put(CoreBench.message("c"))
+        #expect(try await outcome.source == .main)
+        await main.stop()
+    }
+
+    @Test func `a message that comes too late is there for who asks next`() async throws {
+        let early = try bench.executor(budget: .milliseconds(200))
+        let late = try await early.newMessage(callID: "d")
+        #expect(late.text == nil)
+        await early.stop()
+        bench.server.put(CoreBench.message("d"))
+        bench.server.put(CoreBench.message("e"))
+        let other = try bench.executor()
+        #expect(try await other.newMessage(callID: "e").source == .executor)
+        await other.stop()
+        let next = try bench.executor()
+        #expect(try await next.newMessage(callID: "d").source == .store)
+        #expect(bench.server.starts == 2)
+    }
+
+    @Test func `an action is performed by an executor when no main runs, and else by the main`() async throws {
+        let executor = try bench.executor()
+        let first = MessageAction(id: "1", callID: "a", kind: .reply("yes"))
+        #expect(try await executor.perform(first))
+        await executor.stop()
+        let main = try bench.main()
+        try await main.start()
+        let second = MessageAction(id: "2", callID: "a", kind: .markAsSeen)
+        #expect(try await bench.executor().perform(second))
+        #expect(bench.server.performed == [first, second])
+        #expect(bench.server.starts == 2)
+        await main.stop()
+    }
+
+    @Test func `a room is waited for as a message is`() async throws {
+        bench.server.invite(RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org"))
+        let executor = try bench.executor()
+        guard case .room(let room, let source) = try await executor.newChatRoom(address: "sip:room@example.org") else {
+            Issue.record("the room did not come")
+            return
+        }
+        #expect(room.invitation.subject == "Lunch")
+        #expect(source == .executor)
+        await executor.stop()
+    }
+
+    @Test func `a second main is refused, and may start after the first`() async throws {
+        let first = try bench.main()
+        let second = try bench.main()
+        try await first.start()
+        await #expect(throws: CoreError.self) { try await second.start() }
+        await first.stop()
+        try await second.start()
+        await second.stop()
+    }
+}

@@ -1,0 +1,74 @@
+import LocalMessaging
+import SharedCore
+import Synchronization
+
+/// A server's messages in memory, and a service that delivers them; counts how often it was started.
+final class ScriptedService: CoreService {
+    /// What the server holds, shared by the services of several cores.
+    final class Server: Sendable {
+        struct State {
+            var messages: [IncomingMessage] = []
+            var invitations: [RoomInvitation] = []
+            var performed: [MessageAction] = []
+            var starts = 0
+            var running = 0
+            var most = 0
+        }
+
+        let state = Mutex(State())
+
+        func put(_ message: IncomingMessage) { state.withLock { $0.messages.append(message) } }
+        func invite(_ invitation: RoomInvitation) { state.withLock { $0.invitations.append(invitation) } }
+        var performed: [MessageAction] { state.withLock { $0.performed } }
+        var starts: Int { state.withLock { $0.starts } }
+        /// The most services that ran at the same time.
+        var most: Int { state.withLock { $0.most } }
+    }
+
+    let server: Server
+    /// Never ends when told to: for a core that hangs.
+    let hangs: Bool
+    private let context = Mutex<CoreContext?>(nil)
+
+    init(_ server: Server, hangs: Bool = false) {
+        self.server = server
+        self.hangs = hangs
+    }
+
+    func start(_ context: CoreContext) async throws {
+        self.context.withLock { $0 = context }
+        server.state.withLock {
+            $0.starts += 1
+            $0.running += 1
+            $0.most = max($0.most, $0.running)
+        }
+    }
+
+    func fetchPending() async throws {
+        guard let context = context.withLock({ $0 }) else { return }
+        while let message = server.state.withLock({ $0.messages.first }) {
+            try await context.deliver(message)
+            server.state.withLock { state in state.messages.removeAll { $0 == message } }
+        }
+        while let invitation = server.state.withLock({ $0.invitations.first }) {
+            try await context.deliver(invitation)
+            server.state.withLock { state in state.invitations.removeAll { $0 == invitation } }
+        }
+    }
+
+    func run() async throws {
+        while true {
+            try await fetchPending()
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    func perform(_ action: MessageAction) async throws {
+        server.state.withLock { $0.performed.append(action) }
+    }
+
+    func stop() async {
+        while hangs { try? await Task.sleep(for: .seconds(60)) }
+        server.state.withLock { $0.running -= 1 }
+    }
+}

@@ -90,9 +90,9 @@ public actor ExecutorCore {
     // MARK: The end
 
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
-    /// they wait for, a main asks for its place, or the budget is over.
+    /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
-        while let core, core.failure == nil, !core.isAskedToYield, .now < deadline {
+        while let core, core.failure == nil, !core.isAskedToYield, !Task.isCancelled, .now < deadline {
             if core.hasFetched, await !isWaitedFor() { break }
             await core.change(until: min(deadline, .now + configuration.toldLookInterval))
         }

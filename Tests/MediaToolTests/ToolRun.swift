@@ -65,7 +65,9 @@ final class ToolRun {
     }
 
     /// Ctrl-C.
-    func interrupt() { kill(process.processIdentifier, SIGINT) }
+    func interrupt() { signal(SIGINT) }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
     var isRunning: Bool { process.isRunning }
     var status: Int32 { process.terminationStatus }

@@ -47,7 +47,9 @@ struct CoreNotifyCommand: AsyncParsableCommand {
         let waited = (ContinuousClock.now - begin).milliseconds
         switch outcome {
         case .message(let claim, let source):
+            FaultPoint.reached(.beforePresent)
             show(claim.message.sender, claim.message.text, source, isRepeated: claim.isRepeated, waited)
+            FaultPoint.reached(.afterPresent)
             try await core.acknowledge(claim)
         case .shownElsewhere: show(nil, nil, .store, isRepeated: false, waited)
         case .late: show(nil, "You have received a new message", .fallback, isRepeated: false, waited)

@@ -80,7 +80,12 @@ let package = Package(
         ),
         .target(
             name: "SharedCore",
-            dependencies: ["LocalMessaging", "CLinux", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "LocalMessaging", "CLinux",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .target(
@@ -122,7 +127,11 @@ let package = Package(
             dependencies: ["LocalMessaging", "LocalMessagingTesting"],
             swiftSettings: settings
         ),
-        .testTarget(name: "SharedCoreTests", dependencies: ["SharedCore", "Mailbox"], swiftSettings: settings),
+        .testTarget(
+            name: "SharedCoreTests",
+            dependencies: ["SharedCore", "Mailbox", .product(name: "NIOEmbedded", package: "swift-nio")],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "MailboxTests",
             dependencies: [

@@ -1,0 +1,180 @@
+/// Shows notifications on the desktop.
+///
+/// Where the desktop offers a field for an answer (capability `inline-reply`), a notification has the action to reply;
+/// everywhere it has the one to mark as seen. A message that is shown again, by this process or another one of the
+/// group, replaces its earlier notification.
+///
+/// Source: Desktop Notifications Specification 1.2; `inline-reply` and `NotificationReplied` as in KDE Plasma.
+public final class DesktopPresenter: NotificationPresenter {
+    /// What was done with the notifications of this process, and with those in the records.
+    public let actions: AsyncStream<MessageAction>
+
+    private let connection: DBusConnection
+    private let applicationName: String
+    private let records: NotificationRecords
+    private let texts: NotificationTexts
+    private let capabilities: Set<String>
+    /// The unique name of the service: its numbers mean nothing to the one that follows it.
+    private let owner: String
+    private let listening: Task<Void, Never>
+
+    /// Connects to the session bus that `environment` names and asks its service of notifications what it can do.
+    ///
+    /// - Parameters:
+    ///   - applicationName: who shows them, in the desktop's settings.
+    ///   - environment: the variables of the process; also the language of labels.
+    ///   - records: a directory in which the processes of a group keep which notification is which message's.
+    /// - Returns: the presenter, ready for use.
+    /// - Throws: `NotificationError`, also when nothing shows notifications.
+    public static func connect(
+        applicationName: String,
+        environment: [String: String],
+        records: String?
+    ) async throws -> DesktopPresenter {
+        let connection = try await DBusConnection.connect(to: DBusAddress.session(environment: environment))
+        do {
+            return try await DesktopPresenter(
+                connection,
+                applicationName: applicationName,
+                records: NotificationRecords(directory: records),
+                texts: .localized(environment: environment)
+            )
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    private init(
+        _ connection: DBusConnection,
+        applicationName: String,
+        records: NotificationRecords,
+        texts: NotificationTexts
+    ) async throws {
+        // Signals first: what is done with a notification at once is not missed.
+        let rule = "type='signal',interface='\(Self.service)',path='\(Self.path)'"
+        let bus = DBusConnection.bus
+        try await connection.call(.call(bus, DBusConnection.busPath, bus, "AddMatch", [.string(rule)]))
+        let capabilities = try await connection.call(Self.call("GetCapabilities"))
+        let owner = try await connection.call(
+            .call(bus, DBusConnection.busPath, bus, "GetNameOwner", [.string(Self.service)])
+        )
+        guard let names = capabilities.first?.strings, let owner = owner.first?.string else {
+            throw NotificationError(
+                .protocolViolation,
+                "What shows notifications did not tell what it can do. Check it."
+            )
+        }
+        // It becomes a part of file names.
+        guard owner.hasPrefix(":"), !owner.contains("/"), owner.utf8.count <= 128 else {
+            throw NotificationError(
+                .protocolViolation,
+                "The bus gave \(owner) as a unique name. Check the bus address."
+            )
+        }
+        let (actions, action) = AsyncStream.makeStream(of: MessageAction.self, bufferingPolicy: .bufferingNewest(1024))
+        self.actions = actions
+        self.connection = connection
+        self.applicationName = applicationName
+        self.records = records
+        self.texts = texts
+        self.owner = owner
+        self.capabilities = Set(names)
+        listening = Task {
+            for await message in connection.arrivals where message.sender == owner {
+                if let performed = Self.action(of: message, records, owner) { action.yield(performed) }
+            }
+            action.finish()
+        }
+    }
+
+    deinit {
+        listening.cancel()
+        connection.close()
+    }
+
+    /// Shows the notification, and keeps its number.
+    ///
+    /// - Throws: `NotificationError` when it is not shown, or will not be known by others.
+    public func present(_ notification: MessageNotification) async throws {
+        let earlier = try records.number(of: notification.identifier, owner: owner) ?? 0
+        var labels: [String] = []
+        for action in notification.actions {
+            switch action {
+            case .reply where capabilities.contains(Self.replyKey): labels += [Self.replyKey, texts.reply]
+            case .reply: break
+            case .markAsSeen: labels += [Self.seenKey, texts.markAsSeen]
+            }
+        }
+        let room = notification.room.map { " (\($0))" } ?? ""
+        let answer = try await connection.call(
+            Self.call(
+                "Notify",
+                [
+                    .string(applicationName),
+                    .uint32(earlier),
+                    .string(""),
+                    .string((notification.sender ?? texts.fallback) + room),
+                    .string(notification.sender == nil ? "" : body(notification.text)),
+                    .strings(labels),
+                    .dictionary([("category", .string("im.received")), ("urgency", .byte(1))]),
+                    .int32(-1),
+                ]
+            )
+        )
+        guard let number = answer.first?.uint32 else {
+            throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
+        }
+        try records.keep(number, of: notification.identifier, owner: owner)
+    }
+
+    /// Closes the notification.
+    ///
+    /// - Throws: `NotificationError`.
+    public func withdraw(identifier: String) async throws {
+        guard let number = try records.number(of: identifier, owner: owner) else { return }
+        records.forget(number, owner: owner)
+        do {
+            try await connection.call(Self.call("CloseNotification", [.uint32(number)]))
+        } catch let error as NotificationError where error.code == .refused {
+            // It was closed meanwhile: some desktops call that an error.
+        }
+    }
+
+    /// The text as the desktop wants it: where it takes markup, letters that would be some are written as entities.
+    private func body(_ text: String) -> String {
+        guard capabilities.contains("body-markup") else { return text }
+        let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;"]
+        return text.map { entities[$0] ?? String($0) }.joined()
+    }
+
+    /// What a signal says was done.
+    private static func action(
+        of message: DBusMessage,
+        _ records: NotificationRecords,
+        _ owner: String
+    ) -> MessageAction? {
+        guard message.kind == .signal, message.interface == service, let number = message.body.first?.uint32 else {
+            return nil
+        }
+        let value = message.body.dropFirst().first
+        let kind: MessageAction.Kind
+        switch (message.member, value?.string) {
+        case ("ActionInvoked", seenKey): kind = .markAsSeen
+        case ("NotificationReplied", let text?): kind = .reply(text)
+        default: return nil
+        }
+        guard let identifier = records.identifier(of: number, owner: owner) else { return nil }
+        let name = if case .reply = kind { "reply" } else { "seen" }
+        return MessageAction(id: "desktop/\(owner)/\(number)/\(name)/\(identifier)", callID: identifier, kind: kind)
+    }
+
+    private static func call(_ member: String, _ body: [DBusValue] = []) -> DBusMessage {
+        .call(service, path, service, member, body)
+    }
+
+    static var service: String { "org.freedesktop.Notifications" }
+    static var path: String { "/org/freedesktop/Notifications" }
+    private static var replyKey: String { "inline-reply" }
+    private static var seenKey: String { "mark-as-seen" }
+}

@@ -47,6 +47,14 @@ private final class CoreProcesses {
             environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:])
     }
 
+    func act(_ callID: String, _ arguments: String...) throws -> ToolRun {
+        try ToolRun(
+            ["core", "act", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID] + arguments)
+    }
+
+    /// What the mailbox printed of actions.
+    var performed: String { mailbox.output }
+
     func status() throws -> [String: Any] {
         try ToolRun.finished("core", "status", "--group", group, "--json").json()
     }
@@ -190,6 +198,34 @@ struct CoreCommandTests {
         #expect(shown["text"] as? String == "text of b")
         #expect(shown["source"] as? String == "executor")
         #expect(try processes.status()["epoch"] as? Int == 2)
+    }
+
+    @Test func `a reply is performed without a main, and by the main when one runs`() throws {
+        let processes = try CoreProcesses(messages: [])
+        #expect(try processes.act("a", "--reply", "alone").wait() == 0)
+        #expect(try processes.status()["epoch"] as? Int == 1)
+        let main = try processes.main()
+        #expect(main.printed("running"))
+        #expect(try processes.act("a", "--reply", "beside").wait() == 0)
+        #expect(try processes.status()["epoch"] as? Int == 2)
+        main.interrupt()
+        main.wait()
+        for text in ["alone", "beside"] { #expect(processes.performed.contains(text)) }
+    }
+
+    /// A main that is killed leaves nothing behind that keeps the next one, or a message, away.
+    @Test(arguments: FaultPoint.allCases)
+    func `a main killed at any place is followed by the next, with all messages`(_ point: FaultPoint) throws {
+        let processes = try CoreProcesses(messages: (0..<3).map { CoreProcesses.message("\($0)") })
+        for hit in 1...2 { try processes.main("--seconds", "0.3", fault: "\(point.rawValue):\(hit)").wait() }
+        let main = try processes.main()
+        #expect(main.printed("running"), "\(main.errors)")
+        for callID in 0..<3 {
+            #expect(try processes.notify("\(callID)").shown()?["text"] as? String == "text of \(callID)")
+        }
+        main.interrupt()
+        #expect(main.wait() == 0)
+        #expect(try processes.status()["acknowledged"] as? Int == 3)
     }
 
     @Test func `a second main is refused with the remedy`() throws {

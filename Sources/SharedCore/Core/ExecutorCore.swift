@@ -61,6 +61,38 @@ public actor ExecutorCore {
         return outcome ?? .late
     }
 
+    /// Handles a push from end to end: shows what it named, or a general text when that does not come in time, and
+    /// acknowledges a message once it was shown.
+    ///
+    /// - Parameters:
+    ///   - callID: The call-id that the push holds.
+    ///   - texts: The words of the general text.
+    ///   - show: Shows a notification, which came from that source.
+    /// - Returns: What was shown.
+    /// - Throws: as `newMessage`; what `show` throws: then the message waits for who asks next.
+    @discardableResult
+    public func notify(
+        callID: String, texts: NotificationTexts = .english,
+        show: (MessageNotification, MessageSource) async throws -> Void
+    ) async throws -> MessageOutcome {
+        let outcome = try await newMessage(callID: callID)
+        switch outcome {
+        case .message(let claim, let source):
+            do {
+                FaultPoint.reached(.beforePresent)
+                try await show(MessageNotification(claim.message, isRepeated: claim.isRepeated), source)
+                FaultPoint.reached(.afterPresent)
+            } catch {
+                try await store.release(claim)
+                throw error
+            }
+            try await acknowledge(claim)
+        case .shownElsewhere: break
+        case .late: try await show(.fallback(identifier: callID, texts: texts), .fallback)
+        }
+        return outcome
+    }
+
     /// The chat room that a push named.
     ///
     /// - Throws: `StoreError`; what the service throws when this process runs the core.

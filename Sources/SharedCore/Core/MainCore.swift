@@ -86,6 +86,15 @@ public actor MainCore {
         return core?.failure
     }
 
+    /// Has an action performed; it is queued in the store before this returns, so that it is not lost with this process.
+    ///
+    /// - Throws: `CoreError` when the core does not run; `StoreError`.
+    public func perform(_ action: MessageAction) async throws {
+        guard let core else { throw CoreError(.notRunning, "The main core does not run. Start it first.") }
+        try await store.enqueue(action)
+        core.actionQueued()
+    }
+
     /// Ends the core in order; executors may start when this returns.
     public func stop() async {
         guard let core else { return }

@@ -89,6 +89,11 @@ final class RunningCore: Sendable {
         await signals.changed.wait(until: deadline)
     }
 
+    /// Has queued actions performed.
+    func actionQueued() {
+        signals.actionQueued.ring()
+    }
+
     /// Whether a main asked this core to give way.
     var isAskedToYield: Bool { signals.isAskedToYield }
 

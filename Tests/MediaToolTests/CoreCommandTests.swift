@@ -38,18 +38,21 @@ private final class CoreProcesses {
                 "core", "notify", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID,
                 "--deadline", "\(deadline)", "--json",
             ],
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:])
+            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
+        )
     }
 
     func main(_ arguments: String..., fault: String? = nil) throws -> ToolRun {
         try ToolRun(
             ["core", "main", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--json"] + arguments,
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:])
+            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
+        )
     }
 
     func act(_ callID: String, _ arguments: String...) throws -> ToolRun {
         try ToolRun(
-            ["core", "act", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID] + arguments)
+            ["core", "act", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID] + arguments
+        )
     }
 
     /// What the mailbox printed of actions.
@@ -166,7 +169,10 @@ struct CoreCommandTests {
         #expect(status["acknowledged"] as? Int == 1)
     }
 
-    @Test func `a main takes over from an executor in order, from a stopped one by force, and its epoch is the later one`() throws {
+    @Test
+    func `a main takes over from an executor in order, from a stopped one by force, and its epoch is the later one`()
+        throws
+    {
         for isStopped in [false, true] {
             let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
             let executor = try processes.notify("a", deadline: 25)

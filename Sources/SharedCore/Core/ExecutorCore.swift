@@ -29,7 +29,9 @@ public actor ExecutorCore {
     ///
     /// - Throws: `StoreError` and `LockError` when the group cannot be used.
     public init(
-        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration()
+        group: GroupContainer,
+        service: any CoreService,
+        configuration: CoreConfiguration = CoreConfiguration()
     ) throws {
         deadline = .now + configuration.budget
         self.group = group
@@ -72,7 +74,8 @@ public actor ExecutorCore {
     /// - Throws: as `newMessage`; what `show` throws: then the message waits for who asks next.
     @discardableResult
     public func notify(
-        callID: String, texts: NotificationTexts = .english,
+        callID: String,
+        texts: NotificationTexts = .english,
         show: (MessageNotification, MessageSource) async throws -> Void
     ) async throws -> MessageOutcome {
         let outcome = try await newMessage(callID: callID)
@@ -154,9 +157,10 @@ public actor ExecutorCore {
 
     // MARK: Waiting
 
-    /// Waits until `look` finds what it looks for; nil when the budget is over. `look` hears whether this process runs the core.
+    /// Waits until `look`, which hears whether this process runs the core, finds something; nil when the budget is over.
     private func awaited<Value: Sendable>(
-        _ item: WishedItem?, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+        _ item: WishedItem?,
+        _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         if let found = try await look(core != nil) { return found }
         var wish: Wish?
@@ -176,7 +180,8 @@ public actor ExecutorCore {
     }
 
     private func waited<Value: Sendable>(
-        _ news: CoreNews, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+        _ news: CoreNews,
+        _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         while .now < deadline {
             try Task.checkCancellation()
@@ -215,7 +220,13 @@ public actor ExecutorCore {
         isBecomingCore = true
         defer { isBecomingCore = false }
         core = try await RunningCore.begin(
-            .executor, in: group, store: store, lock: lock, service: service, why: "a push")
+            .executor,
+            in: group,
+            store: store,
+            lock: lock,
+            service: service,
+            why: "a push"
+        )
         return true
     }
 

@@ -32,7 +32,9 @@ public actor MainCore {
     ///   - received: Told of what arrives, once it is in the store.
     /// - Throws: `StoreError` and `LockError` when the group cannot be used.
     public init(
-        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration(),
+        group: GroupContainer,
+        service: any CoreService,
+        configuration: CoreConfiguration = CoreConfiguration(),
         received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) throws {
         self.group = group
@@ -61,15 +63,22 @@ public actor MainCore {
             let holder = owner.map { $0.role == .main ? ": process \($0.pid)" : "" } ?? ""
             throw CoreError(
                 .anotherMain,
-                "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group.")
+                "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group."
+            )
         }
         isStarting = true
         defer { isStarting = false }
         do {
             if try !lock.tryLock(.writer) { try await replaceExecutor() }
             let core = try await RunningCore.begin(
-                .main, in: group, store: store, lock: lock, service: service, why: "the application runs",
-                received: received)
+                .main,
+                in: group,
+                store: store,
+                lock: lock,
+                service: service,
+                why: "the application runs",
+                received: received
+            )
             self.core = core
             return core.epoch
         } catch {
@@ -119,7 +128,8 @@ public actor MainCore {
             let holder = owner.map { "process \($0.pid)" } ?? "a process that did not say who it is"
             throw CoreError(
                 .executorStays,
-                "The core of \(group.path) is held by \(holder), which neither ended nor could be ended. End it by hand.")
+                "The core of \(group.path) is held by \(holder), which neither ended nor could be ended. End it by hand."
+            )
         }
         // The fence must not come after the epoch of this core.
         _ = try await fencing.value
@@ -127,7 +137,10 @@ public actor MainCore {
 
     private func askToYield() async {
         let client = try? await MessageClient.connect(
-            to: coreServerName, in: group, waitingForServer: configuration.yieldLimit)
+            to: coreServerName,
+            in: group,
+            waitingForServer: configuration.yieldLimit
+        )
         FaultPoint.reached(.beforeSend)
         _ = try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)
         await client?.close()

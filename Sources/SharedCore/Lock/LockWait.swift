@@ -60,7 +60,8 @@ final class LockWait: Sendable {
         argument.release()
         state.withLock { $0.hasEnded = true }
         continuation.resume(
-            returning: .failure(LockError("Starting a thread to wait for", path: path, errno: failure)))
+            returning: .failure(LockError("Starting a thread to wait for", path: path, errno: failure))
+        )
     }
 
     /// Ends the wait; returns once the thread neither sleeps in the kernel nor will.

@@ -144,7 +144,9 @@ struct ExecutorCoreTests {
     }
 
     @Test func `a room is waited for as a message is`() async throws {
-        bench.server.invite(RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org"))
+        bench.server.invite(
+            RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")
+        )
         let executor = try bench.executor()
         guard case .room(let room, let source) = try await executor.newChatRoom(address: "sip:room@example.org") else {
             Issue.record("the room did not come")

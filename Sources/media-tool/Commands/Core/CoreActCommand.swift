@@ -47,13 +47,18 @@ struct CoreActCommand: AsyncParsableCommand {
         var configuration = CoreConfiguration()
         configuration.budget = .seconds(deadline)
         let core = try ExecutorCore(
-            group: groupOption.container(), service: mailboxOption.service(), configuration: configuration)
+            group: groupOption.container(),
+            service: mailboxOption.service(),
+            configuration: configuration
+        )
         let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
         let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
         let isDone = try await core.perform(action)
         await core.stop()
         guard isDone else {
-            throw ToolFailure("Nobody performed it within \(deadline) s. It is queued; run a core to have it performed.")
+            throw ToolFailure(
+                "Nobody performed it within \(deadline) s. It is queued; run a core to have it performed."
+            )
         }
         common.show(["id": .string(identifier), "performed": .bool(true)], text: "performed\n")
     }

@@ -45,10 +45,21 @@ struct CoreNotifyCommand: AsyncParsableCommand {
         configuration.budget = .seconds(deadline)
         let group = try groupOption.container()
         let core = try ExecutorCore(
-            group: group, service: mailboxOption.service(), configuration: configuration)
+            group: group,
+            service: mailboxOption.service(),
+            configuration: configuration
+        )
         let variables = ProcessEnvironment.variables
-        let outcome = try await core.notify(callID: callID, texts: .localized(environment: variables)) { shown, source in
-            show(shown.sender, shown.text, source, isRepeated: shown.isRepeated, (ContinuousClock.now - begin).milliseconds)
+        let outcome = try await core.notify(callID: callID, texts: .localized(environment: variables)) {
+            shown,
+            source in
+            show(
+                shown.sender,
+                shown.text,
+                source,
+                isRepeated: shown.isRepeated,
+                (ContinuousClock.now - begin).milliseconds
+            )
             try? await desktop(of: group)?.present(shown)
         }
         if case .shownElsewhere = outcome {
@@ -58,7 +69,11 @@ struct CoreNotifyCommand: AsyncParsableCommand {
     }
 
     private func show(
-        _ sender: String?, _ text: String?, _ source: MessageSource, isRepeated: Bool, _ waited: Double
+        _ sender: String?,
+        _ text: String?,
+        _ source: MessageSource,
+        isRepeated: Bool,
+        _ waited: Double
     ) {
         common.show(
             [

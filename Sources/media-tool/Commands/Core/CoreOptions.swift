@@ -21,7 +21,10 @@ func desktop(of group: GroupContainer) async -> DesktopPresenter? {
         return nil
     }
     return try? await DesktopPresenter.connect(
-        applicationName: "media-tool", environment: variables, records: records)
+        applicationName: "media-tool",
+        environment: variables,
+        records: records
+    )
 }
 
 /// The mailbox from which a core gets messages.

@@ -2,13 +2,13 @@ import ArgumentParser
 
 /// The tool: one verb per command, each in a file of its own.
 @main
-struct MediaTool: ParsableCommand {
+struct MediaTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "media-tool",
-        abstract: "Sound cards, tones, codecs and RTP calls from the shell.",
+        abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output and nothing else there; logs, \
-            notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
+            Every command takes --json, which prints one JSON object on standard output (one on each line of `group`) and \
+            nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
             printed.
 
             Exit codes: 0 success, 64 wrong usage, 1 failure.
@@ -25,6 +25,7 @@ struct MediaTool: ParsableCommand {
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
+            GroupCommand.self,
         ]
     )
 }

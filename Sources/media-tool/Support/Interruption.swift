@@ -43,4 +43,22 @@ enum Interruption {
         }
         return !hasCome
     }
+
+    /// Waits until a signal comes, or the task is cancelled.
+    static func come() async {
+        while !hasCome, (try? await Task.sleep(for: .milliseconds(10))) != nil {}
+    }
+
+    /// Works until it is done or a signal comes; then the work is cancelled, and there is no value.
+    static func orValue<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await work() }
+            group.addTask {
+                await come()
+                return nil
+            }
+            return try await group.next() ?? nil
+        }
+    }
 }

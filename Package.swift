@@ -12,7 +12,7 @@ let settings: [SwiftSetting] = [
 
 let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
 
-let examples = ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"]
+let examples = ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "local-messages"]
 
 let package = Package(
     name: "media-engine",
@@ -158,7 +158,8 @@ let package = Package(
 package.targets += examples.map { name in
     .executableTarget(
         name: name,
-        dependencies: ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
+        dependencies: name == "local-messages"
+            ? ["LocalMessaging"] : ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
         path: "Examples/\(name)",
         swiftSettings: settings
     )

@@ -203,7 +203,7 @@ import Testing
             if status == 1 { #expect(run.errors.contains("1048576"), "\(run.errors)") }
         }
         #expect(try send("news", "1", "--request").status == 0)
-        Patience.wait { server.output.count { $0 == "\n" } == 2 }
+        Patience.wait { server.output.utf8.count { $0 == UInt8(ascii: "\n") } == 2 }
         #expect(try server.jsonLines().count == 2)
     }
 }

@@ -18,6 +18,7 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
     "dtmf-feedback": ["MediaEngine"],
     "loopback-call": ["MediaEngine"],
     "codec-plugin": ["MediaEngine", "CExamplePlugin"],
+    "local-messages": ["LocalMessaging"],
     "shared-core": ["LocalMessaging", "SharedCore"],
 ]
 

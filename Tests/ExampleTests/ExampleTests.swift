@@ -52,6 +52,16 @@ import Testing
         }
     }
 
+    @Test func `processes of a group talk to each other`() throws {
+        let run = try Example.run("local-messages")
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.contains("server: a white wall, 1048576 bytes with the sum 1048576"), "\(run.text)")
+        #expect(run.text.contains("server: its notes: taken at noon"))
+        #expect(run.text.contains("server: sent by this program"))
+        #expect(run.text.contains("client: 6 words"))
+        #expect(run.text.contains("client: heard of time: it is 20"))
+    }
+
     @Test func `of three pushes one starts a core, and the application takes over from the fourth`() throws {
         let run = try Example.run("shared-core")
         #expect(run.status == 0, "\(run.text)")
@@ -62,7 +72,9 @@ import Testing
         #expect(run.text.hasSuffix("state free, pending 0, shown 4\n"), "\(run.text)")
     }
 
-    @Test(arguments: ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "shared-core"])
+    @Test(arguments: [
+        "first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "local-messages", "shared-core",
+    ])
     func `an example is at most 100 lines`(name: String) throws {
         let source = try Example.text("Examples/\(name)/main.swift")
         #expect(source.split(separator: "\n", omittingEmptySubsequences: false).count <= 101)

@@ -3,17 +3,6 @@ import LocalMessaging
 import Mailbox
 import SharedCore
 
-/// The group that a command works in.
-struct GroupOption: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The directory of the group; made when it is missing.", valueName: "dir"),
-        completion: .directory
-    )
-    var group: String
-
-    func container() throws -> GroupContainer { try GroupContainer(directory: group) }
-}
-
 /// The desktop of this session, when it shows notifications; what is printed does not wait for it.
 func desktop(of group: GroupContainer) async -> DesktopPresenter? {
     let variables = ProcessEnvironment.variables

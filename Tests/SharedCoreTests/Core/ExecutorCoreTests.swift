@@ -166,4 +166,19 @@ struct ExecutorCoreTests {
         try await second.start()
         await second.stop()
     }
+
+    @Test func `a setting is what the last owner committed, for every process`() async throws {
+        let main = try bench.main()
+        let first = try await main.start()
+        try await main.store.set("de", for: "language", as: first)
+        let executor = try bench.executor()
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        await main.stop()
+        let second = try await main.start()
+        await #expect(throws: StoreError.self) { try await main.store.set("en", for: "language", as: first) }
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        try await main.store.set("fr", for: "language", as: second)
+        #expect(try await executor.store.setting("language", as: String.self) == "fr")
+        await main.stop()
+    }
 }

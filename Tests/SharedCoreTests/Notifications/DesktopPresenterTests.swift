@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -200,7 +201,8 @@ private final class PrivateBus: Sendable {
     }
 
     func end() {
-        process.terminate()
+        // Threads of the test runner block signals, and a process inherits that: only this one cannot be blocked.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 

@@ -12,7 +12,15 @@ let settings: [SwiftSetting] = [
 
 let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
 
-let examples = ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"]
+/// The examples, with the targets that each depends on.
+let examples: KeyValuePairs<String, [Target.Dependency]> = [
+    "first-call": ["MediaEngine"],
+    "dtmf-feedback": ["MediaEngine"],
+    "loopback-call": ["MediaEngine"],
+    "codec-plugin": ["MediaEngine", "CExamplePlugin"],
+    "local-messages": ["LocalMessaging"],
+    "shared-core": ["LocalMessaging", "SharedCore"],
+]
 
 let package = Package(
     name: "media-engine",
@@ -149,16 +157,16 @@ let package = Package(
         ),
         .testTarget(
             name: "ExampleTests",
-            dependencies: examples.map { .target(name: $0) },
+            dependencies: examples.map { .target(name: $0.key) },
             swiftSettings: settings
         ),
     ]
 )
 
-package.targets += examples.map { name in
+package.targets += examples.map { name, dependencies in
     .executableTarget(
         name: name,
-        dependencies: ["MediaEngine"] + (name == "codec-plugin" ? ["CExamplePlugin"] : []),
+        dependencies: dependencies,
         path: "Examples/\(name)",
         swiftSettings: settings
     )

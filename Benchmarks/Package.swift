@@ -13,6 +13,7 @@ let package = Package(
             dependencies: [
                 "CAllocationCounter", "CMeasure",
                 .product(name: "MediaEngine", package: "media-engine"),
+                .product(name: "LocalMessaging", package: "media-engine"),
             ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),

@@ -26,6 +26,10 @@ public struct MessagingConfiguration: Sendable {
     public var stallLimit: Duration = .seconds(2)
     /// How long the exchange that begins a connection may take.
     public var handshakeLimit: Duration = .seconds(2)
+    /// Where handlers run; nil is the concurrency pool.
+    ///
+    /// `MessagingExecutor.shared` answers faster, and is for handlers that take microseconds.
+    public var handlerExecutor: (any TaskExecutor)?
 
     /// The defaults.
     public init() {}

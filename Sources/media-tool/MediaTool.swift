@@ -5,10 +5,10 @@ import ArgumentParser
 struct MediaTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "media-tool",
-        abstract: "Sound cards, tones, codecs and RTP calls from the shell.",
+        abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output and nothing else there; logs, \
-            notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
+            Every command takes --json, which prints one JSON object on standard output (one on each line of `group`) and \
+            nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
             printed.
 
             Exit codes: 0 success, 64 wrong usage, 1 failure.
@@ -25,7 +25,7 @@ struct MediaTool: AsyncParsableCommand {
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
-            CoreCommand.self,
+            GroupCommand.self, CoreCommand.self,
         ]
     )
 }

@@ -52,7 +52,29 @@ import Testing
         }
     }
 
-    @Test(arguments: ["first-call", "dtmf-feedback", "loopback-call", "codec-plugin"])
+    @Test func `processes of a group talk to each other`() throws {
+        let run = try Example.run("local-messages")
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.contains("server: a white wall, 1048576 bytes with the sum 1048576"), "\(run.text)")
+        #expect(run.text.contains("server: its notes: taken at noon"))
+        #expect(run.text.contains("server: sent by this program"))
+        #expect(run.text.contains("client: 6 words"))
+        #expect(run.text.contains("client: heard of time: it is 20"))
+    }
+
+    @Test func `of three pushes one starts a core, and the application takes over from the fourth`() throws {
+        let run = try Example.run("shared-core")
+        #expect(run.status == 0, "\(run.text)")
+        for text in ["1: Lunch?", "2: At noon?", "3: Bring Berta"] { #expect(run.text.contains("push \(text), from ")) }
+        #expect(run.text.contains("after 3 pushes: core starts 1\n"), "\(run.text)")
+        #expect(run.text.contains("the application runs: state main\npush 4: I am there, from main\n"), "\(run.text)")
+        #expect(run.text.contains("reply performed by the main: true, at the server: 1\n"), "\(run.text)")
+        #expect(run.text.hasSuffix("state free, pending 0, shown 4\n"), "\(run.text)")
+    }
+
+    @Test(arguments: [
+        "first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "local-messages", "shared-core",
+    ])
     func `an example is at most 100 lines`(name: String) throws {
         let source = try Example.text("Examples/\(name)/main.swift")
         #expect(source.split(separator: "\n", omittingEmptySubsequences: false).count <= 101)
@@ -73,6 +95,19 @@ import Testing
                 #expect(FileManager.default.fileExists(atPath: Example.root.appending(path: path).path), "\(path)")
             }
         }
+    }
+
+    @Test func `every test that the guarantees of the shared core name exists`() throws {
+        let guarantees = try Example.text("Sources/SharedCore/SharedCore.docc/Guarantees.md").split(separator: "\n")
+        let names = guarantees.filter { $0.hasPrefix("- `") && !$0.contains("in Benchmarks") }
+            .flatMap { $0.matches(of: #/`([^`]+)`/#).map { String($0.1) } }
+        #expect(names.count > 10)
+        let files = [
+            "SharedCoreTests/Core/ExecutorCoreTests.swift", "MediaToolTests/CoreCommandTests.swift",
+            "MailboxTests/MailboxServiceTests.swift",
+        ]
+        let tests = try files.map { try Example.text("Tests/\($0)") }.joined()
+        for name in names { #expect(tests.contains("func `\(name)`"), "\(name)") }
     }
 }
 

@@ -194,10 +194,14 @@ import Testing
     }
 
     /// A folder of captures that other programs made.
-    private static let corpora = ProcessInfo.processInfo.environment["MEDIA_CORPORA"]
+    private static let corpora: String? = {
+        let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        let path = checkout.appendingPathComponent("../shared/corpora").standardizedFileURL.path
+        return FileManager.default.fileExists(atPath: path + "/fetched") ? path : nil
+    }()
 
     @Test(
-        .enabled(if: corpora != nil, "set MEDIA_CORPORA to a folder of captures"),
+        .enabled(if: corpora != nil, "needs shared/corpora/fetched"),
         arguments: [
             ("fetched/sipp-pcap/g711a.pcap", "PCMA"), ("fetched/freeswitch/milliwatt.pcmu.rtp.pcap", "PCMU"),
             ("own/captures/opus-udp-dtmf4733.pcap", "opus"), ("own/captures/pcmu-udp-dtmf4733.pcap", "PCMU"),
@@ -219,7 +223,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: corpora != nil, "set MEDIA_CORPORA to a folder of captures"),
+        .enabled(if: corpora != nil, "needs shared/corpora/fetched"),
         arguments: [
             "fetched/asterisk-testsuite/crash-27382.pcap", "fetched/asterisk-testsuite/ssrc1.pcap",
             "fetched/asterisk-testsuite/16_bit_48khz_60_fec_rtp.pcapng", "fetched/rtpproxy/alice_srtp.pcap",

@@ -65,7 +65,17 @@ final class ToolRun {
     }
 
     /// Ctrl-C.
-    func interrupt() { kill(process.processIdentifier, SIGINT) }
+    func interrupt() { signal(SIGINT) }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// `kill -9`: it ends without a word.
+    func killAtOnce() {
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    var processIdentifier: Int32 { process.processIdentifier }
 
     var isRunning: Bool { process.isRunning }
     var status: Int32 { process.terminationStatus }
@@ -76,6 +86,13 @@ final class ToolRun {
     func json() throws -> [String: Any] {
         let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
         return try #require(value as? [String: Any])
+    }
+
+    /// The JSON objects on the lines of standard output that are whole.
+    func jsonLines() throws -> [[String: Any]] {
+        try output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        }
     }
 }
 

@@ -44,6 +44,22 @@ import Testing
         (["replay"], "<file>"),
         (["replay", "x.pcap", "--ssrc", "0xZ"], "0xZ"),
         (["replay", "x.pcap", "--payload-type", "128"], "128"),
+        (["group", "serve", "--group", "/tmp/g"], "--name"),
+        (["group", "serve", "--group", "", "--name", "n"], "--group"),
+        (["group", "serve", "--group", "/tmp/g", "--name", "../n"], "../n"),
+        (["group", "listen", "--group", "/tmp/g", "--name", ".n"], ".n"),
+        (["group", "listen", "--group", "/tmp/g", "--name", "n", "--topic", ""], "--topic"),
+        (["group", "status", "--group", "/tmp/g", "--name", "n"], "--name"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n"], "--body"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "{a:1"], "{a:1"),
+        (["group", "send", "--group", "/tmp/g", "--name", String(repeating: "n", count: 65), "--body", "1"], "64"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "1", "--timeout", "0"], "--timeout"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "1", "--request", "--topic", "t"], "--topic"),
+        (
+            ["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"],
+            "16 levels"
+        ),
+        (["group", "nosuch"], "nosuch"),
         (["devices", "--log-level", "loud"], "loud"),
         (["nosuch"], "nosuch"),
         (["codecs", "--nosuch"], "--nosuch"),
@@ -77,6 +93,12 @@ import Testing
         (["report", "/nosuch.json", "--output", "/tmp/x.html"], "/nosuch.json"),
         (["loopback", "--virtual", "--trace", "/nosuch/x.json"], "/nosuch/x.json"),
         (["loopback", "--device", "nosuch"], "There is no card nosuch"),
+        (["group", "status", "--group", "/tmp/nosuch-group"], "/tmp/nosuch-group"),
+        (["group", "send", "--group", "/tmp/nosuch-group", "--name", "n", "--body", "1"], "/tmp/nosuch-group"),
+        (["group", "send", "--group", "/", "--name", "n", "--body", "1", "--file", "/nosuch.wav"], "/nosuch.wav"),
+        (["group", "send", "--group", "/", "--name", "n", "--body", "1"], "Start its server"),
+        (["group", "serve", "--group", "/dev/null", "--name", "n"], "not a directory"),
+        (["group", "listen", "--group", "/dev/null/g", "--name", "n"], "/dev/null"),
     ])
     func `a failure ends with 1 and one line with its remedy`(arguments: [String], word: String) throws {
         let run = try ToolRun(arguments)
@@ -88,10 +110,11 @@ import Testing
 
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
-        "detect", "replay", "report", "doctor",
+        "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
     ])
     func `help shows examples`(command: String) throws {
-        let run = try ToolRun.finished(command, "--help")
+        let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])
+        run.wait()
         #expect(run.status == 0)
         #expect(run.output.contains("EXAMPLES") && run.output.contains("media-tool \(command)"))
         #expect(run.output.contains("--json"))

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -33,16 +35,31 @@ int measure_run(const char *path, char *const arguments[], int64_t *wall_nanosec
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int64_t high_water(pid_t process) {
+int64_t measure_memory(int process, const char *name) {
     char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)process);
+    size_t length = strlen(name);
+    snprintf(path, sizeof path, "/proc/%d/status", process);
     FILE *file = fopen(path, "r");
     if (!file) return -errno;
     long kilobytes = -ENOENT;
     while (fgets(line, sizeof line, file))
-        if (sscanf(line, "VmHWM: %ld", &kilobytes) == 1) break;
+        if (strncmp(line, name, length) == 0 && sscanf(line + length, ": %ld", &kilobytes) == 1) break;
     fclose(file);
     return kilobytes;
+}
+
+int measure_start(const char *path, char *const arguments[]) {
+    pid_t child = fork();
+    if (child < 0) return -errno;
+    if (child > 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    execv(path, arguments);
+    _exit(127);
+}
+
+void measure_stop(int process) {
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
 }
 
 // rusage tells a child's peak as at least its parent's, which the child was until exec; so the child is stopped at its
@@ -56,7 +73,7 @@ int64_t measure_peak_memory(const char *path, char *const arguments[]) {
     while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
         int is_exit = status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXIT << 8));
         if (is_first) ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL);
-        if (is_exit) peak = high_water(child);
+        if (is_exit) peak = measure_memory(child, "VmHWM");
         int signal = is_first || is_exit ? 0 : WSTOPSIG(status);
         is_first = 0;
         ptrace(PTRACE_CONT, child, 0, signal);

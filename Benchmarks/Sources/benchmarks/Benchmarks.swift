@@ -12,7 +12,7 @@ import Glibc
         Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage.
         """
 
-    static let all: [(name: String, run: @Sendable (Options) throws -> [Figure])] = [
+    static let all: [(name: String, run: @Sendable (Options) async throws -> [Figure])] = [
         ("opus-legs", OpusLegs.measure),
         ("g711-legs", G711Legs.measure),
         ("g711-unpaced", UnpacedLegs.measure),
@@ -25,9 +25,11 @@ import Glibc
         ("lateness", TickLateness.measure),
         ("virtual", VirtualCall.measure),
         ("tool", ToolStart.measure),
+        ("messaging", Messaging.measure),
     ]
 
-    static func main() {
+    static func main() async {
+        if let directory = MessagingPeer.directory { await MessagingPeer.run(in: directory) }
         let options: Options
         do {
             options = try Options(CommandLine.arguments.dropFirst())
@@ -38,7 +40,7 @@ import Glibc
         var figures: [Figure] = []
         for benchmark in all where options.only.isEmpty || options.only.contains(benchmark.name) {
             do {
-                figures += try benchmark.run(options)
+                figures += try await benchmark.run(options)
             } catch {
                 figures.append(Figure(benchmark.name, "could not be measured: \(error)"))
             }

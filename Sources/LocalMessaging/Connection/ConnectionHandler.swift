@@ -198,7 +198,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             introduction: introduction, handlers: handlers, configuration: configuration)
         self.connection = connection
         established.succeed(connection)
-        Task { await connection.serveInbox() }
+        Task(executorPreference: configuration.handlerExecutor) { await connection.serveInbox() }
     }
 
     private func introduction(token: [UInt8]?) -> Handshake.Introduction {

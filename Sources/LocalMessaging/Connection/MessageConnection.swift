@@ -350,7 +350,7 @@ extension MessageConnection {
                 state.served[frame.correlation] = .some(nil)
                 return state.served.count
             }
-            let serving = Task.immediate {
+            let serving = Task.immediate(executorPreference: configuration.handlerExecutor) {
                 await self.reply(to: frame, type) { try await answer(frame.payload, bounds, context) }
             }
             let isServed = state.withLock { state in

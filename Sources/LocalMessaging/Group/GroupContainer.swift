@@ -13,14 +13,17 @@ public struct GroupContainer: Sendable {
     public let path: String
     private let directory: OpenDirectory
 
-    /// The group in the directory called `path`, made when it is missing.
+    /// The group in the directory called `path`.
     ///
+    /// - Parameters:
+    ///   - path: The directory.
+    ///   - isCreated: Whether it is made when it is missing.
     /// - Throws: `GroupError` when it is not a directory, belongs to another user, or others may write to it.
-    public init(directory path: String) throws(GroupError) {
+    public init(directory path: String, isCreated: Bool = true) throws(GroupError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw GroupError(.badName, "\"\(path)\" is no path of a group's directory.")
         }
-        directory = try OpenDirectory(path)
+        directory = try OpenDirectory(path, isCreated: isCreated)
         self.path = path
     }
 
@@ -44,7 +47,7 @@ public struct GroupContainer: Sendable {
     /// The path of a directory called `name` in the group, made with mode 0700 when it is missing.
     public func subdirectory(_ name: String) throws(GroupError) -> String {
         try Self.check(name, as: "Directory name")
-        _ = try OpenDirectory("\(path)/\(name)")
+        _ = try OpenDirectory("\(path)/\(name)", isCreated: true)
         return "\(path)/\(name)"
     }
 
@@ -56,7 +59,7 @@ public struct GroupContainer: Sendable {
 
     /// Throws unless `name` stays in its directory and fits a socket address: letters, digits, `.`, `-`, `_`, with no
     /// dot at the start.
-    static func check(_ name: String, as what: String) throws(GroupError) {
+    public static func check(_ name: String, as what: String = "Server name") throws(GroupError) {
         let bytes = name.utf8
         guard bytes.count <= maximumNameByteCount else {
             throw GroupError(
@@ -90,8 +93,31 @@ public struct GroupContainer: Sendable {
 private final class OpenDirectory: Sendable {
     let descriptor: CInt
 
-    /// Opens the directory at `path`; makes it, and those above it, when they are missing.
-    init(_ path: String) throws(GroupError) {
+    /// Opens the directory at `path`.
+    init(_ path: String, isCreated: Bool) throws(GroupError) {
+        if isCreated { try Self.make(path) }
+        // A link in the last place is followed by nobody: it could point to what another user owns.
+        descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let code = errno
+            guard code != ENOTDIR, code != ELOOP else {
+                throw GroupError(.notADirectory, "\(path) is not a directory. Remove it, or name another group.")
+            }
+            guard code != ENOENT else {
+                throw GroupError(.missing, "There is no group in \(path). Start a server there, or name another directory.")
+            }
+            throw GroupError("Opening the directory \(path)", errno: code)
+        }
+        do throws(GroupError) {
+            try checkOwner(of: path)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Makes the directory at `path`, and those above it, when they are missing.
+    private static func make(_ path: String) throws(GroupError) {
         var above = path.dropFirst()
         var ends: [String.Index] = []
         while let slash = above.firstIndex(of: "/") {
@@ -105,21 +131,6 @@ private final class OpenDirectory: Sendable {
             var status = stat()
             guard stat(part, &status) != 0 else { continue }
             throw GroupError("Making the directory \(part)", errno: code)
-        }
-        // A link in the last place is followed by nobody: it could point to what another user owns.
-        descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            let code = errno
-            guard code != ENOTDIR, code != ELOOP else {
-                throw GroupError(.notADirectory, "\(path) is not a directory. Remove it, or name another group.")
-            }
-            throw GroupError("Opening the directory \(path)", errno: code)
-        }
-        do throws(GroupError) {
-            try checkOwner(of: path)
-        } catch {
-            close(descriptor)
-            throw error
         }
     }
 

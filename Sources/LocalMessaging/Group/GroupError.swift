@@ -10,6 +10,8 @@ public struct GroupError: Error, Hashable, Sendable, CustomStringConvertible {
         case noRuntimeDirectory
         /// The directory is another user's, or others may write to it.
         case unsafe
+        /// There is nothing of that name, and it was not to be made.
+        case missing
         /// Not a directory.
         case notADirectory
         /// The system refused.

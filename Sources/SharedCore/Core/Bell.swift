@@ -21,6 +21,7 @@ final class Bell: Sendable {
 
     /// Waits for a ring, until `deadline` or the task's cancellation at the latest.
     func wait(until deadline: ContinuousClock.Instant) async {
+        guard !Task.isCancelled else { return }
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID

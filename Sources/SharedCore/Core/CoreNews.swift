@@ -9,9 +9,7 @@ final class CoreNews: Sendable {
     private let hasAction: Bool
     private let client = Mutex<MessageClient?>(nil)
 
-    /// News from the core of a group.
-    ///
-    /// - Parameter hasAction: Whether the core is to be told that an action is queued.
+    /// News from the core of a group, which is told that an action is queued when `hasAction`.
     init(group: GroupContainer, hasAction: Bool) {
         self.group = group
         self.hasAction = hasAction
@@ -25,8 +23,12 @@ final class CoreNews: Sendable {
         var handlers = MessageHandlers()
         handlers.on(StoreChanged.self) { [bell] _, _ in bell.ring() }
         let client = try? await MessageClient.connect(
-            to: coreServerName, in: group, handlers: handlers, configuration: configuration,
-            changed: { [bell] _ in bell.ring() })
+            to: coreServerName,
+            in: group,
+            handlers: handlers,
+            configuration: configuration,
+            changed: { [bell] _ in bell.ring() }
+        )
         if hasAction { try? await client?.send(ActionQueued()) }
         self.client.withLock { $0 = client }
         return client != nil

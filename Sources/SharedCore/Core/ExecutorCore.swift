@@ -29,7 +29,9 @@ public actor ExecutorCore {
     ///
     /// - Throws: `StoreError` and `LockError` when the group cannot be used.
     public init(
-        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration()
+        group: GroupContainer,
+        service: any CoreService,
+        configuration: CoreConfiguration = CoreConfiguration()
     ) throws {
         deadline = .now + configuration.budget
         self.group = group
@@ -61,6 +63,39 @@ public actor ExecutorCore {
         return outcome ?? .late
     }
 
+    /// Handles a push from end to end: shows what it named, or a general text when that does not come in time, and
+    /// acknowledges a message once it was shown.
+    ///
+    /// - Parameters:
+    ///   - callID: The call-id that the push holds.
+    ///   - texts: The words of the general text.
+    ///   - show: Shows a notification, which came from that source.
+    /// - Returns: What was shown.
+    /// - Throws: as `newMessage`; what `show` throws: then the message waits for who asks next.
+    @discardableResult
+    public func notify(
+        callID: String,
+        texts: NotificationTexts = .english,
+        show: (MessageNotification, MessageSource) async throws -> Void
+    ) async throws -> MessageOutcome {
+        let outcome = try await newMessage(callID: callID)
+        switch outcome {
+        case .message(let claim, let source):
+            do {
+                FaultPoint.reached(.beforePresent)
+                try await show(MessageNotification(claim.message, isRepeated: claim.isRepeated), source)
+                FaultPoint.reached(.afterPresent)
+            } catch {
+                try await store.release(claim)
+                throw error
+            }
+            try await acknowledge(claim)
+        case .shownElsewhere: break
+        case .late: try await show(.fallback(identifier: callID, texts: texts), .fallback)
+        }
+        return outcome
+    }
+
     /// The chat room that a push named.
     ///
     /// - Throws: `StoreError`; what the service throws when this process runs the core.
@@ -90,9 +125,9 @@ public actor ExecutorCore {
     // MARK: The end
 
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
-    /// they wait for, a main asks for its place, or the budget is over.
+    /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
-        while let core, core.failure == nil, !core.isAskedToYield, .now < deadline {
+        while let core, core.failure == nil, !core.isAskedToYield, !Task.isCancelled, .now < deadline {
             if core.hasFetched, await !isWaitedFor() { break }
             await core.change(until: min(deadline, .now + configuration.toldLookInterval))
         }
@@ -122,9 +157,10 @@ public actor ExecutorCore {
 
     // MARK: Waiting
 
-    /// Waits until `look` finds what it looks for; nil when the budget is over. `look` hears whether this process runs the core.
+    /// Waits until `look`, which hears whether this process runs the core, finds something; nil when the budget is over.
     private func awaited<Value: Sendable>(
-        _ item: WishedItem?, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+        _ item: WishedItem?,
+        _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         if let found = try await look(core != nil) { return found }
         var wish: Wish?
@@ -144,7 +180,8 @@ public actor ExecutorCore {
     }
 
     private func waited<Value: Sendable>(
-        _ news: CoreNews, _ look: (_ hasOwnCore: Bool) async throws -> Value?
+        _ news: CoreNews,
+        _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         while .now < deadline {
             try Task.checkCancellation()
@@ -183,7 +220,13 @@ public actor ExecutorCore {
         isBecomingCore = true
         defer { isBecomingCore = false }
         core = try await RunningCore.begin(
-            .executor, in: group, store: store, lock: lock, service: service, why: "a push")
+            .executor,
+            in: group,
+            store: store,
+            lock: lock,
+            service: service,
+            why: "a push"
+        )
         return true
     }
 

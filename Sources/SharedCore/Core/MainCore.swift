@@ -32,7 +32,9 @@ public actor MainCore {
     ///   - received: Told of what arrives, once it is in the store.
     /// - Throws: `StoreError` and `LockError` when the group cannot be used.
     public init(
-        group: GroupContainer, service: any CoreService, configuration: CoreConfiguration = CoreConfiguration(),
+        group: GroupContainer,
+        service: any CoreService,
+        configuration: CoreConfiguration = CoreConfiguration(),
         received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) throws {
         self.group = group
@@ -61,15 +63,22 @@ public actor MainCore {
             let holder = owner.map { $0.role == .main ? ": process \($0.pid)" : "" } ?? ""
             throw CoreError(
                 .anotherMain,
-                "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group.")
+                "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group."
+            )
         }
         isStarting = true
         defer { isStarting = false }
         do {
             if try !lock.tryLock(.writer) { try await replaceExecutor() }
             let core = try await RunningCore.begin(
-                .main, in: group, store: store, lock: lock, service: service, why: "the application runs",
-                received: received)
+                .main,
+                in: group,
+                store: store,
+                lock: lock,
+                service: service,
+                why: "the application runs",
+                received: received
+            )
             self.core = core
             return core.epoch
         } catch {
@@ -79,10 +88,20 @@ public actor MainCore {
         }
     }
 
-    /// Waits until the core can do no more work, and says why; nil when it was stopped, or does not run.
+    /// Waits until the core can do no more work, and says why; nil when it was stopped, does not run, or the task is
+    /// cancelled.
     public func failed() async -> (any Error)? {
-        while let core, core.failure == nil { await core.change(until: .now + .seconds(1)) }
+        while let core, core.failure == nil, !Task.isCancelled { await core.change(until: .now + .seconds(1)) }
         return core?.failure
+    }
+
+    /// Has an action performed; it is queued in the store before this returns, so that it is not lost with this process.
+    ///
+    /// - Throws: `CoreError` when the core does not run; `StoreError`.
+    public func perform(_ action: MessageAction) async throws {
+        guard let core else { throw CoreError(.notRunning, "The main core does not run. Start it first.") }
+        try await store.enqueue(action)
+        core.actionQueued()
     }
 
     /// Ends the core in order; executors may start when this returns.
@@ -109,7 +128,8 @@ public actor MainCore {
             let holder = owner.map { "process \($0.pid)" } ?? "a process that did not say who it is"
             throw CoreError(
                 .executorStays,
-                "The core of \(group.path) is held by \(holder), which neither ended nor could be ended. End it by hand.")
+                "The core of \(group.path) is held by \(holder), which neither ended nor could be ended. End it by hand."
+            )
         }
         // The fence must not come after the epoch of this core.
         _ = try await fencing.value
@@ -117,7 +137,10 @@ public actor MainCore {
 
     private func askToYield() async {
         let client = try? await MessageClient.connect(
-            to: coreServerName, in: group, waitingForServer: configuration.yieldLimit)
+            to: coreServerName,
+            in: group,
+            waitingForServer: configuration.yieldLimit
+        )
         FaultPoint.reached(.beforeSend)
         _ = try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)
         await client?.close()

@@ -16,12 +16,15 @@ final class RunningCore: Sendable {
 
     /// Begins a core for which the caller holds WRITER; gives WRITER back when that fails.
     ///
-    /// - Parameters:
-    ///   - why: What it is started for, for people.
-    ///   - received: Told of what arrives, once it is committed.
+    /// `why` tells people what it is started for; `received` is told of what arrives, once it is committed.
     static func begin(
-        _ role: CoreRole, in group: GroupContainer, store: SharedStore, lock: CoreLock, service: any CoreService,
-        why: String, received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
+        _ role: CoreRole,
+        in group: GroupContainer,
+        store: SharedStore,
+        lock: CoreLock,
+        service: any CoreService,
+        why: String,
+        received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) async throws -> RunningCore {
         var epoch: Epoch?
         var server: MessageServer?
@@ -35,8 +38,14 @@ final class RunningCore: Sendable {
             let serving = try await serve(group, signals)
             server = serving
             let core = RunningCore(
-                epoch: begun, store: store, lock: lock, service: service, server: serving, signals: signals,
-                received: received)
+                epoch: begun,
+                store: store,
+                lock: lock,
+                service: service,
+                server: serving,
+                signals: signals,
+                received: received
+            )
             try await service.start(core.context)
             core.startWork()
             return core
@@ -49,8 +58,13 @@ final class RunningCore: Sendable {
     }
 
     private init(
-        epoch: Epoch, store: SharedStore, lock: CoreLock, service: any CoreService, server: MessageServer,
-        signals: CoreSignals, received: @escaping @Sendable (CoreArrival) -> Void
+        epoch: Epoch,
+        store: SharedStore,
+        lock: CoreLock,
+        service: any CoreService,
+        server: MessageServer,
+        signals: CoreSignals,
+        received: @escaping @Sendable (CoreArrival) -> Void
     ) {
         self.epoch = epoch
         self.store = store
@@ -61,7 +75,9 @@ final class RunningCore: Sendable {
         self.received = received
     }
 
-    /// Serves the group under the core's name. The process that had it before may have died a moment ago, and the kernel
+    /// Serves the group under the core's name.
+    ///
+    /// The process that had it before may have died a moment ago, and the kernel
     /// releases what it held one after the other.
     private static func serve(_ group: GroupContainer, _ signals: CoreSignals) async throws -> MessageServer {
         var handlers = MessageHandlers()
@@ -74,8 +90,11 @@ final class RunningCore: Sendable {
         while true {
             do {
                 return try await MessageServer.start(
-                    name: coreServerName, in: group, handlers: handlers,
-                    clientChanged: { _, _ in signals.changed.ring() })
+                    name: coreServerName,
+                    in: group,
+                    handlers: handlers,
+                    clientChanged: { _, _ in signals.changed.ring() }
+                )
             } catch let error as ServerError where error.code == .taken && ContinuousClock.now < deadline {
                 try await Task.sleep(for: .milliseconds(1))
             }
@@ -87,6 +106,11 @@ final class RunningCore: Sendable {
     /// Waits for something that a loop around this core looks at: a message, a wish, a main, a failure.
     func change(until deadline: ContinuousClock.Instant) async {
         await signals.changed.wait(until: deadline)
+    }
+
+    /// Has queued actions performed.
+    func actionQueued() {
+        signals.actionQueued.ring()
     }
 
     /// Whether a main asked this core to give way.
@@ -117,7 +141,8 @@ final class RunningCore: Sendable {
             },
             recordCall: { call in
                 try await signals.watching { try await store.record(call, as: epoch) }
-            })
+            }
+        )
     }
 
     private static func tell(_ change: StoreChanged.Change, _ server: MessageServer, _ signals: CoreSignals) async {
@@ -146,7 +171,9 @@ final class RunningCore: Sendable {
         while !Task.isCancelled {
             await signals.reporting {
                 let (store, epoch) = (store, epoch)
-                while !Task.isCancelled, let action = try await signals.watching({ try await store.nextAction(as: epoch) }) {
+                while !Task.isCancelled,
+                    let action = try await signals.watching({ try await store.nextAction(as: epoch) })
+                {
                     try await service.perform(action)
                     try await store.finish(action, as: epoch)
                     await Self.tell(.actionDone(id: action.id), server, signals)

@@ -86,19 +86,24 @@ public final class CoreLock: Sendable {
         guard isFree else {
             throw LockError(.inUse, "This core already holds the byte \(byte) of \(path), or waits for it.")
         }
-        do {
-            let wait = try LockWait(descriptor: descriptor, byte: byte, path: path)
-            try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { wait.start(resuming: $0, keeping: self) }
-            } onCancel: {
-                wait.cancel()
-            }
-        } catch {
-            uses.withLock { $0[byte] = nil }
-            throw error
-        }
-        uses.withLock { $0[byte] = .held }
+        let result = await waited(for: byte)
+        uses.withLock { $0[byte] = (try? result.get()) == nil ? nil : .held }
+        try result.get()
         try checkTaken(byte)
+    }
+
+    private func waited(for byte: Byte) async -> Result<Void, any Error> {
+        let wait: LockWait
+        do {
+            wait = try LockWait(descriptor: descriptor, byte: byte, path: path)
+        } catch {
+            return .failure(error)
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { wait.start(resuming: $0, keeping: self) }
+        } onCancel: {
+            wait.cancel()
+        }
     }
 
     /// Lets go of a byte; nothing happens when this core does not hold it.

@@ -35,11 +35,11 @@ final class LockWait: Sendable {
     }
 
     /// Starts the thread, which resumes the continuation and keeps the open file until then.
-    func start(resuming continuation: CheckedContinuation<Void, any Error>, keeping lock: CoreLock) {
+    func start(resuming continuation: CheckedContinuation<Result<Void, any Error>, Never>, keeping lock: CoreLock) {
         let body = Body {
             let result = self.run()
             withExtendedLifetime(lock) {}
-            continuation.resume(with: result)
+            continuation.resume(returning: result)
         }
         var thread = pthread_t()
         var attributes = pthread_attr_t()
@@ -59,7 +59,9 @@ final class LockWait: Sendable {
         guard failure != 0 else { return }
         argument.release()
         state.withLock { $0.hasEnded = true }
-        continuation.resume(throwing: LockError("Starting a thread to wait for", path: path, errno: failure))
+        continuation.resume(
+            returning: .failure(LockError("Starting a thread to wait for", path: path, errno: failure))
+        )
     }
 
     /// Ends the wait; returns once the thread neither sleeps in the kernel nor will.

@@ -52,4 +52,17 @@ enum Interruption {
         }
         return !hasCome
     }
+
+    /// Works until it is done or a signal comes; then the work is cancelled, and there is no value.
+    static func orValue<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await work() }
+            group.addTask {
+                await wait()
+                return nil
+            }
+            return try await group.next() ?? nil
+        }
+    }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+import Synchronization
 
 /// Standard output, written at once and whole.
 enum StandardOutput {
@@ -13,15 +14,20 @@ enum StandardError {
     static func write(_ text: String) { writeAll(text, to: STDERR_FILENO) }
 }
 
+/// Lines of several threads follow each other and do not mix.
+private let writing = Mutex(())
+
 private func writeAll(_ text: String, to descriptor: Int32) {
     var text = text
     text.withUTF8 { bytes in
-        var done = 0
-        while done < bytes.count, let base = bytes.baseAddress {
-            let count = Glibc.write(descriptor, base + done, bytes.count - done)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
-            done += count
+        writing.withLock { _ in
+            var done = 0
+            while done < bytes.count, let base = bytes.baseAddress {
+                let count = Glibc.write(descriptor, base + done, bytes.count - done)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                done += count
+            }
         }
     }
 }

@@ -144,7 +144,9 @@ struct ExecutorCoreTests {
     }
 
     @Test func `a room is waited for as a message is`() async throws {
-        bench.server.invite(RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org"))
+        bench.server.invite(
+            RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")
+        )
         let executor = try bench.executor()
         guard case .room(let room, let source) = try await executor.newChatRoom(address: "sip:room@example.org") else {
             Issue.record("the room did not come")
@@ -163,5 +165,20 @@ struct ExecutorCoreTests {
         await first.stop()
         try await second.start()
         await second.stop()
+    }
+
+    @Test func `a setting is what the last owner committed, for every process`() async throws {
+        let main = try bench.main()
+        let first = try await main.start()
+        try await main.store.set("de", for: "language", as: first)
+        let executor = try bench.executor()
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        await main.stop()
+        let second = try await main.start()
+        await #expect(throws: StoreError.self) { try await main.store.set("en", for: "language", as: first) }
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        try await main.store.set("fr", for: "language", as: second)
+        #expect(try await executor.store.setting("language", as: String.self) == "fr")
+        await main.stop()
     }
 }

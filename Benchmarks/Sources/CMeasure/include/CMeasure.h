@@ -35,3 +35,16 @@ int64_t measure_peak_memory(const char *path, char *const arguments[]);
 // CPU nanoseconds of spandsp's DTMF receiver for samples at 8 kHz in blocks of 10 ms, or -1 where libspandsp.so.2 is not
 // to be had; `digits` gets how many it heard.
 int64_t measure_spandsp_dtmf(const int16_t *samples, int count, int64_t *digits);
+
+// A process that answers each 64 bytes with 64 bytes, both by blocking calls on a socket pair; answers this end of it, or
+// a negative errno. The process ends when the socket is closed.
+int measure_start_pong(void);
+// So many round trips through it, one after the other, each in nanoseconds.
+int measure_ping(int socket, int count, int64_t *nanoseconds);
+
+// Starts a program that is killed when this one ends; answers its process or a negative errno.
+int measure_start(const char *path, char *const arguments[]);
+// Kills a process that was started here.
+void measure_stop(int process);
+// A line of /proc/PROCESS/status in KiB, such as "VmRSS", or a negative errno.
+int64_t measure_memory(int process, const char *line);

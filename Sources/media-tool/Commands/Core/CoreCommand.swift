@@ -6,7 +6,8 @@ struct CoreCommand: ParsableCommand {
         commandName: "core",
         abstract: "One core for several processes of a group, and a mailbox to try it with.",
         subcommands: [
-            CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreStatusCommand.self,
+            CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreActCommand.self,
+            CoreStatusCommand.self,
         ]
     )
 }

@@ -9,7 +9,8 @@ struct CoreMainCommand: AsyncParsableCommand {
         abstract: "Runs the main core of a group: the application in the foreground.",
         discussion: """
             An executor that runs is asked to give way, and ended when it does not. What arrives is printed and put into \
-            the group's store, where `core notify` finds it. Ctrl-C ends it in order.
+            the group's store, where `core notify` finds it. Replies and marks as seen that people make on the desktop's \
+            notifications are performed. Ctrl-C ends it in order.
 
             EXAMPLES
               media-tool core main --group /tmp/group --mailbox 127.0.0.1:5070
@@ -35,7 +36,8 @@ struct CoreMainCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         let begin = ContinuousClock.now
-        let core = try MainCore(group: groupOption.container(), service: mailboxOption.service()) { [common] arrival in
+        let group = try groupOption.container()
+        let core = try MainCore(group: group, service: mailboxOption.service()) { [common] arrival in
             common.show(arrival.json, text: arrival.text)
         }
         let epoch = try await core.start()
@@ -44,6 +46,12 @@ struct CoreMainCommand: AsyncParsableCommand {
             ["event": "running", "epoch": .integer(Int(epoch.rawValue)), "waitMs": .number(waited.milliseconds)],
             text: "running as epoch \(epoch) after \(waited.milliseconds) ms\n"
         )
+        // What people do with notifications on the desktop, whoever showed them.
+        let acting = Task { [group] in
+            guard let desktop = await desktop(of: group) else { return }
+            for await action in desktop.actions { try? await core.perform(action) }
+        }
+        defer { acting.cancel() }
         let failure = await withTaskGroup(of: (any Error)?.self) { group in
             group.addTask { await core.failed() }
             group.addTask { [seconds] in

@@ -12,6 +12,8 @@ struct CoreNotifyCommand: AsyncParsableCommand {
             from the group's store (store). When it does not come before the deadline a general text is shown (fallback) \
             and the message stays for who asks next. "repeated" says that a process which died may have shown it before.
 
+            It is shown on the desktop, too, when there is a session bus with a service of notifications.
+
             EXAMPLES
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --json
@@ -41,22 +43,37 @@ struct CoreNotifyCommand: AsyncParsableCommand {
         let begin = ContinuousClock.now
         var configuration = CoreConfiguration()
         configuration.budget = .seconds(deadline)
+        let group = try groupOption.container()
         let core = try ExecutorCore(
-            group: groupOption.container(), service: mailboxOption.service(), configuration: configuration)
-        let outcome = try await core.newMessage(callID: callID)
-        let waited = (ContinuousClock.now - begin).milliseconds
-        switch outcome {
-        case .message(let claim, let source):
-            show(claim.message.sender, claim.message.text, source, isRepeated: claim.isRepeated, waited)
-            try await core.acknowledge(claim)
-        case .shownElsewhere: show(nil, nil, .store, isRepeated: false, waited)
-        case .late: show(nil, "You have received a new message", .fallback, isRepeated: false, waited)
+            group: group,
+            service: mailboxOption.service(),
+            configuration: configuration
+        )
+        let variables = ProcessEnvironment.variables
+        let outcome = try await core.notify(callID: callID, texts: .localized(environment: variables)) {
+            shown,
+            source in
+            show(
+                shown.sender,
+                shown.text,
+                source,
+                isRepeated: shown.isRepeated,
+                (ContinuousClock.now - begin).milliseconds
+            )
+            try? await desktop(of: group)?.present(shown)
+        }
+        if case .shownElsewhere = outcome {
+            show(nil, nil, .store, isRepeated: false, (ContinuousClock.now - begin).milliseconds)
         }
         await core.stop()
     }
 
     private func show(
-        _ sender: String?, _ text: String?, _ source: MessageSource, isRepeated: Bool, _ waited: Double
+        _ sender: String?,
+        _ text: String?,
+        _ source: MessageSource,
+        isRepeated: Bool,
+        _ waited: Double
     ) {
         common.show(
             [

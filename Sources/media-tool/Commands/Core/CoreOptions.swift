@@ -3,15 +3,17 @@ import LocalMessaging
 import Mailbox
 import SharedCore
 
-/// The group that a command works in.
-struct GroupOption: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The directory of the group; made when it is missing.", valueName: "dir"),
-        completion: .directory
+/// The desktop of this session, when it shows notifications; what is printed does not wait for it.
+func desktop(of group: GroupContainer) async -> DesktopPresenter? {
+    let variables = ProcessEnvironment.variables
+    guard variables["DBUS_SESSION_BUS_ADDRESS"] != nil, let records = try? group.subdirectory("notifications") else {
+        return nil
+    }
+    return try? await DesktopPresenter.connect(
+        applicationName: "media-tool",
+        environment: variables,
+        records: records
     )
-    var group: String
-
-    func container() throws -> GroupContainer { try GroupContainer(directory: group) }
 }
 
 /// The mailbox from which a core gets messages.

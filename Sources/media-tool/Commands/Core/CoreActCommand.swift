@@ -1,0 +1,65 @@
+import ArgumentParser
+import MediaEngine
+import SharedCore
+
+/// Performs what a person did with a notification, as an extension does.
+struct CoreActCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "act",
+        abstract: "Performs an action on a message: a reply, or that it was seen.",
+        discussion: """
+            The main performs it when one runs, else this process does. What is not performed before the deadline stays \
+            queued for the next core, and the exit code is 1.
+
+            EXAMPLES
+              media-tool core act --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --reply 'On my way'
+              media-tool core act --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --seen
+            """
+    )
+
+    @OptionGroup var groupOption: GroupOption
+    @OptionGroup var mailboxOption: MailboxOption
+
+    @Option(help: ArgumentHelp("The call-id of the message.", valueName: "id"))
+    var callID: String
+
+    @Option(help: ArgumentHelp("Answers with this text.", valueName: "text"))
+    var reply: String?
+
+    @Flag(help: "Tells the sender that the message was seen.")
+    var seen = false
+
+    @Option(help: ArgumentHelp("Waits for so many seconds.", valueName: "s"))
+    var deadline = 30.0
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard (reply != nil) != seen else { throw ValidationError("Give either --reply or --seen.") }
+        guard deadline > 0, deadline <= 1e6 else {
+            throw ValidationError("--deadline takes a number of seconds above 0, not \(deadline).")
+        }
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        var configuration = CoreConfiguration()
+        configuration.budget = .seconds(deadline)
+        let core = try ExecutorCore(
+            group: groupOption.container(),
+            service: mailboxOption.service(),
+            configuration: configuration
+        )
+        let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
+        let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
+        let isDone = try await core.perform(action)
+        await core.stop()
+        guard isDone else {
+            throw ToolFailure(
+                "Nobody performed it within \(deadline) s. It is queued; run a core to have it performed."
+            )
+        }
+        common.show(["id": .string(identifier), "performed": .bool(true)], text: "performed\n")
+    }
+}

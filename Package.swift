@@ -130,9 +130,19 @@ let package = Package(
             dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox"],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "MessagingPeer",
+            dependencies: ["LocalMessaging"],
+            path: "Tests/MessagingPeer",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "LocalMessagingTests",
-            dependencies: ["LocalMessaging", "LocalMessagingTesting"],
+            dependencies: [
+                "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,14 +1,22 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Built by Scripts/fuzz, which has every module instrumented: -Xswiftc -sanitize=fuzzer,address.
+// Built by Scripts/fuzz, which has every module instrumented: -Xswiftc -sanitize=fuzzer,address,
+// and testable, since messaging keeps its parsers to itself.
 let package = Package(
     name: "fuzzing",
-    dependencies: [.package(name: "media-engine", path: "..")],
+    dependencies: [
+        .package(name: "media-engine", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+    ],
     targets: [
         .executableTarget(
             name: "fuzz",
-            dependencies: [.product(name: "MediaEngine", package: "media-engine")],
+            dependencies: [
+                .product(name: "MediaEngine", package: "media-engine"),
+                .product(name: "LocalMessaging", package: "media-engine"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .enableExperimentalFeature("Lifetimes"),

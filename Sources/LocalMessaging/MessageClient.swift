@@ -69,33 +69,58 @@ public final class MessageClient: Sendable {
     ///   - configuration: Bounds of the connection.
     ///   - limit: How long a server that is not there yet is waited for; nil fails at once.
     ///   - reconnection: When to connect again; nil never does.
-    ///   - changed: Told of each interruption, and once of the end.
+    ///   - changed: Told of each interruption, and once of the end; it must not wait.
+    /// - Returns: The client, connected.
     /// - Throws: `Invalidation`, as when there is no server or it refuses; `GroupError` when it is no name.
     public static func connect(
-        to name: String, in group: GroupContainer, handlers: MessageHandlers = MessageHandlers(),
-        configuration: MessagingConfiguration = MessagingConfiguration(), waitingForServer limit: Duration? = nil,
-        reconnection: Reconnection? = nil, changed: (@Sendable (Change) -> Void)? = nil
+        to name: String,
+        in group: GroupContainer,
+        handlers: MessageHandlers = MessageHandlers(),
+        configuration: MessagingConfiguration = MessagingConfiguration(),
+        waitingForServer limit: Duration? = nil,
+        reconnection: Reconnection? = nil,
+        changed: (@Sendable (Change) -> Void)? = nil
     ) async throws -> MessageClient {
         try await connect(
-            to: name, over: SocketTransport(group: group), handlers: handlers, configuration: configuration,
-            waitingForServer: limit, reconnection: reconnection, changed: changed)
+            to: name,
+            over: SocketTransport(group: group),
+            handlers: handlers,
+            configuration: configuration,
+            waitingForServer: limit,
+            reconnection: reconnection,
+            changed: changed
+        )
     }
 
     package static func connect(
-        to name: String, over transport: any MessageTransport, handlers: MessageHandlers,
-        configuration: MessagingConfiguration, waitingForServer limit: Duration?, reconnection: Reconnection?,
+        to name: String,
+        over transport: any MessageTransport,
+        handlers: MessageHandlers,
+        configuration: MessagingConfiguration,
+        waitingForServer limit: Duration?,
+        reconnection: Reconnection?,
         changed: (@Sendable (Change) -> Void)?
     ) async throws -> MessageClient {
         let client = MessageClient(
-            name: name, transport: transport, handlers: handlers, configuration: configuration,
-            reconnection: reconnection, changed: changed)
-        try await client.use(client.waitForServer(limit: limit))
+            name: name,
+            transport: transport,
+            handlers: handlers,
+            configuration: configuration,
+            reconnection: reconnection,
+            changed: changed
+        )
+        let deadline = limit.map { transport.eventLoop.now + TimeAmount($0) }
+        try await client.use(client.waitForServer(until: deadline))
         return client
     }
 
     private init(
-        name: String, transport: any MessageTransport, handlers: MessageHandlers,
-        configuration: MessagingConfiguration, reconnection: Reconnection?, changed: (@Sendable (Change) -> Void)?
+        name: String,
+        transport: any MessageTransport,
+        handlers: MessageHandlers,
+        configuration: MessagingConfiguration,
+        reconnection: Reconnection?,
+        changed: (@Sendable (Change) -> Void)?
     ) {
         self.name = name
         self.transport = transport
@@ -112,21 +137,27 @@ public final class MessageClient: Sendable {
 
     /// Sends a message; see `MessageConnection.send`.
     public func send<Message: LocalMessage>(
-        _ message: Message, topic: String = "", attachments: Attachments = .none
+        _ message: Message,
+        topic: String = "",
+        attachments: Attachments = .none
     ) async throws {
         try await connection().send(message, topic: topic, attachments: attachments)
     }
 
     /// Sends a request and waits for its answer; see `MessageConnection.request`.
     public func request<Request: LocalRequest>(
-        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+        _ request: Request,
+        attachments: Attachments = .none,
+        timeout: Duration = .seconds(5)
     ) async throws -> Request.Reply {
         try await connection().request(request, attachments: attachments, timeout: timeout)
     }
 
     /// Sends a request and waits for its answer and what comes with it; see `MessageConnection.exchange`.
     public func exchange<Request: LocalRequest>(
-        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+        _ request: Request,
+        attachments: Attachments = .none,
+        timeout: Duration = .seconds(5)
     ) async throws -> (reply: Request.Reply, attachments: Attachments) {
         try await connection().exchange(request, attachments: attachments, timeout: timeout)
     }
@@ -195,39 +226,51 @@ public final class MessageClient: Sendable {
                 promised.withLock { $0 = established.futureResult }
                 try channel.pipeline.syncOperations.addHandler(
                     ConnectionHandler(
-                        role: .client(serverName: name), transport: transport, handlers: handlers,
-                        configuration: configuration, established: established))
+                        role: .client(serverName: name),
+                        transport: transport,
+                        handlers: handlers,
+                        configuration: configuration,
+                        established: established
+                    )
+                )
             }
         }
         guard let future = promised.withLock({ $0 }) else { throw Invalidation.noServer(name) }
         return try await future.get()
     }
 
-    /// Connects as soon as there is a server.
-    private func waitForServer(limit: Duration?) async throws -> MessageConnection {
-        let clock = ContinuousClock()
-        let deadline = limit.map { clock.now + $0 }
+    /// Connects as soon as there is a server; once only without a deadline.
+    private func waitForServer(until deadline: NIODeadline?) async throws -> MessageConnection {
+        let eventLoop = transport.eventLoop
         let pauses = reconnection ?? .backingOff
         var attempt = 0
         while true {
             do {
                 return try await connectOnce()
             } catch let reason as Invalidation {
-                guard reason.mayPass, let deadline, clock.now < deadline else { throw reason }
-                let pause = min(pauses.delay(before: attempt), deadline - clock.now)
-                try await Task.sleep(for: pause)
+                guard reason.mayPass, let deadline, eventLoop.now < deadline else { throw reason }
+                try await eventLoop.sleep(
+                    until: min(eventLoop.now + TimeAmount(pauses.delay(before: attempt)), deadline)
+                )
                 attempt += 1
             }
         }
     }
 
-    private func use(_ connection: MessageConnection) async {
-        let topics = state.withLock { state in
+    /// Takes a new connection into use; false when the client was closed meanwhile.
+    @discardableResult
+    private func use(_ connection: MessageConnection, isSuccessor: Bool = false) -> Bool {
+        let topics = state.withLock { state -> Set<String>? in
+            guard !state.isClosing else { return nil }
             state.connection = connection
             return state.topics
         }
+        guard let topics else { return false }
         for topic in topics { connection.enqueueControl(Frame(.subscribe, topic: topic)) }
+        // Before the next interruption can be told.
+        if isSuccessor { changed?(.reconnected(connection)) }
         connection.onInvalidation { [weak self] reason in self?.lost(reason) }
+        return true
     }
 
     private func lost(_ reason: Invalidation) {
@@ -237,16 +280,15 @@ public final class MessageClient: Sendable {
         }
         guard !isFinal, reconnection != nil, reason.mayPass else { return finish(reason) }
         changed?(.interrupted(reason))
-        let task = Task { await self.reconnect() }
-        state.withLock { $0.reconnecting = task }
+        state.withLock { state in
+            if !state.isClosing { state.reconnecting = Task { await self.reconnect() } }
+        }
     }
 
     private func reconnect() async {
         do {
-            let connection = try await waitForServer(limit: .seconds(1 << 40))
-            guard !state.withLock({ $0.isClosing }) else { return await connection.close() }
-            await use(connection)
-            changed?(.reconnected(connection))
+            let connection = try await waitForServer(until: .distantFuture)
+            if !use(connection, isSuccessor: true) { await connection.close() }
         } catch {
             finish(error as? Invalidation ?? .closed)
         }
@@ -262,6 +304,21 @@ public final class MessageClient: Sendable {
         guard let waiters else { return }
         for waiter in waiters { waiter.resume(returning: reason) }
         changed?(.invalidated(reason))
+    }
+}
+
+extension EventLoop {
+    fileprivate func sleep(until deadline: NIODeadline) async throws {
+        let timer = scheduleTask(deadline: deadline) {}
+        try await withTaskCancellationHandler {
+            do {
+                try await timer.futureResult.get()
+            } catch {
+                throw CancellationError()
+            }
+        } onCancel: {
+            timer.cancel()
+        }
     }
 }
 

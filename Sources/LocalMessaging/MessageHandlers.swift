@@ -30,18 +30,21 @@ public struct MessageHandlers: Sendable {
 
     /// Accepts messages of a type.
     public mutating func on<Message: LocalMessage>(
-        _: Message.Type, perform: @escaping @Sendable (Message, MessageContext) async -> Void
+        _: Message.Type,
+        perform: @escaping @Sendable (Message, MessageContext) async -> Void
     ) {
         add(
             Message.messageType,
             .message { payload, bounds, context in
                 await perform(try Self.decode(Message.self, payload, bounds), context)
-            })
+            }
+        )
     }
 
     /// Accepts requests of a type; what `answer` throws is told to the sender.
     public mutating func reply<Request: LocalRequest>(
-        to _: Request.Type, with answer: @escaping @Sendable (Request, MessageContext) async throws -> Request.Reply
+        to _: Request.Type,
+        with answer: @escaping @Sendable (Request, MessageContext) async throws -> Request.Reply
     ) {
         replyWithAttachments(to: Request.self) { (try await answer($0, $1), .none) }
     }
@@ -56,7 +59,8 @@ public struct MessageHandlers: Sendable {
             .request { payload, bounds, context in
                 let (reply, attachments) = try await answer(try Self.decode(Request.self, payload, bounds), context)
                 return (try MessageCoding.encode(reply), attachments)
-            })
+            }
+        )
     }
 
     /// Hears of plain messages that the peer could not take.
@@ -77,7 +81,9 @@ public struct MessageHandlers: Sendable {
     }
 
     private static func decode<Message: Decodable>(
-        _: Message.Type, _ payload: ByteBuffer, _ bounds: JSONBounds
+        _: Message.Type,
+        _ payload: ByteBuffer,
+        _ bounds: JSONBounds
     ) throws(RemoteFailure) -> Message {
         do throws(MessageCoding.Failure) {
             return try MessageCoding.decode(Message.self, from: payload, within: bounds)

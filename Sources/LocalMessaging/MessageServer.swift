@@ -30,22 +30,34 @@ public final class MessageServer: Sendable {
     ///   - configuration: Bounds of each connection.
     ///   - shouldAccept: Decides on a client by what the kernel says of it; answers why not, or nil to accept. Nil
     ///     accepts processes of this user.
-    ///   - clientChanged: Told of each client that comes and goes.
+    ///   - clientChanged: Told of each client that comes and goes, on the thread that serves all connections: it must
+    ///     not wait there.
+    /// - Returns: The server, which clients find from now on.
     /// - Throws: `ServerError`, as when the name is taken; `GroupError` when it is no name.
     public static func start(
-        name: String, in group: GroupContainer, handlers: MessageHandlers,
+        name: String,
+        in group: GroupContainer,
+        handlers: MessageHandlers,
         configuration: MessagingConfiguration = MessagingConfiguration(),
         shouldAccept: (@Sendable (PeerIdentity) async -> String?)? = nil,
         clientChanged: (@Sendable (MessageConnection, ClientChange) -> Void)? = nil
     ) async throws -> MessageServer {
         try await start(
-            name: name, over: SocketTransport(group: group), handlers: handlers, configuration: configuration,
-            shouldAccept: shouldAccept, clientChanged: clientChanged)
+            name: name,
+            over: SocketTransport(group: group),
+            handlers: handlers,
+            configuration: configuration,
+            shouldAccept: shouldAccept,
+            clientChanged: clientChanged
+        )
     }
 
     package static func start(
-        name: String, over transport: any MessageTransport, handlers: MessageHandlers,
-        configuration: MessagingConfiguration, shouldAccept: (@Sendable (PeerIdentity) async -> String?)?,
+        name: String,
+        over transport: any MessageTransport,
+        handlers: MessageHandlers,
+        configuration: MessagingConfiguration,
+        shouldAccept: (@Sendable (PeerIdentity) async -> String?)?,
         clientChanged: (@Sendable (MessageConnection, ClientChange) -> Void)?
     ) async throws -> MessageServer {
         let clients = ClientTable(maximum: configuration.maximumClients, changed: clientChanged)
@@ -56,11 +68,16 @@ public final class MessageServer: Sendable {
         }
         let listener = try await transport.listen(as: name) { channel in
             channel.eventLoop.makeCompletedFuture {
+                clients.count(channel)
                 let established = channel.eventLoop.makePromise(of: MessageConnection.self)
                 let handler = ConnectionHandler(
-                    role: .server(shouldAccept: decide), transport: transport, handlers: handlers,
-                    configuration: configuration, established: established,
-                    acceptAttachments: { clients.acceptAttachments() })
+                    role: .server(shouldAccept: decide),
+                    transport: transport,
+                    handlers: handlers,
+                    configuration: configuration,
+                    established: established,
+                    acceptAttachments: { clients.acceptAttachments() }
+                )
                 try channel.pipeline.syncOperations.addHandler(handler)
                 let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
                 established.futureResult.whenSuccess { clients.add($0, driver: bound) }
@@ -88,14 +105,16 @@ public final class MessageServer: Sendable {
     /// - Throws: `MessagingError` when the message cannot be coded.
     @discardableResult
     public func broadcast<Message: LocalMessage>(
-        _ message: Message, topic: String = "", attachments: Attachments = .none
+        _ message: Message,
+        topic: String = "",
+        attachments: Attachments = .none
     ) async throws -> Int {
         let listeners = clients.filter { client in
             client.acceptedByPeer.contains(Message.messageType) && (topic.isEmpty || client.isSubscribed(to: topic))
         }
         // Coded once: the bytes are the same for all.
         guard
-            let frame = try listeners.first?.outgoing(.message, Message.messageType, 0, message, topic: topic, attachments)
+            let frame = try listeners.first?.coded(.message, Message.messageType, 0, message, topic: topic, attachments)
         else { return 0 }
         var count = 0
         var waiting: [MessageConnection] = []
@@ -135,6 +154,8 @@ private final class ClientTable: Sendable {
     private struct State {
         var clients: [ObjectIdentifier: Client] = [:]
         var order: [ObjectIdentifier] = []
+        /// Channels that are open, with a connection or on the way to it.
+        var channelCount = 0
         var listener: (any MessageListener)?
         var isClosed = false
     }
@@ -155,9 +176,14 @@ private final class ClientTable: Sendable {
     /// Why nobody is accepted now; nil when somebody is.
     var refusal: String? {
         state.withLock { state in
-            if state.isClosed { return "the server is about to stop." }
-            return state.clients.count < maximum ? nil : "\(maximum) clients are connected, which is the most."
+            state.channelCount <= maximum ? nil : "\(maximum) clients are connected, which is the most."
         }
+    }
+
+    /// Counts a client's channel, until it is closed.
+    func count(_ channel: any Channel) {
+        state.withLock { $0.channelCount += 1 }
+        channel.closeFuture.whenComplete { [weak self] _ in self?.state.withLock { $0.channelCount -= 1 } }
     }
 
     func open(_ listener: any MessageListener) {
@@ -170,10 +196,14 @@ private final class ClientTable: Sendable {
 
     func add(_ connection: MessageConnection, driver: NIOLoopBound<ConnectionHandler>) {
         let id = ObjectIdentifier(connection)
-        state.withLock { state in
+        let isLate = state.withLock { state in
+            guard !state.isClosed else { return true }
             state.clients[id] = Client(connection: connection, driver: driver)
             state.order.append(id)
+            return false
         }
+        // It hears of the end as the others do, so that it may look for the next server.
+        guard !isLate else { return driver.value.closeInOrder() }
         changed?(connection, .joined)
         connection.onInvalidation { [weak self] reason in self?.remove(id, reason) }
     }

@@ -12,15 +12,16 @@ public struct MessagingConfiguration: Sendable {
     public var maximumValueCount = 65_536
     /// Bytes on their way to a peer at which its senders are suspended, until half of them are gone.
     public var sendBufferByteCount = 1 << 20
-    /// Bytes of received messages that wait for their handlers; at that size nothing more is read.
+    /// Bytes of received messages that wait for their handlers, an open file counted as 16 KiB; at that size nothing
+    /// more is read.
     public var receiveBufferByteCount = 1 << 20
     /// Requests of one peer that are served at the same time.
     public var maximumConcurrentRequests = 64
-    /// Requests without answer that a peer may have, and the most of ours.
+    /// Requests of this side that wait for their answers.
     public var maximumPendingRequests = 4096
     /// Topics that a client may subscribe to.
     public var maximumTopics = 256
-    /// Clients that a server has at most.
+    /// Clients that a server has at most, those that have not introduced themselves yet among them.
     public var maximumClients = 1024
     /// How long a peer may take no bytes while some wait for it; then it is dropped.
     public var stallLimit: Duration = .seconds(2)

@@ -47,8 +47,6 @@ public struct RemoteFailure: Error, Hashable, Sendable, Codable, CustomStringCon
         case undecodable
         /// The handler threw.
         case handlerFailed
-        /// Too many requests at once.
-        case busy
     }
 
     /// The kind of failure.
@@ -123,7 +121,7 @@ public struct ServerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What failed and the remedy.
     public let message: String
 
-    init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }

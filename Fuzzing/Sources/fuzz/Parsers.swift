@@ -1,4 +1,7 @@
 import MediaEngine
+import NIOCore
+
+@testable import LocalMessaging
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
 ///
@@ -15,6 +18,8 @@ enum Parsers {
         ("pcap", pcap),
         ("sdp", sdp),
         ("trace", trace),
+        ("message-frames", messageFrames),
+        ("message-json", messageJSON),
     ]
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
@@ -113,6 +118,49 @@ enum Parsers {
     private static func trace(_ bytes: Span<UInt8>) throws {
         let file = try TraceFile(parsing: array(bytes))
         precondition(file.duration >= .zero || !file.rows.isEmpty)
+    }
+
+    /// The first byte is the size of the pieces in which the rest arrives; at once or in pieces, the frames are the same.
+    private static func messageFrames(_ bytes: Span<UInt8>) throws {
+        guard bytes.count > 1 else { return }
+        let stream = ByteBuffer(bytes: array(bytes.extracting(1..<bytes.count)))
+        let whole = frames(of: [stream])
+        var rest = stream
+        var pieces: [ByteBuffer] = []
+        while rest.readableBytes > 0 {
+            let count = min(max(1, Int(bytes[0])), rest.readableBytes)
+            if let piece = rest.readSlice(length: count) { pieces.append(piece) }
+        }
+        precondition(frames(of: pieces) == whole)
+    }
+
+    private static func frames(of chunks: [ByteBuffer]) -> [String] {
+        var parser = FrameParser(maximumByteCount: 1024)
+        var frames: [String] = []
+        do throws(FrameParser.Failure) {
+            for chunk in chunks {
+                parser.append(chunk)
+                while let frame = try parser.next() {
+                    precondition(Frame.headerByteCount...1024 ~= frame.length)
+                    let bytes = [frame.payload, frame.blob].map { Array($0.readableBytesView) }
+                    let type = frame.type?.description ?? ""
+                    frames.append(
+                        "\(frame.kind) \(frame.correlation) \(type) \(frame.topic) \(bytes) \(frame.fileCount)"
+                    )
+                }
+            }
+        } catch {
+            frames.append(error.description)
+        }
+        return frames
+    }
+
+    private static func messageJSON(_ bytes: Span<UInt8>) throws {
+        var configuration = MessagingConfiguration()
+        (configuration.maximumDepth, configuration.maximumValueCount) = (4, 100)
+        let (text, bounds) = (ByteBuffer(bytes: array(bytes)), JSONBounds(configuration))
+        let introduction = try MessageCoding.decode(Handshake.Introduction.self, from: text, within: bounds)
+        precondition(introduction.accepts.count <= 100)
     }
 
     private static func array(_ bytes: Span<UInt8>) -> [UInt8] {

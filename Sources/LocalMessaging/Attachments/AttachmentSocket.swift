@@ -20,7 +20,7 @@ package final class AttachmentSocket: Sendable {
     /// What became of a call.
     enum Outcome<Value> {
         case done(Value)
-        /// The peer has not read earlier ones yet.
+        /// The peer has not read earlier ones yet, or the user's processes have too many under way (ETOOMANYREFS).
         case later
         case failed(String)
     }
@@ -32,7 +32,7 @@ package final class AttachmentSocket: Sendable {
         let sent = linux_send_descriptors(file.descriptor, &ordinal, 8, descriptors, CInt(descriptors.count))
         switch sent {
         case 8: return .done(())
-        case -Int(EAGAIN): return .later
+        case -Int(EAGAIN), -Int(ETOOMANYREFS): return .later
         default: return .failed(String(cString: strerror(CInt(-sent))))
         }
     }
@@ -75,7 +75,13 @@ package final class AttachmentSocket: Sendable {
         var credentials = linux_credentials()
         let token = withUnsafeTemporaryAllocation(byteCount: AttachmentListener.tokenByteCount, alignment: 1) { bytes in
             let received = withUnsafeTemporaryAllocation(of: CInt.self, capacity: Self.maximumDescriptorCount) {
-                let received = linux_receive_descriptors(file.descriptor, bytes.baseAddress, bytes.count, $0.baseAddress, &count)
+                let received = linux_receive_descriptors(
+                    file.descriptor,
+                    bytes.baseAddress,
+                    bytes.count,
+                    $0.baseAddress,
+                    &count
+                )
                 for descriptor in $0[..<Int(count)] { close(descriptor) }
                 return received
             }

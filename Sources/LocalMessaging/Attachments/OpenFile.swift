@@ -27,7 +27,9 @@ public final class OpenFile: Sendable {
     /// A second descriptor of the same open file, which the caller closes.
     public func duplicate() throws(MessagingError) -> CInt {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw .attachments("A descriptor could not be copied: \(String(cString: strerror(errno))).") }
+        guard copy >= 0 else {
+            throw .attachments("A descriptor could not be copied: \(String(cString: strerror(errno))).")
+        }
         return copy
     }
 

@@ -14,7 +14,8 @@ public final class SealedMemory: @unchecked Sendable {
     ///
     /// - Throws: `MessagingError.attachments` when the system has no memory or no descriptor.
     public convenience init(
-        count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws -> Void
+        count: Int,
+        filledBy fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
         let descriptor = linux_memory_descriptor("local-messaging")
         guard descriptor >= 0 else { throw Self.failure("No memory descriptor", -descriptor) }
@@ -35,11 +36,12 @@ public final class SealedMemory: @unchecked Sendable {
     ///
     /// - Throws: `MessagingError.attachments` when it is not sealed memory, or larger than `maximumByteCount`.
     init(mapping file: OpenFile, maximumByteCount: Int) throws(MessagingError) {
-        var status = stat()
-        guard fstat(file.descriptor, &status) == 0 else { throw Self.failure("A blob's descriptor is no file", errno) }
+        // Before its size is asked for: what is not sealed yet may still be cut, and a read beyond its end would trap.
         guard linux_is_sealed(file.descriptor) == 1 else {
             throw .attachments("a blob whose memory is not sealed.")
         }
+        var status = stat()
+        guard fstat(file.descriptor, &status) == 0 else { throw Self.failure("A blob's descriptor is no file", errno) }
         let count = Int(status.st_size)
         guard count <= maximumByteCount else {
             throw .attachments("a blob of \(count) bytes; \(maximumByteCount) are accepted.")

@@ -17,14 +17,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case server(shouldAccept: @Sendable (PeerIdentity) async -> String?)
     }
 
-    /// A frame that arrives without an answer to its attachments is tried again after this.
+    /// Descriptors that the peer had no room for are tried again after this.
     private static var attachmentRetry: TimeAmount { .milliseconds(1) }
 
     private let role: Role
     private let transport: any MessageTransport
     private let handlers: MessageHandlers
     private let configuration: MessagingConfiguration
-    private let established: EventLoopPromise<MessageConnection>
+    private var established: EventLoopPromise<MessageConnection>?
     private let acceptAttachments: @Sendable () -> Void
 
     private var context: ChannelHandlerContext?
@@ -50,13 +50,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var lastProgress = NIODeadline.distantPast
     private var stallTimer: Scheduled<Void>?
     private var isClosing = false
+    private var isRetryScheduled = false
 
     private var isReadingPaused = false
+    private var isAtEnd = false
     private var isReadPending = false
 
     init(
-        role: Role, transport: any MessageTransport, handlers: MessageHandlers, configuration: MessagingConfiguration,
-        established: EventLoopPromise<MessageConnection>, acceptAttachments: @escaping @Sendable () -> Void = {}
+        role: Role,
+        transport: any MessageTransport,
+        handlers: MessageHandlers,
+        configuration: MessagingConfiguration,
+        established: EventLoopPromise<MessageConnection>,
+        acceptAttachments: @escaping @Sendable () -> Void = {}
     ) {
         self.role = role
         self.transport = transport
@@ -87,12 +93,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         parser.append(unwrapInboundIn(data))
-        do throws(FrameParser.Failure) {
-            while !isOver, let frame = try parser.next() { receive(frame) }
-        } catch {
-            if case .version(let version) = error { return end(.incompatible(version: version)) }
-            end(.violation(error.description))
-        }
+        receiveFrames()
     }
 
     func read(context: ChannelHandlerContext) {
@@ -100,11 +101,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        end(.peerDied)
+        endOfStream()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? IOError, [EPIPE, ECONNRESET].contains(error.errnoCode) { return end(.peerDied) }
+        if let error = error as? IOError, [EPIPE, ECONNRESET].contains(error.errnoCode) { return endOfStream() }
         end(.system("the socket failed: \(error)."))
     }
 
@@ -122,7 +123,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         stallTimer?.cancel()
         backlog = []
         attachments = nil
-        if let connection { connection.ended(reason) } else { established.fail(reason) }
+        // Each of the two refers to this handler, too.
+        if let connection = connection.take() { connection.ended(reason) } else { established?.fail(reason) }
+        established = nil
         context?.close(promise: nil)
     }
 
@@ -173,7 +176,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
             switch (role, frame.kind) {
             case (.server, .hello), (.client, .welcome):
                 let introduction = try MessageCoding.decode(
-                    Handshake.Introduction.self, from: frame.payload, within: bounds)
+                    Handshake.Introduction.self,
+                    from: frame.payload,
+                    within: bounds
+                )
                 guard introduction.accepts.count <= Handshake.maximumTypeCount, self.introduction == nil else {
                     return end(.violation("an introduction that is too long, or not the first."))
                 }
@@ -194,17 +200,24 @@ final class ConnectionHandler: ChannelDuplexHandler {
         handshakeTimer?.cancel()
         if case .server = role { write(.welcome, self.introduction(token: token)) }
         let connection = MessageConnection(
-            channel: context.channel, driver: NIOLoopBound(self, eventLoop: context.eventLoop), peer: peer,
-            introduction: introduction, handlers: handlers, configuration: configuration)
+            channel: context.channel,
+            driver: NIOLoopBound(self, eventLoop: context.eventLoop),
+            peer: peer,
+            introduction: introduction,
+            handlers: handlers,
+            configuration: configuration
+        )
         self.connection = connection
-        established.succeed(connection)
+        established.take()?.succeed(connection)
         Task(executorPreference: configuration.handlerExecutor) { await connection.serveInbox() }
     }
 
     private func introduction(token: [UInt8]?) -> Handshake.Introduction {
         Handshake.Introduction(
-            accepts: handlers.types, maximumFrameByteCount: configuration.maximumFrameByteCount,
-            token: token.map { $0.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined() })
+            accepts: handlers.types,
+            maximumFrameByteCount: configuration.maximumFrameByteCount,
+            token: token.map { $0.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined() }
+        )
     }
 
     private func write(_ kind: Frame.Kind, _ value: some Encodable) {
@@ -215,6 +228,22 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Receiving
 
+    private func receiveFrames() {
+        do throws(FrameParser.Failure) {
+            while !isOver, !isReadingPaused || isAtEnd, let frame = try parser.next() { receive(frame) }
+        } catch {
+            if case .version(let version) = error { return end(.incompatible(version: version)) }
+            end(.violation(error.description))
+        }
+    }
+
+    /// Takes the frames that are here, however many wait for their handlers: no more of them come.
+    private func endOfStream() {
+        isAtEnd = true
+        receiveFrames()
+        end(.peerDied)
+    }
+
     private func receive(_ frame: Frame) {
         guard let connection else { return receiveHandshake(frame) }
         var files: [OpenFile] = []
@@ -224,9 +253,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         switch frame.kind {
         case .message, .request:
-            let length = frame.length
-            let waiting = connection.inboxByteCount.add(length, ordering: .relaxed).newValue
-            connection.inboxContinuation.yield(ReceivedFrame(frame: frame, files: files))
+            guard frame.kind == .message || connection.begin(frame.correlation) else {
+                return end(.violation("two requests with one number."))
+            }
+            let received = ReceivedFrame(frame: frame, files: files)
+            let waiting = connection.inboxCost.add(received.cost, ordering: .relaxed).newValue
+            connection.inboxContinuation.yield(received)
             if waiting >= configuration.receiveBufferByteCount { isReadingPaused = true }
         case .reply: connection.end(frame.correlation, with: .success(ReceivedFrame(frame: frame, files: files)))
         case .failure: connection.failed(frame)
@@ -255,10 +287,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Reads on after the handlers have caught up.
     func resumeReading() {
         guard isReadingPaused, !isOver, let connection,
-            connection.inboxByteCount.load(ordering: .relaxed) < configuration.receiveBufferByteCount
+            connection.inboxCost.load(ordering: .relaxed) < configuration.receiveBufferByteCount
         else { return }
         isReadingPaused = false
-        if isReadPending {
+        receiveFrames()
+        if isReadPending, !isReadingPaused {
             isReadPending = false
             context?.read()
         }
@@ -297,7 +330,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
             passedCount += 1
             return true
         case .later:
-            context.eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) { self.writeBacklog() }
+            guard !isRetryScheduled else { return false }
+            isRetryScheduled = true
+            context.eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) {
+                self.isRetryScheduled = false
+                self.writeBacklog()
+            }
         case .failed(let why): end(.system("descriptors could not be passed: \(why)."))
         case nil: break
         }
@@ -374,7 +412,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         backlog.removeFirst(written)
         context.flush()
         if unwrittenByteCount > 0 || !backlog.isEmpty { watchForStall() }
-        if isClosing, backlog.isEmpty { sayGoodbye() }
     }
 
     private func wrote(_ count: Int, on eventLoop: any EventLoop) -> EventLoopPromise<Void> {
@@ -383,6 +420,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             self.unwrittenByteCount -= count
             self.lastProgress = eventLoop.now
             self.connection?.written(count)
+            // The goodbye was the last of them.
+            if self.isClosing, self.unwrittenByteCount == 0, self.backlog.isEmpty { self.end(.closed) }
         }
         return promise
     }
@@ -394,7 +433,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         stallTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
             self.stallTimer = nil
             guard self.unwrittenByteCount > 0 || !self.backlog.isEmpty else { return }
-            if self.lastProgress < begin { self.end(.stalled(limit)) } else { self.watchForStall() }
+            guard self.lastProgress < begin else { return self.watchForStall() }
+            self.end(self.isClosing ? .closed : .stalled(limit))
         }
     }
 
@@ -412,20 +452,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Writes what is left, says goodbye, and ends.
     func closeInOrder() {
-        guard !isOver, connection != nil else { return end(.closed) }
+        guard !isOver, let connection else { return end(.closed) }
+        guard !isClosing else { return }
         isClosing = true
+        connection.sayGoodbye()
         flushOutbox()
-    }
-
-    private func sayGoodbye() {
-        guard let context, !isOver else { return }
-        isClosing = false
-        let goodbye = wrapOutboundOut(Frame(.goodbye).serialized(with: context.channel.allocator))
-        context.writeAndFlush(goodbye).assumeIsolated().whenComplete { _ in self.end(.closed) }
-        // A peer that does not read does not hold the end up for longer than any other stall.
-        stallTimer?.cancel()
-        stallTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(configuration.stallLimit)) {
-            self.end(.closed)
-        }
     }
 }

@@ -15,8 +15,8 @@ public final class MessageConnection: Sendable, Identifiable {
     let handlers: MessageHandlers
     let inbox: AsyncStream<ReceivedFrame>
     let inboxContinuation: AsyncStream<ReceivedFrame>.Continuation
-    /// Bytes of received frames that no handler took yet.
-    let inboxByteCount = Atomic<Int>(0)
+    /// The cost of received frames that no handler took yet.
+    let inboxCost = Atomic<Int>(0)
     let state: Mutex<State>
     private let maximumFrameByteCount: Int
     private let channel: any Channel
@@ -26,16 +26,35 @@ public final class MessageConnection: Sendable, Identifiable {
         var outbox: Outbox
         var pending = PendingRequests()
         var isFlushScheduled = false
+        /// After the goodbye, which is the last frame.
+        var isClosing = false
         var invalidation: Invalidation?
         var whenInvalidated: [@Sendable (Invalidation) -> Void] = []
         var topics: Set<String> = []
-        /// Requests of the peer that are being served; nil until the task is known.
-        var served: [UInt64: Task<Void, Never>?] = [:]
+        /// Requests of the peer that it waits for.
+        var served: [UInt64: ServedRequest] = [:]
+        /// Tasks that answer requests, waited for by the peer or not.
+        var answeringCount = 0
+        /// Waits until there are fewer of those.
+        var nextToServe: CheckedContinuation<Void, Never>?
+
+        /// Why nothing more can be sent.
+        var end: Invalidation? { invalidation ?? (isClosing ? .closed : nil) }
+    }
+
+    /// How far a request of the peer has come.
+    enum ServedRequest {
+        case waiting
+        case answering(Task<Void, Never>)
     }
 
     init(
-        channel: any Channel, driver: NIOLoopBound<ConnectionHandler>, peer: PeerIdentity,
-        introduction: Handshake.Introduction, handlers: MessageHandlers, configuration: MessagingConfiguration
+        channel: any Channel,
+        driver: NIOLoopBound<ConnectionHandler>,
+        peer: PeerIdentity,
+        introduction: Handshake.Introduction,
+        handlers: MessageHandlers,
+        configuration: MessagingConfiguration
     ) {
         self.channel = channel
         self.driver = driver
@@ -54,7 +73,9 @@ public final class MessageConnection: Sendable, Identifiable {
     ///
     /// - Throws: `MessagingError`; `CancellationError` when the task is cancelled while it waits: then nothing was sent.
     public func send<Message: LocalMessage>(
-        _ message: Message, topic: String = "", attachments: Attachments = .none
+        _ message: Message,
+        topic: String = "",
+        attachments: Attachments = .none
     ) async throws {
         let correlation = state.withLock { $0.pending.nextCorrelation() }
         let frame = try outgoing(.message, Message.messageType, correlation, message, topic: topic, attachments)
@@ -66,14 +87,18 @@ public final class MessageConnection: Sendable, Identifiable {
     /// - Throws: `MessagingError`, as when no answer comes within `timeout`, or the peer's handler threw;
     ///   `CancellationError` when the task is cancelled. In both cases the peer's handler is cancelled.
     public func request<Request: LocalRequest>(
-        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+        _ request: Request,
+        attachments: Attachments = .none,
+        timeout: Duration = .seconds(5)
     ) async throws -> Request.Reply {
         try await exchange(request, attachments: attachments, timeout: timeout).reply
     }
 
     /// Sends a request and waits for its answer and what comes with it; throws as `request` does.
     public func exchange<Request: LocalRequest>(
-        _ request: Request, attachments: Attachments = .none, timeout: Duration = .seconds(5)
+        _ request: Request,
+        attachments: Attachments = .none,
+        timeout: Duration = .seconds(5)
     ) async throws -> (reply: Request.Reply, attachments: Attachments) {
         let type = Request.messageType
         let correlation = state.withLock { $0.pending.nextCorrelation() }
@@ -94,6 +119,8 @@ public final class MessageConnection: Sendable, Identifiable {
     public var invalidation: Invalidation? { state.withLock { $0.invalidation } }
 
     /// Calls `handler` once, when the connection is over; at once when it is.
+    ///
+    /// Thread: `handler` runs on the thread that serves all connections, and must not wait there.
     public func onInvalidation(_ handler: @escaping @Sendable (Invalidation) -> Void) {
         let reason = state.withLock { state in
             if state.invalidation == nil { state.whenInvalidated.append(handler) }
@@ -124,58 +151,79 @@ public final class MessageConnection: Sendable, Identifiable {
 extension MessageConnection {
     /// The frame of a message, whose type the peer accepts and whose size it takes.
     func outgoing(
-        _ kind: Frame.Kind, _ type: MessageType, _ correlation: UInt64, _ message: some Encodable, topic: String,
+        _ kind: Frame.Kind,
+        _ type: MessageType,
+        _ correlation: UInt64,
+        _ message: some Encodable,
+        topic: String,
         _ attachments: Attachments
     ) throws(MessagingError) -> OutgoingFrame {
         guard acceptedByPeer.contains(type) else {
             let versions = acceptedByPeer.filter { $0.name == type.name }.map(\.version).sorted()
             throw .notAccepted(type, accepted: versions)
         }
+        return try checked(coded(kind, type, correlation, message, topic: topic, attachments))
+    }
+
+    /// The frame of a message, whether the peer takes it or not.
+    func coded(
+        _ kind: Frame.Kind,
+        _ type: MessageType,
+        _ correlation: UInt64,
+        _ message: some Encodable,
+        topic: String,
+        _ attachments: Attachments
+    ) throws(MessagingError) -> OutgoingFrame {
         let payload: ByteBuffer
         do throws(MessageCoding.Failure) {
             payload = try MessageCoding.encode(message)
         } catch {
             throw .coding(type, error.description)
         }
-        return try outgoing(
-            Frame(kind, correlation: correlation, type: type, topic: topic, payload: payload), attachments)
+        let frame = Frame(kind, correlation: correlation, type: type, topic: topic, payload: payload)
+        return try OutgoingFrame(frame, attachments, configuration, allocator: channel.allocator)
     }
 
-    func outgoing(_ frame: Frame, _ attachments: Attachments) throws(MessagingError) -> OutgoingFrame {
-        let frame = try OutgoingFrame(frame, attachments, configuration, allocator: channel.allocator)
-        guard frame.byteCount - 4 <= maximumFrameByteCount else {
-            throw .tooLarge(byteCount: frame.byteCount - 4, limit: maximumFrameByteCount)
-        }
+    private func checked(_ frame: OutgoingFrame) throws(MessagingError) -> OutgoingFrame {
+        guard takes(frame) else { throw .tooLarge(byteCount: frame.byteCount - 4, limit: maximumFrameByteCount) }
         return frame
     }
 
-    /// Puts a frame on its way, after a wait while there is no room.
-    func enqueue(_ frame: OutgoingFrame) async throws {
+    /// Puts a frame on its way, after a wait while there is no room; `id` is the request's when it is one.
+    func enqueue(_ frame: OutgoingFrame, as id: UInt64? = nil) async throws {
         guard try !admit(frame) else { return }
-        let id = state.withLock { $0.pending.nextCorrelation() }
+        let id = id ?? state.withLock { $0.pending.nextCorrelation() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let waiter = Outbox.Waiter(id: id, frame: frame, continuation: continuation)
-                let outcome: Result<Void, any Error>? = state.withLock { state in
-                    if let reason = state.invalidation { return .failure(MessagingError.invalidated(reason)) }
-                    if Task.isCancelled { return .failure(CancellationError()) }
+                let (refusal, admitted, mustFlush) = state.withLock { state -> ((any Error)?, [Outbox.Waiter], Bool) in
+                    if let reason = state.end { return (MessagingError.invalidated(reason), [], false) }
+                    if Task.isCancelled { return (CancellationError(), [], false) }
                     state.outbox.wait(waiter)
-                    return nil
+                    // Room may have come before the wait began; and a flush looks at the time that requests have.
+                    return (nil, state.outbox.written(0), state.scheduleFlush())
                 }
-                if let outcome { continuation.resume(with: outcome) }
-                // Room may have come before the wait began.
-                written(0)
+                if let refusal { continuation.resume(throwing: refusal) }
+                for waiter in admitted { waiter.continuation.resume() }
+                if mustFlush { flush() }
             }
         } onCancel: {
-            let waiter = state.withLock { $0.outbox.removeWaiter(id) }
-            waiter?.continuation.resume(throwing: CancellationError())
+            stopWaiting(id, for: CancellationError())
         }
+    }
+
+    /// Takes a frame back that still waits for room; false when it does not.
+    @discardableResult
+    private func stopWaiting(_ id: UInt64, for reason: any Error) -> Bool {
+        let waiter = state.withLock { $0.outbox.removeWaiter(id) }
+        waiter?.continuation.resume(throwing: reason)
+        return waiter != nil
     }
 
     /// Puts a frame on its way when there is room; false when there is none.
     func admit(_ frame: OutgoingFrame) throws(MessagingError) -> Bool {
         let (reason, isAdmitted, mustFlush) = state.withLock { state -> (Invalidation?, Bool, Bool) in
-            guard state.invalidation == nil else { return (state.invalidation, false, false) }
+            if let reason = state.end { return (reason, false, false) }
             guard state.outbox.hasRoom else { return (nil, false, false) }
             state.outbox.append(frame)
             return (nil, true, state.scheduleFlush())
@@ -187,13 +235,28 @@ extension MessageConnection {
 
     /// Puts one of the protocol's own frames on its way, whatever the room.
     func enqueueControl(_ frame: Frame) {
-        let header = frame.serialized(with: channel.allocator)
+        let frame = plain(frame)
         let mustFlush = state.withLock { state in
-            guard state.invalidation == nil else { return false }
-            state.outbox.append(OutgoingFrame(header: header, blob: ByteBuffer(), files: []))
+            guard state.end == nil else { return false }
+            state.outbox.append(frame)
             return state.scheduleFlush()
         }
         if mustFlush { flush() }
+    }
+
+    /// Puts the goodbye on its way, and lets nobody send any more.
+    func sayGoodbye() {
+        let goodbye = plain(Frame(.goodbye))
+        let waiters = state.withLock { state in
+            state.isClosing = true
+            state.outbox.append(goodbye)
+            return state.outbox.takeWaiters()
+        }
+        for waiter in waiters { waiter.continuation.resume(throwing: MessagingError.invalidated(.closed)) }
+    }
+
+    private func plain(_ frame: Frame) -> OutgoingFrame {
+        OutgoingFrame(header: frame.serialized(with: channel.allocator), blob: ByteBuffer(), files: [])
     }
 
     /// Counts bytes as written, and lets in whom that made room for.
@@ -222,7 +285,9 @@ extension MessageConnection.State {
 extension OutgoingFrame {
     /// A frame with its attachments: blobs that are large, or memory already, become its first descriptor.
     init(
-        _ frame: Frame, _ attachments: Attachments, _ configuration: MessagingConfiguration,
+        _ frame: Frame,
+        _ attachments: Attachments,
+        _ configuration: MessagingConfiguration,
         allocator: ByteBufferAllocator
     ) throws(MessagingError) {
         var frame = frame
@@ -255,7 +320,9 @@ extension OutgoingFrame {
 
 extension MessageConnection {
     private func answer(
-        to frame: OutgoingFrame, _ correlation: UInt64, timeout: Duration
+        to frame: OutgoingFrame,
+        _ correlation: UInt64,
+        timeout: Duration
     ) async throws -> ReceivedFrame {
         let deadline = channel.eventLoop.now + TimeAmount(timeout)
         let limit = configuration.maximumPendingRequests
@@ -264,8 +331,8 @@ extension MessageConnection {
             state.pending.add(correlation, deadline: deadline, timeout: timeout)
         }
         defer { state.withLock { $0.pending.remove(correlation) } }
+        try await enqueue(frame, as: correlation)
         do {
-            try await enqueue(frame)
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     let ended = state.withLock { $0.pending.wait(for: correlation, continuation) }
@@ -274,15 +341,10 @@ extension MessageConnection {
             } onCancel: {
                 end(correlation, with: .failure(CancellationError()))
             }
-        } catch where error is CancellationError || error is TimedOut {
+        } catch  where error is CancellationError || error as? MessagingError == .timedOut(timeout) {
             enqueueControl(Frame(.cancel, correlation: correlation))
-            if let error = error as? TimedOut { throw MessagingError.timedOut(error.limit) }
             throw error
         }
-    }
-
-    private struct TimedOut: Error {
-        let limit: Duration
     }
 
     func end(_ correlation: UInt64, with result: Result<ReceivedFrame, any Error>) {
@@ -293,7 +355,8 @@ extension MessageConnection {
     /// Ends the requests that waited too long.
     func endLateRequests(at now: NIODeadline) {
         for (correlation, timeout) in state.withLock({ $0.pending.takeDue(at: now) }) {
-            end(correlation, with: .failure(TimedOut(limit: timeout)))
+            let error = MessagingError.timedOut(timeout)
+            if !stopWaiting(correlation, for: error) { end(correlation, with: .failure(error)) }
         }
     }
 
@@ -318,9 +381,9 @@ extension MessageConnection {
     func serveInbox() async {
         for await received in inbox {
             await serve(received)
-            let before = inboxByteCount.subtract(received.frame.length, ordering: .relaxed).oldValue
-            let limit = configuration.receiveBufferByteCount
-            if before >= limit / 2, before - received.frame.length < limit / 2 {
+            let before = inboxCost.subtract(received.cost, ordering: .relaxed).oldValue
+            let half = configuration.receiveBufferByteCount / 2
+            if before > half, before - received.cost <= half {
                 channel.eventLoop.execute { [driver] in driver.value.resumeReading() }
             }
         }
@@ -328,66 +391,103 @@ extension MessageConnection {
 
     private func serve(_ received: ReceivedFrame) async {
         let frame = received.frame
-        guard let type = frame.type, let entry = handlers.entry(for: type) else {
-            return fail(frame, RemoteFailure(.unknownType, "No handler for \(frame.type?.description ?? "a message without type")."))
-        }
-        let context: MessageContext
-        do throws(MessageCoding.Failure) {
-            context = MessageContext(connection: self, topic: frame.topic, attachments: try attachments(of: received))
-        } catch {
-            return fail(frame, RemoteFailure(.undecodable, error.description))
-        }
-        let bounds = JSONBounds(configuration)
-        switch (entry, frame.kind) {
-        case (.message(let perform), .message):
-            do {
-                try await perform(frame.payload, bounds, context)
+        do throws(RemoteFailure) {
+            guard let type = frame.type, let entry = handlers.entry(for: type) else {
+                throw RemoteFailure(
+                    .unknownType,
+                    "No handler for \(frame.type?.description ?? "a message without type")."
+                )
+            }
+            let attachments: Attachments
+            do throws(MessageCoding.Failure) {
+                attachments = try self.attachments(of: received)
             } catch {
-                fail(frame, RemoteFailure(describing: error))
+                throw RemoteFailure(.undecodable, error.description)
             }
-        case (.request(let answer), .request):
-            let count = state.withLock { state in
-                state.served[frame.correlation] = .some(nil)
-                return state.served.count
+            let bounds = JSONBounds(configuration)
+            let context = MessageContext(connection: self, topic: frame.topic, attachments: attachments)
+            switch (entry, frame.kind) {
+            case (.message(let perform), .message):
+                do {
+                    try await perform(frame.payload, bounds, context)
+                } catch {
+                    throw RemoteFailure(describing: error)
+                }
+            case (.request(let answer), .request):
+                await serveRequest(frame) { try await answer(frame.payload, bounds, context) }
+            default: throw RemoteFailure(.unknownType, "\(type) is not accepted as a \(frame.kind).")
             }
-            let serving = Task.immediate(executorPreference: configuration.handlerExecutor) {
-                await self.reply(to: frame, type) { try await answer(frame.payload, bounds, context) }
-            }
-            let isServed = state.withLock { state in
-                guard state.served[frame.correlation] != nil else { return false }
-                state.served[frame.correlation] = serving
-                return true
-            }
-            // The most that run at once: what comes next waits for this one.
-            if isServed, count >= configuration.maximumConcurrentRequests { await serving.value }
-        default: fail(frame, RemoteFailure(.unknownType, "\(type) is not accepted as a \(frame.kind)."))
+        } catch {
+            state.withLock { _ = $0.served.removeValue(forKey: frame.correlation) }
+            await fail(frame, error)
         }
     }
 
-    private func reply(
-        to frame: Frame, _ type: MessageType, _ answer: () async throws -> (ByteBuffer, Attachments)
+    /// Begins to answer a request, once fewer than the most are being answered.
+    private func serveRequest(
+        _ frame: Frame,
+        _ answer: @escaping @Sendable () async throws -> (ByteBuffer, Attachments)
     ) async {
+        let maximum = configuration.maximumConcurrentRequests
+        await withCheckedContinuation { continuation in
+            let isNext = state.withLock { state in
+                guard state.answeringCount >= maximum else { return true }
+                state.nextToServe = continuation
+                return false
+            }
+            if isNext { continuation.resume() }
+        }
+        let isWaitedFor = state.withLock { state in
+            guard state.served[frame.correlation] != nil else { return false }
+            state.answeringCount += 1
+            return true
+        }
+        guard isWaitedFor else { return }
+        let answering = Task.immediate(executorPreference: configuration.handlerExecutor) {
+            await self.reply(to: frame, answer)
+        }
+        let isStillWaitedFor = state.withLock { state in
+            guard state.served[frame.correlation] != nil else { return false }
+            state.served[frame.correlation] = .answering(answering)
+            return true
+        }
+        // It has ended meanwhile, or the peer does not wait any more.
+        if !isStillWaitedFor { answering.cancel() }
+    }
+
+    private func reply(to frame: Frame, _ answer: () async throws -> (ByteBuffer, Attachments)) async {
         do {
             let (payload, attachments) = try await answer()
             let reply = Frame(.reply, correlation: frame.correlation, payload: payload)
-            try await enqueue(try outgoing(reply, attachments))
-        } catch let error as MessagingError {
-            if case .invalidated = error {} else { fail(frame, RemoteFailure(.handlerFailed, error.description)) }
+            let outgoing = try OutgoingFrame(reply, attachments, configuration, allocator: channel.allocator)
+            try await enqueue(checked(outgoing))
         } catch {
-            fail(frame, RemoteFailure(describing: error))
+            await fail(frame, RemoteFailure(describing: error))
         }
-        state.withLock { _ = $0.served.removeValue(forKey: frame.correlation) }
+        let next = state.withLock { state in
+            state.served[frame.correlation] = nil
+            state.answeringCount -= 1
+            return state.nextToServe.take()
+        }
+        next?.resume()
     }
 
-    private func fail(_ frame: Frame, _ failure: RemoteFailure) {
-        let payload = (try? MessageCoding.encode(failure)) ?? ByteBuffer()
-        enqueueControl(Frame(.failure, correlation: frame.correlation, type: frame.type, payload: payload))
+    /// Tells the sender of a frame why it was not taken; waits for room as any sender does.
+    private func fail(_ frame: Frame, _ failure: RemoteFailure) async {
+        guard let payload = try? MessageCoding.encode(failure.shortened) else { return }
+        // A connection that is over has told its end already.
+        try? await enqueue(plain(Frame(.failure, correlation: frame.correlation, type: frame.type, payload: payload)))
+    }
+
+    /// Takes note of a request that arrived; false when one with its number is waited for already.
+    func begin(_ correlation: UInt64) -> Bool {
+        state.withLock { $0.served.updateValue(.waiting, forKey: correlation) == nil }
     }
 
     /// The peer does not wait for the answer any more.
     func cancelServing(_ correlation: UInt64) {
-        let task = state.withLock { $0.served[correlation] ?? nil }
-        task?.cancel()
+        let request = state.withLock { $0.served.removeValue(forKey: correlation) }
+        if case .answering(let task) = request { task.cancel() }
     }
 
     func attachments(of received: ReceivedFrame) throws(MessageCoding.Failure) -> Attachments {
@@ -409,6 +509,9 @@ extension RemoteFailure {
     init(describing error: any Error) {
         self = error as? RemoteFailure ?? RemoteFailure(.handlerFailed, "\(error)")
     }
+
+    /// With as much of the message as fits any frame.
+    var shortened: RemoteFailure { RemoteFailure(code, String(message.prefix(512))) }
 }
 
 // MARK: - The end, from the event loop
@@ -416,30 +519,22 @@ extension RemoteFailure {
 extension MessageConnection {
     /// Marks the connection as over, once, and fails everything that waits on it.
     func ended(_ reason: Invalidation) {
-        struct Waiting {
-            var senders: [Outbox.Waiter] = []
-            var requests: [PendingRequests.Continuation] = []
-            var served: [Task<Void, Never>?] = []
-            var handlers: [@Sendable (Invalidation) -> Void] = []
-        }
         let error = MessagingError.invalidated(reason)
-        let waiting = state.withLock { state -> Waiting? in
+        let ended = state.withLock { state -> State? in
             guard state.invalidation == nil else { return nil }
+            let before = state
             state.invalidation = reason
-            var waiting = Waiting(senders: state.outbox.takeWaiters())
-            for correlation in state.pending.correlations {
-                if let request = state.pending.end(correlation, with: .failure(error)) { waiting.requests.append(request) }
-            }
-            waiting.served = Array(state.served.values)
-            swap(&waiting.handlers, &state.whenInvalidated)
-            return waiting
+            state.outbox = Outbox(capacity: 0)
+            state.served = [:]
+            state.whenInvalidated = []
+            return before
         }
-        guard let waiting else { return }
+        guard let ended else { return }
         inboxContinuation.finish()
-        for sender in waiting.senders { sender.continuation.resume(throwing: error) }
-        for request in waiting.requests { request.resume(throwing: error) }
-        for task in waiting.served { task?.cancel() }
-        for handler in waiting.handlers { handler(reason) }
+        for sender in ended.outbox.waiters { sender.continuation.resume(throwing: error) }
+        for correlation in ended.pending.correlations { end(correlation, with: .failure(error)) }
+        for case .answering(let task) in ended.served.values { task.cancel() }
+        for handler in ended.whenInvalidated { handler(reason) }
     }
 }
 

@@ -25,7 +25,7 @@ struct Outbox {
     private(set) var frames: [OutgoingFrame] = []
     /// Bytes of frames that were let in and are not written yet.
     private(set) var byteCount = 0
-    private var waiters: [Waiter] = []
+    private(set) var waiters: [Waiter] = []
 
     init(capacity: Int) {
         self.capacity = capacity
@@ -67,9 +67,8 @@ struct Outbox {
         return Array(waiters[..<admitted])
     }
 
-    /// Lets everything go, for a connection that is over.
+    /// Takes all waiters out, for a connection that takes no more of them.
     mutating func takeWaiters() -> [Waiter] {
-        frames = []
         defer { waiters = [] }
         return waiters
     }

@@ -14,9 +14,7 @@ public struct PeerIdentity: Sendable, CustomStringConvertible {
     /// Stays with that process even when its number is given to another.
     private let handle: OpenFile?
 
-    /// The identity behind credentials of a socket.
-    ///
-    /// - Parameter processDescriptor: The peer's pidfd (SO_PEERPIDFD), when the kernel gave one.
+    /// The identity behind credentials of a socket, and the peer's pidfd (SO_PEERPIDFD) when the kernel gave one.
     init(process: pid_t, user: uid_t, group: gid_t, processDescriptor: OpenFile?) {
         self.process = process
         self.user = user

@@ -40,7 +40,8 @@ struct PendingRequests {
 
     /// Waits for the end of a request; answers it when it is there already.
     mutating func wait(
-        for correlation: UInt64, _ continuation: Continuation
+        for correlation: UInt64,
+        _ continuation: Continuation
     ) -> Result<ReceivedFrame, any Error>? {
         switch entries[correlation]?.slot {
         case .ended(let result):
@@ -53,7 +54,9 @@ struct PendingRequests {
         }
     }
 
-    /// Ends a request; answers who waits for it. Nil when nobody does yet, or the request is not known (any more).
+    /// Ends a request; answers who waits for it.
+    ///
+    /// Nil when nobody does yet, or the request is not known (any more).
     mutating func end(_ correlation: UInt64, with result: Result<ReceivedFrame, any Error>) -> Continuation? {
         switch entries[correlation]?.slot {
         case .waiting(let continuation):
@@ -86,4 +89,7 @@ struct PendingRequests {
 struct ReceivedFrame: Sendable {
     let frame: Frame
     let files: [OpenFile]
+
+    /// What it takes while it waits for its handler: a process has fewer descriptors than bytes.
+    var cost: Int { frame.length + files.count << 14 }
 }

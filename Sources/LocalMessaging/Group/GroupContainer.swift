@@ -23,8 +23,10 @@ public struct GroupContainer: Sendable {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw GroupError(.badName, "\"\(path)\" is no path of a group's directory.")
         }
-        directory = try OpenDirectory(path, isCreated: isCreated)
-        self.path = path
+        // With a slash at its end, a link would be followed.
+        let end = path.lastIndex { $0 != "/" }.map { path.index(after: $0) } ?? path.endIndex
+        self.path = String(path[..<end])
+        directory = try OpenDirectory(self.path, isCreated: isCreated)
     }
 
     /// The group called `identifier`, a directory of that name in `$XDG_RUNTIME_DIR`.
@@ -104,7 +106,10 @@ private final class OpenDirectory: Sendable {
                 throw GroupError(.notADirectory, "\(path) is not a directory. Remove it, or name another group.")
             }
             guard code != ENOENT else {
-                throw GroupError(.missing, "There is no group in \(path). Start a server there, or name another directory.")
+                throw GroupError(
+                    .missing,
+                    "There is no group in \(path). Start a server there, or name another directory."
+                )
             }
             throw GroupError("Opening the directory \(path)", errno: code)
         }

@@ -12,20 +12,32 @@ struct ServerLock: Sendable {
     ///
     /// - Throws: `ServerError.Code.taken` when a live server has it.
     init(of name: String, in group: GroupContainer) throws(ServerError) {
-        let descriptor = openat(group.descriptor, Self.fileName(of: name), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let descriptor = openat(
+            group.descriptor,
+            Self.fileName(of: name),
+            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+            0o600
+        )
         guard descriptor >= 0 else {
             throw ServerError(
-                .system, "The lock of \(name) in \(group.path) cannot be opened: \(String(cString: strerror(errno))).")
+                .system,
+                "The lock of \(name) in \(group.path) cannot be opened: \(String(cString: strerror(errno)))."
+            )
         }
         file = OpenFile(owning: descriptor)
         let code = linux_lock_byte(descriptor, 0, 0)
         guard code == 0 else {
             guard code == -EAGAIN else {
-                throw ServerError(.system, "Locking \(name) in \(group.path) failed: \(String(cString: strerror(-code))).")
+                throw ServerError(
+                    .system,
+                    "Locking \(name) in \(group.path) failed: \(String(cString: strerror(-code)))."
+                )
             }
             let holder = Self.holder(descriptor).map { " by process \($0)" } ?? ""
             throw ServerError(
-                .taken, "\(name) in \(group.path) is served\(holder) already. Connect to it, or choose another name.")
+                .taken,
+                "\(name) in \(group.path) is served\(holder) already. Connect to it, or choose another name."
+            )
         }
         let text = Array("\(getpid())\n".utf8)
         ftruncate(descriptor, 0)

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// Unix stream sockets in a group's directory: a server called N has the socket N, beside it `.N.lock` and `.N.files`.
 struct SocketTransport: MessageTransport {
@@ -11,36 +12,49 @@ struct SocketTransport: MessageTransport {
     /// One thread serves all connections of a process: handlers run elsewhere.
     static let eventLoop: any EventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
 
+    var eventLoop: any EventLoop { Self.eventLoop }
+
     func listen(
-        as name: String, initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+        as name: String,
+        initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) async throws -> any MessageListener {
         try GroupContainer.check(name, as: "Server name")
         let lock = try ServerLock(of: name, in: group)
         let attachments = AttachmentListener(owning: try bound(".\(name).files", type: SOCK_SEQPACKET))
         let stream = try bound(name, type: SOCK_STREAM)
-        let channel = try await ServerBootstrap(group: Self.eventLoop)
+        let channel = try await ServerBootstrap(group: eventLoop)
             .childChannelInitializer(initialize)
-            .childChannelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10))
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10)
+            )
             .withBoundSocket(stream)
             .get()
         return SocketListener(name: name, group: group, lock: lock, channel: channel, attachments: attachments)
     }
 
     func connect(
-        to name: String, initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+        to name: String,
+        initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) async throws -> any Channel {
         try GroupContainer.check(name, as: "Server name")
         do {
-            return try await ClientBootstrap(group: Self.eventLoop)
+            return try await ClientBootstrap(group: eventLoop)
                 .channelInitializer(initialize)
-                .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10))
+                .channelOption(
+                    .recvAllocator,
+                    value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10)
+                )
                 .connect(unixDomainSocketPath: group.address(of: name))
                 .get()
         } catch let error as IOError {
             switch error.errnoCode {
             // EAGAIN: its queue of connections is full.
             case ENOENT, ECONNREFUSED, EAGAIN: throw Invalidation.noServer(name)
-            default: throw Invalidation.system("connecting to \(name) failed: \(String(cString: strerror(error.errnoCode))).")
+            default:
+                throw Invalidation.system(
+                    "connecting to \(name) failed: \(String(cString: strerror(error.errnoCode)))."
+                )
             }
         }
     }
@@ -50,15 +64,23 @@ struct SocketTransport: MessageTransport {
             return channel.eventLoop.makeFailedFuture(Invalidation.system("the channel is no socket."))
         }
         let credentials: EventLoopFuture<linux_credentials> = options.unsafeGetSocketOption(
-            level: .socket, name: NIOBSDSocket.Option(rawValue: linux_peer_credentials_option()))
+            level: .socket,
+            name: NIOBSDSocket.Option(rawValue: linux_peer_credentials_option())
+        )
         // Since Linux 6.5; before, the process is opened by its number.
         let descriptor: EventLoopFuture<CInt> = options.unsafeGetSocketOption(
-            level: .socket, name: NIOBSDSocket.Option(rawValue: linux_peer_pidfd_option()))
+            level: .socket,
+            name: NIOBSDSocket.Option(rawValue: linux_peer_pidfd_option())
+        )
         let file = descriptor.map { OpenFile?(OpenFile(owning: $0)) }
             .flatMapErrorThrowing { _ in nil }
         return credentials.and(file).map { credentials, file in
             PeerIdentity(
-                process: credentials.process, user: credentials.user, group: credentials.group, processDescriptor: file)
+                process: credentials.process,
+                user: credentials.user,
+                group: credentials.group,
+                processDescriptor: file
+            )
         }
     }
 
@@ -66,16 +88,23 @@ struct SocketTransport: MessageTransport {
         AttachmentSocket.connect(to: group.address(of: ".\(name).files"), token: token)
     }
 
-    /// A listening socket at `name`. The caller holds the server's lock, so what is there belongs to nobody alive; it is
+    /// A listening socket at `name`.
+    ///
+    /// The caller holds the server's lock, so what is there belongs to nobody alive; it is
     /// replaced in one step, and a client meets the old socket or the new one, never none.
     private func bound(_ name: String, type: __socket_type) throws(ServerError) -> CInt {
         var status = stat()
         if fstatat(group.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT != S_IFSOCK {
             throw ServerError(
-                .notASocket, "\(group.path)/\(name) is no socket. Remove it, or choose another name for the server.")
+                .notASocket,
+                "\(group.path)/\(name) is no socket. Remove it, or choose another name for the server."
+            )
         }
         let descriptor = socket(
-            AF_UNIX, CInt(type.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+            AF_UNIX,
+            CInt(type.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue),
+            0
+        )
         guard descriptor >= 0 else { throw failure("A socket for \(name)", errno) }
         let temporary = ".\(name).new"
         do throws(ServerError) {
@@ -109,6 +138,7 @@ private final class SocketListener: MessageListener {
     private let lock: ServerLock
     private let channel: any Channel
     private let attachments: AttachmentListener
+    private let isClosed = Atomic(false)
 
     init(name: String, group: GroupContainer, lock: ServerLock, channel: any Channel, attachments: AttachmentListener) {
         self.name = name
@@ -123,10 +153,12 @@ private final class SocketListener: MessageListener {
     }
 
     func close() async {
-        // Under the lock: nobody else's socket can be there yet.
-        unlinkat(group.descriptor, name, 0)
-        unlinkat(group.descriptor, ".\(name).files", 0)
+        if isClosed.exchange(true, ordering: .relaxed) == false {
+            // Under the lock: nobody else's socket can be there yet.
+            unlinkat(group.descriptor, name, 0)
+            unlinkat(group.descriptor, ".\(name).files", 0)
+            lock.release()
+        }
         try? await channel.close()
-        lock.release()
     }
 }

@@ -3,16 +3,21 @@ package import NIOCore
 
 /// How channels to a name are made and served: over Unix sockets, or within one process for tests.
 package protocol MessageTransport: Sendable {
+    /// What serves all channels, and whose time counts.
+    var eventLoop: any EventLoop { get }
+
     /// Serves `name`: `initialize` is called for each client's channel before anything is read from it.
     func listen(
-        as name: String, initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+        as name: String,
+        initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) async throws -> any MessageListener
 
     /// Connects to the server called `name`.
     ///
     /// - Throws: `Invalidation.noServer` when there is none now.
     func connect(
-        to name: String, initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+        to name: String,
+        initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
     ) async throws -> any Channel
 
     /// Who is at the other end of `channel`; on the channel's event loop.

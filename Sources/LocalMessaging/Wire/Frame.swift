@@ -51,7 +51,10 @@ struct Frame: Sendable {
     var hasSealedBlob = false
 
     init(
-        _ kind: Kind, correlation: UInt64 = 0, type: MessageType? = nil, topic: String = "",
+        _ kind: Kind,
+        correlation: UInt64 = 0,
+        type: MessageType? = nil,
+        topic: String = "",
         payload: ByteBuffer = ByteBuffer()
     ) {
         self.kind = kind

@@ -28,9 +28,6 @@ struct FrameParser {
         self.maximumByteCount = maximumByteCount
     }
 
-    /// Bytes of a frame that is not complete.
-    var pendingByteCount: Int { bytes.readableBytes }
-
     /// Takes what arrived; `next` gives the frames that are complete with it.
     mutating func append(_ arrived: ByteBuffer) {
         if bytes.readableBytes == 0 {
@@ -62,13 +59,16 @@ struct FrameParser {
 
     private static func parse(_ content: inout ByteBuffer) throws(Failure) -> Frame {
         guard
-            let (_, kindNumber, nameLength, fileCount) = content.readMultipleIntegers(as: (UInt8, UInt8, UInt8, UInt8).self),
+            let (_, kindNumber, nameLength, fileCount) = content.readMultipleIntegers(
+                as: (UInt8, UInt8, UInt8, UInt8).self
+            ),
             let (correlation, typeVersion) = content.readMultipleIntegers(as: (UInt64, UInt16).self),
             let (topicLength, flags, payloadLength) = content.readMultipleIntegers(as: (UInt8, UInt8, UInt32).self)
         else { throw .malformed("a cut header.") }
         guard let kind = Frame.Kind(rawValue: kindNumber) else { throw .malformed("a frame of kind \(kindNumber).") }
         guard
-            let name = content.readSlice(length: Int(nameLength)), let topic = content.readSlice(length: Int(topicLength)),
+            let name = content.readSlice(length: Int(nameLength)),
+            let topic = content.readSlice(length: Int(topicLength)),
             let payload = content.readSlice(length: Int(payloadLength))
         else { throw .malformed("a frame whose parts are longer than itself.") }
         guard nameLength <= 128 else { throw .malformed("a type's name of \(nameLength) bytes.") }
@@ -93,4 +93,3 @@ struct FrameParser {
         bytes = ByteBuffer(bytes: bytes.readableBytesView)
     }
 }
-

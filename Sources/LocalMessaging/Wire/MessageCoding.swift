@@ -25,7 +25,9 @@ enum MessageCoding {
 
     /// Decodes after a look at the depth and count of values, so that nothing large is built from small bytes.
     static func decode<Message: Decodable>(
-        _: Message.Type, from payload: ByteBuffer, within bounds: JSONBounds
+        _: Message.Type,
+        from payload: ByteBuffer,
+        within bounds: JSONBounds
     ) throws(Failure) -> Message {
         if let excess = payload.withUnsafeReadableBytes({ bounds.excess(in: $0) }) { throw Failure(excess) }
         do {
@@ -60,7 +62,9 @@ struct JSONBounds: Sendable {
         maximumValueCount = configuration.maximumValueCount
     }
 
-    /// What goes beyond the bounds. A text that is no JSON may pass: its decoder refuses it.
+    /// What goes beyond the bounds.
+    ///
+    /// A text that is no JSON may pass: its decoder refuses it.
     func excess(in text: UnsafeRawBufferPointer) -> String? {
         var depth = 0
         var count = 1

@@ -1,0 +1,226 @@
+import Foundation
+import Glibc
+import LocalMessagingTesting
+import NIOCore
+import Testing
+
+@testable import LocalMessaging
+@testable import LocalMessagingTesting
+
+/// What LLBSDMessaging, whose idea this is, got wrong: a test each.
+@Suite(.timeLimit(.minutes(1)))
+struct AncestorDefectTests {
+    private let group = InProcessGroup()
+    private let network = InProcessNetwork()
+
+    private var transport: InProcessTransport {
+        InProcessTransport(network: network, side: InProcessSide(on: network.eventLoop))
+    }
+
+    private func startRawServer(_ record: Record<String>, clients: ClientRecord = ClientRecord()) async throws
+        -> MessageServer
+    {
+        try await MessageServer.start(
+            name: "core",
+            over: transport,
+            handlers: .notes(into: record),
+            configuration: MessagingConfiguration(),
+            shouldAccept: nil,
+            clientChanged: clients.note
+        )
+    }
+
+    private func bytes(_ text: String) -> ByteBuffer {
+        Frame(.message, type: Note.messageType, payload: ByteBuffer(string: #"{"text":"\#(text)"}"#))
+            .serialized(with: ByteBufferAllocator())
+    }
+
+    @Test func `wedges when two messages arrive in one read`() async throws {
+        let record = Record<String>()
+        let server = try await startRawServer(record)
+        let peer = try await RawPeer.connect(to: "core", over: transport)
+        try await peer.introduce()
+        var two = bytes("one")
+        two.writeImmutableBuffer(bytes("two"))
+        try await peer.send(two)
+        try await peer.send(bytes("three"))
+        #expect(await record.values(3) == ["one", "two", "three"])
+        await server.stop()
+    }
+
+    @Test func `matches peers wrongly`() async throws {
+        let server = try await group.startServer(name: "core", handlers: .sums)
+        let heard = (0..<10).map { _ in Record<String>() }
+        var clients: [MessageClient] = []
+        for record in heard { clients.append(try await group.connect(to: "core", handlers: .notes(into: record))) }
+        // All of one process, with one identity: a client is its connection, and no two are the same.
+        let connections = server.clients
+        #expect(Set(connections.map(\.id)).count == 10)
+        for (index, connection) in connections.enumerated() { try await connection.send(Note(text: "\(index)")) }
+        for (index, record) in heard.enumerated() { #expect(await record.values(1) == ["\(index)"]) }
+        for client in clients { await client.close() }
+        await server.stop()
+    }
+
+    @Test func `leaks descriptors of clients, and when it cannot listen`() async throws {
+        let scratch = try Scratch()
+        let files = try GroupContainer(directory: scratch.path)
+        let server = try await MessageServer.start(name: "core", in: files, handlers: .sums)
+        let before = try openDescriptorCount()
+        for _ in 0..<100 {
+            let client = try await MessageClient.connect(to: "core", in: files)
+            await client.close()
+            await #expect(throws: ServerError.self) {
+                try await MessageServer.start(name: "core", in: files, handlers: .sums)
+            }
+        }
+        #expect(try openDescriptorCount() - before < 50)
+        await server.stop()
+    }
+
+    @Test func `has no size limit`() async throws {
+        let clients = ClientRecord()
+        let server = try await startRawServer(Record(), clients: clients)
+        let peer = try await RawPeer.connect(to: "core", over: transport)
+        try await peer.introduce()
+        try await peer.send(ByteBuffer(integer: UInt32.max))
+        #expect(await clients.left.values(1) == [.violation("a frame of 4294967295 bytes; 1048576 are accepted.")])
+        await server.stop()
+    }
+
+    @Test func `copies a large message once more for each of its pieces`() {
+        // A piece at a time: what was quadratic took minutes for this.
+        let payload = ByteBuffer(repeating: 0x20, count: 900_000)
+        let whole = Frame(.message, type: Note.messageType, payload: payload).serialized(with: ByteBufferAllocator())
+        var parser = FrameParser(maximumByteCount: 1 << 20)
+        var rest = whole
+        var frames: [Frame] = []
+        while let piece = rest.readSlice(length: min(100, rest.readableBytes)), piece.readableBytes > 0 {
+            parser.append(piece)
+            while let frame = try? parser.next() { frames.append(frame) }
+        }
+        #expect(frames.map(\.payload.readableBytes) == [900_000])
+    }
+
+    @Test func `has no reply`() async throws {
+        let server = try await group.startServer(name: "core", handlers: .sums)
+        let client = try await group.connect(to: "core")
+        #expect(try await client.request(Sum(terms: [20, 22])) == 42)
+        await client.close()
+        await server.stop()
+    }
+
+    @Test func `believes the identity that a message claims`() async throws {
+        struct Claim: LocalMessage {
+            static let messageType = MessageType(name: "test.claim")
+            let process: Int32
+            let executable: String
+        }
+        let senders = Record<PeerIdentity>()
+        var handlers = MessageHandlers()
+        handlers.on(Claim.self) { _, context in senders.add(context.connection.peer) }
+        let scratch = try Scratch()
+        let files = try GroupContainer(directory: scratch.path)
+        let server = try await MessageServer.start(name: "core", in: files, handlers: handlers)
+        let client = try await MessageClient.connect(to: "core", in: files)
+        try await client.send(Claim(process: 1, executable: "/sbin/init"))
+        #expect(await senders.values(1)[0].process == getpid())
+        #expect(await senders.values(1)[0].executable == PeerIdentity.current.executable)
+        await client.close()
+        await server.stop()
+    }
+
+    @Test func `a second server steals the path of the first`() async throws {
+        let scratch = try Scratch()
+        let files = try GroupContainer(directory: scratch.path)
+        let first = try await MessageServer.start(name: "core", in: files, handlers: .sums)
+        let error = await #expect(throws: ServerError.self) {
+            try await MessageServer.start(name: "core", in: files, handlers: MessageHandlers())
+        }
+        #expect(error?.code == .taken)
+        let client = try await MessageClient.connect(to: "core", in: files)
+        #expect(try await client.request(Sum(terms: [1])) == 1, "the first still answers")
+        await client.close()
+        await first.stop()
+    }
+
+    @Test func `the partial frame of a dead client corrupts the next one's stream`() async throws {
+        let (record, clients) = (Record<String>(), ClientRecord())
+        let server = try await startRawServer(record, clients: clients)
+        for number in 1...20 {
+            let peer = try await RawPeer.connect(to: "core", over: transport)
+            try await peer.introduce()
+            var half = bytes("half")
+            half.moveWriterIndex(to: number)
+            try await peer.send(half)
+            await peer.close()
+            #expect(await clients.left.values(number).last == .peerDied)
+        }
+        let peer = try await RawPeer.connect(to: "core", over: transport)
+        try await peer.introduce()
+        try await peer.send(bytes("whole"))
+        #expect(await record.values(1) == ["whole"])
+        await server.stop()
+    }
+
+    @Test func `a message with an empty name crashes the receiver`() async throws {
+        let record = Record<String>()
+        let server = try await startRawServer(record)
+        let peer = try await RawPeer.connect(to: "core", over: transport)
+        try await peer.introduce()
+        try await peer.send(Frame(.message, payload: ByteBuffer(string: "{}")))
+        #expect(await peer.frames.values(2)[1].kind == .failure)
+        try await peer.send(bytes("still here"))
+        #expect(await record.values(1) == ["still here"])
+        await server.stop()
+    }
+
+    @Test func `cannot start again after it was invalidated`() async throws {
+        let scratch = try Scratch()
+        let files = try GroupContainer(directory: scratch.path)
+        for _ in 0..<20 {
+            let server = try await MessageServer.start(name: "core", in: files, handlers: .sums)
+            let client = try await MessageClient.connect(to: "core", in: files)
+            #expect(try await client.request(Sum(terms: [1])) == 1)
+            await server.stop()
+            #expect(await client.invalidated() == .closedByPeer)
+        }
+    }
+
+    @Test func `an error of a read gives no invalidation`() async throws {
+        let server = try await group.startServer(name: "core", handlers: .sums)
+        let client = try await group.connect(to: "core")
+        await group.kill(server)
+        #expect(await client.invalidated() == .peerDied)
+    }
+
+    @Test(.tags(.realtime)) func `SIGPIPE ends the process that writes to a dead peer`() async throws {
+        let scratch = try Scratch()
+        let files = try GroupContainer(directory: scratch.path)
+        let clients = ClientRecord()
+        let server = try await MessageServer.start(
+            name: "core",
+            in: files,
+            handlers: helloOnly,
+            clientChanged: clients.note
+        )
+        for number in 1...5 {
+            let peer = try PeerProcess("connect", scratch.path, "core")
+            #expect(await peer.line() == "ready")
+            let connection = await clients.joined.values(number)[number - 1]
+            let sending = Task {
+                while true { _ = try await connection.request(Sleep(), timeout: .milliseconds(1)) }
+            }
+            await peer.kill()
+            #expect(await connection.invalidated() == .peerDied)
+            await #expect(throws: MessagingError.self) { try await sending.value }
+        }
+        await server.stop()
+    }
+
+    private var helloOnly: MessageHandlers {
+        var handlers = MessageHandlers()
+        handlers.on(Hello.self) { _, _ in }
+        return handlers
+    }
+}

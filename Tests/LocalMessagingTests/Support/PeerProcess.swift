@@ -1,0 +1,76 @@
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+/// A run of `Tests/MessagingPeer`; killed with the value at the latest.
+final class PeerProcess: Sendable {
+    static let path: String = {
+        let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        let first = CommandLine.arguments.first.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
+        let folders = [bundle, first, root.appendingPathComponent(".build/debug")].compactMap(\.self)
+        let candidates = folders.map { $0.appendingPathComponent("MessagingPeer").path }
+        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? ".build/debug/MessagingPeer"
+    }()
+
+    let processID: pid_t
+    private let process: Process
+    private let input = Pipe()
+    private let lines = Record<String>()
+    private let hasEnded = Gate()
+    private let readCount = Atomic(0)
+
+    init(_ arguments: String...) throws {
+        let (process, lines, hasEnded) = (Process(), lines, hasEnded)
+        process.executableURL = URL(fileURLWithPath: Self.path)
+        process.arguments = arguments
+        process.standardInput = input
+        let output = Pipe()
+        process.standardOutput = output
+        let rest = Mutex("")
+        output.fileHandleForReading.readabilityHandler = { handle in
+            let data = handle.availableData
+            guard !data.isEmpty else {
+                handle.readabilityHandler = nil
+                return
+            }
+            rest.withLock { rest in
+                rest += String(decoding: data, as: UTF8.self)
+                while let end = rest.firstIndex(of: "\n") {
+                    lines.add(String(rest[..<end]))
+                    rest = String(rest[rest.index(after: end)...])
+                }
+            }
+        }
+        process.terminationHandler = { _ in hasEnded.open() }
+        // Threads of the test runner block signals, and a process inherits that.
+        var (none, before) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try process.run()
+        self.process = process
+        processID = process.processIdentifier
+    }
+
+    /// What it prints next.
+    func line() async -> String {
+        let number = readCount.add(1, ordering: .relaxed).newValue
+        return await lines.values(number)[number - 1]
+    }
+
+    func say(_ line: String) {
+        input.fileHandleForWriting.write(Data((line + "\n").utf8))
+    }
+
+    /// Kills it, and waits for its end.
+    func kill() async {
+        Glibc.kill(processID, SIGKILL)
+        await hasEnded.passed()
+    }
+
+    deinit {
+        if process.isRunning { Glibc.kill(processID, SIGKILL) }
+    }
+}

@@ -1,0 +1,105 @@
+import Glibc
+import LocalMessaging
+
+/// A process at the other end of a test.
+///
+///     MessagingPeer serve DIR NAME [DESCRIPTORS]   serves, with no more descriptors than that; "ready"
+///     MessagingPeer connect DIR NAME               connects and says hello; "ready"
+///     MessagingPeer listen DIR NAME                connects and takes notes; "ready"
+///     MessagingPeer exhausted DIR NAME             connects without a descriptor left; prints the error
+///     MessagingPeer contend DIR NAME               serves after a line on standard input; "won", or the error
+@main enum MessagingPeer {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 4 else { exit(64) }
+        let group = try GroupContainer(directory: arguments[2])
+        let name = arguments[3]
+        switch arguments[1] {
+        case "serve":
+            if arguments.count > 4, let count = rlim_t(arguments[4]) { limitDescriptors(to: count) }
+            let server = try await MessageServer.start(name: name, in: group, handlers: handlers)
+            say("ready")
+            await forever(server)
+        case "connect":
+            let client = try await MessageClient.connect(to: name, in: group, handlers: handlers)
+            try await client.send(Hello(text: "hello"))
+            say("ready")
+            await forever(client)
+        case "listen":
+            var handlers = MessageHandlers()
+            handlers.on(Note.self) { _, _ in }
+            let client = try await MessageClient.connect(to: name, in: group, handlers: handlers)
+            say("ready")
+            await forever(client)
+        case "exhausted":
+            // The thread of all connections and that of the pool's timers are there; neither starts without a descriptor.
+            _ = MessagingExecutor.shared
+            try await Task.sleep(for: .milliseconds(1))
+            limitDescriptors(to: 64)
+            while dup(0) >= 0 {}
+            do {
+                _ = try await MessageClient.connect(to: name, in: group)
+                say("connected")
+            } catch {
+                say("\(error)")
+            }
+        case "contend":
+            _ = readLine()
+            do {
+                let server = try await MessageServer.start(name: name, in: group, handlers: handlers)
+                say("won")
+                await forever(server)
+            } catch let error as ServerError {
+                say("\(error.code)")
+            }
+        default: exit(64)
+        }
+    }
+
+    private static var handlers: MessageHandlers {
+        var handlers = MessageHandlers()
+        handlers.reply(to: WhoAreYou.self) { _, _ in getpid() }
+        handlers.reply(to: Sleep.self) { _, _ in
+            try await Task.sleep(for: .seconds(3600))
+            return 0
+        }
+        return handlers
+    }
+
+    private static func limitDescriptors(to count: rlim_t) {
+        var limit = rlimit(rlim_cur: count, rlim_max: count)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    private static func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
+    private static func forever(_ held: some Sendable) async {
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+        withExtendedLifetime(held) {}
+    }
+}
+
+struct Hello: LocalMessage {
+    static let messageType = MessageType(name: "test.hello")
+    let text: String
+}
+
+struct Note: LocalMessage {
+    static let messageType = MessageType(name: "test.note")
+    let text: String
+}
+
+/// Answered with the process's number.
+struct WhoAreYou: LocalRequest {
+    static let messageType = MessageType(name: "test.who")
+    typealias Reply = Int32
+}
+
+/// Answered in an hour.
+struct Sleep: LocalRequest {
+    static let messageType = MessageType(name: "test.sleep")
+    typealias Reply = Int
+}

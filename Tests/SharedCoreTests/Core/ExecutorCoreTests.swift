@@ -143,7 +143,8 @@ struct ExecutorCoreTests {
         await main.stop()
     }
 
-    @Test func `an action that is refused stays queued, and holds up neither messages nor other actions`() async throws {
+    @Test func `an action that is refused stays queued, and holds up neither messages nor other actions`() async throws
+    {
         let first = try bench.executor(budget: .milliseconds(200))
         #expect(try await first.perform(MessageAction(id: "1", callID: "a", kind: .reply("refused"))) == false)
         await first.stop()

@@ -116,6 +116,7 @@ public actor ExecutorCore {
     /// - Returns: Whether it was performed within the budget; if not, it stays queued for the next core.
     public func perform(_ action: MessageAction) async throws -> Bool {
         try await store.enqueue(action)
+        core?.actionQueued()
         let isDone = try await awaited(nil) { _ in
             try await self.store.actions().contains { $0.id == action.id } ? nil : true
         }
@@ -128,7 +129,7 @@ public actor ExecutorCore {
     /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
         while let core, core.failure == nil, !core.isAskedToYield, !Task.isCancelled, .now < deadline {
-            if core.hasFetched, await !isWaitedFor() { break }
+            if core.hasFetched, !core.isActing, await !isWaitedFor() { break }
             await core.change(until: min(deadline, .now + configuration.toldLookInterval))
         }
         await endCore()
@@ -140,7 +141,7 @@ public actor ExecutorCore {
         await core.end()
     }
 
-    /// Whether a process waits for what is not in the store yet, or an action is left to be performed.
+    /// Whether a process waits for what is not in the store yet.
     private func isWaitedFor() async -> Bool {
         do {
             for wish in try await store.wishes() {
@@ -149,7 +150,7 @@ public actor ExecutorCore {
                 case .room(let address): if try await store.room(address: address) == nil { return true }
                 }
             }
-            return try await !store.actions().isEmpty
+            return false
         } catch {
             return false
         }

@@ -85,7 +85,7 @@ final class RunningCore: Sendable {
             FaultPoint.reached(.beforeReply)
             return YieldRequest.Reply(isEnding: signals.askToYield())
         }
-        handlers.on(ActionQueued.self) { _, _ in signals.actionQueued.ring() }
+        handlers.on(ActionQueued.self) { _, _ in signals.actionQueued() }
         let deadline = ContinuousClock.now + .milliseconds(500)
         while true {
             do {
@@ -110,8 +110,11 @@ final class RunningCore: Sendable {
 
     /// Has queued actions performed.
     func actionQueued() {
-        signals.actionQueued.ring()
+        signals.actionQueued()
     }
+
+    /// Whether queued actions are being performed.
+    var isActing: Bool { signals.isActing }
 
     /// Whether a main asked this core to give way.
     var isAskedToYield: Bool { signals.isAskedToYield }
@@ -167,19 +170,19 @@ final class RunningCore: Sendable {
     }
 
     /// Performs queued actions, those of earlier cores first.
+    ///
+    /// One that the service refuses stays queued, behind those that were tried less often, until the next is queued.
     private func performActions() async {
+        let (store, epoch) = (store, epoch)
         while !Task.isCancelled {
             await signals.reporting {
-                let (store, epoch) = (store, epoch)
-                while !Task.isCancelled,
-                    let action = try await signals.watching({ try await store.nextAction(as: epoch) })
-                {
-                    try await service.perform(action)
+                while let action = try await signals.watching({ try await store.nextAction(as: epoch) }) {
+                    guard (try? await service.perform(action)) != nil else { break }
                     try await store.finish(action, as: epoch)
                     await Self.tell(.actionDone(id: action.id), server, signals)
                 }
             }
-            await signals.actionQueued.wait(until: .now + .seconds(60))
+            await signals.nextAction()
         }
     }
 
@@ -207,13 +210,13 @@ final class CoreSignals: Sendable {
     private struct State {
         var isAskedToYield = false
         var hasFetched = false
+        var isActing = true
         var failure: (any Error)?
     }
 
     /// Rings when anything here, in the store or among those who wait may have changed.
     let changed = Bell()
-    /// Rings when an action was queued.
-    let actionQueued = Bell()
+    private let action = Bell()
     private let mayYield: Bool
     private let state = Mutex(State())
 
@@ -223,6 +226,7 @@ final class CoreSignals: Sendable {
 
     var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
     var hasFetched: Bool { state.withLock { $0.hasFetched } }
+    var isActing: Bool { state.withLock { $0.isActing } }
     var failure: (any Error)? { state.withLock { $0.failure } }
 
     /// Takes a main's wish; false for a core that gives way to nobody.
@@ -231,6 +235,20 @@ final class CoreSignals: Sendable {
         state.withLock { $0.isAskedToYield = true }
         changed.ring()
         return true
+    }
+
+    /// An action was queued.
+    func actionQueued() {
+        state.withLock { $0.isActing = true }
+        action.ring()
+    }
+
+    /// Waits until an action is queued after those that were tried.
+    func nextAction() async {
+        state.withLock { $0.isActing = false }
+        changed.ring()
+        await action.wait(until: .now + .seconds(60))
+        state.withLock { $0.isActing = true }
     }
 
     func fetched() {

@@ -143,6 +143,20 @@ struct ExecutorCoreTests {
         await main.stop()
     }
 
+    @Test func `an action that is refused stays queued, and holds up neither messages nor other actions`() async throws {
+        let first = try bench.executor(budget: .milliseconds(200))
+        #expect(try await first.perform(MessageAction(id: "1", callID: "a", kind: .reply("refused"))) == false)
+        await first.stop()
+        bench.server.put(CoreBench.message("a"))
+        let second = try bench.executor()
+        #expect(try await second.newMessage(callID: "a").source == .executor)
+        #expect(try await second.perform(MessageAction(id: "2", callID: "a", kind: .markAsSeen)))
+        let begin = ContinuousClock.now
+        await second.stop()
+        #expect(ContinuousClock.now - begin < .seconds(5))
+        #expect(try await second.store.actions().map(\.id) == ["1"])
+    }
+
     @Test func `a room is waited for as a message is`() async throws {
         bench.server.invite(
             RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")

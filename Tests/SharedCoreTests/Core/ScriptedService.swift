@@ -63,7 +63,11 @@ final class ScriptedService: CoreService {
         }
     }
 
+    /// What the server answers to an action that it refuses.
+    struct Refusal: Error {}
+
     func perform(_ action: MessageAction) async throws {
+        if action.kind == .reply("refused") { throw Refusal() }
         server.state.withLock { $0.performed.append(action) }
     }
 

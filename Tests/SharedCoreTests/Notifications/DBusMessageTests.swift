@@ -7,6 +7,8 @@ import Testing
 /// Messages of D-Bus, their bytes, and how a stream is cut into them.
 @Suite struct DBusMessageTests {
     /// The call of `Notify` by `gdbus call` (GLib 2.74) as `dbus-monitor --binary` (dbus 1.14.10) wrote it.
+    ///
+    /// Nobody told gdbus that the second argument has no sign.
     static let notifyBytes = bytes(
         """
         6c0100018400000003000000ad00000001016f001e0000002f6f72672f667265656465736b746f702f4e6f74696669636174696f6e730000
@@ -19,7 +21,7 @@ import Testing
     )
 
     static let notifyBody: [DBusValue] = [
-        .string("app"), .uint32(7), .string(""), .string("Ada"), .string("a<b"), .strings(["mark-as-seen", "Seen"]),
+        .string("app"), .int32(7), .string(""), .string("Ada"), .string("a<b"), .strings(["mark-as-seen", "Seen"]),
         .dictionary([("category", .string("im.received")), ("urgency", .byte(1))]), .int32(-1),
     ]
 

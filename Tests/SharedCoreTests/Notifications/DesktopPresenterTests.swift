@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -152,6 +153,7 @@ private final class PrivateBus: Sendable {
     let abstract: DBusAddress
     private let root: URL
     private let process = Process()
+    private let isEnded = Mutex(false)
 
     init() throws {
         root = FileManager.default.temporaryDirectory.appendingPathComponent("bus-\(UUID().uuidString.prefix(8))")
@@ -166,7 +168,14 @@ private final class PrivateBus: Sendable {
             <listen>unix:path=\(root.path)/bus</listen>
             <listen>unix:abstract=\(root.path)</listen>
             <auth>EXTERNAL</auth>
-            <policy context="default"><allow send_destination="*"/><allow own="*"/></policy>
+            <policy context="default">
+                <allow send_destination="*"/>
+                <allow receive_type="method_call"/>
+                <allow receive_type="method_return"/>
+                <allow receive_type="error"/>
+                <allow receive_type="signal"/>
+                <allow own="*"/>
+            </policy>
         </busconfig>
         """.write(to: configuration, atomically: true, encoding: .utf8)
         let address = Pipe()
@@ -200,7 +209,13 @@ private final class PrivateBus: Sendable {
     }
 
     func end() {
-        process.terminate()
+        let isFirst = isEnded.withLock { ended in
+            defer { ended = true }
+            return !ended
+        }
+        guard isFirst else { return }
+        // The daemon has inherited that the test runner's threads block SIGTERM.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
@@ -247,7 +262,12 @@ private final class FakeDesktop: Sendable {
         connection.send(signal)
     }
 
+    /// Gives its name back, for the next one.
     func end() async {
+        let name = DBusValue.string(DesktopPresenter.service)
+        let bus = DBusConnection.bus
+        // A bus that has ended has taken the name already.
+        _ = try? await connection.call(.call(bus, DBusConnection.busPath, bus, "ReleaseName", [name]))
         connection.close()
         await answering.value
     }

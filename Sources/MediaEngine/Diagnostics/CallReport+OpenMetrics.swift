@@ -85,6 +85,13 @@ extension CallReport {
         add("media_remote_interval_loss", unit: "ratio", "Loss that the peer saw between its last reports.") {
             $0.rtcp.fractionLost
         }
+        add("media_remote_loss_runs", "Runs of losses that the peer saw between its last reports.") {
+            $0.rtcp.lossRuns.map { Double($0.count) }
+        }
+        add("media_remote_loss_run_mean", "Their mean length.") { $0.rtcp.lossRuns.map(\.mean) }
+        add("media_remote_loss_run_longest", "The length of the longest.") {
+            $0.rtcp.lossRuns.map { Double($0.longest) }
+        }
         add("media_remote_loss", unit: "ratio", "Loss that the peer saw in all.") {
             $0.quality.remote.map { $0.lossPercent / 100 }
         }

@@ -107,6 +107,12 @@ extension CallReport {
         add("media_remote_mos_conversational", "The score of conversing that the peer estimates.") {
             $0.quality.remote?.mosConversational
         }
+        add("media_remote_speech_level_dbm0", "The level of speech as the peer hears it.") {
+            $0.quality.remote?.signalLevel.map(Double.init)
+        }
+        add("media_remote_noise_level_dbm0", "The level of its pauses as the peer hears them.") {
+            $0.quality.remote?.noiseLevel.map(Double.init)
+        }
         add("media_remote_end_system_delay", unit: "seconds", "What the peer's own system adds to the round trip.") {
             $0.quality.remote.map { Double($0.endSystemDelayMs) / 1000 }
         }

@@ -95,6 +95,8 @@ extension RTPSession {
         let roundTrip = counters.roundTripNanoseconds.map { Duration.nanoseconds($0) }
         metrics.roundTripDelay = Self.milliseconds(roundTrip?.milliseconds ?? 0)
         metrics.endSystemDelay = Self.milliseconds((voicePath.sendingDelay + wait).milliseconds)
+        metrics.signalLevel = Self.level(playout.speechLevel)
+        metrics.noiseLevel = Self.level(playout.noiseLevel)
         metrics.gapThreshold = UInt8(BurstGapStatistics.gapThreshold)
         let delay = voicePath.oneWayDelay(roundTrip: roundTrip, playoutDelay: wait)
         if let quality = VoiceQuality(loss, impairment: voicePath.impairment, oneWayDelay: delay) {
@@ -113,6 +115,15 @@ extension RTPSession {
 
     /// A fraction of 0 to 1 in 1/256, rounded down as RFC 3611 asks for, 255 for all.
     private static func share(_ fraction: Double) -> UInt8 { UInt8(min(max(fraction * 256, 0), 255)) }
+
+    /// A level in whole dBm0.
+    ///
+    /// Source: RFC 3611, section 4.7.4; a full-scale sine is at 3.17 dBm0 (ITU-T G.711, section 4), in every codec.
+    private static func level(_ level: Decibels?) -> UInt8 {
+        guard let level else { return RTCPVoIPMetrics.unavailable }
+        let whole = min(max((level.value - Decibels.zeroDBm0.value).rounded(), -127), 126)
+        return UInt8(bitPattern: Int8(whole))
+    }
 
     private static func milliseconds(_ value: Double) -> UInt16 { UInt16(min(max(value.rounded(), 0), 65_535)) }
 

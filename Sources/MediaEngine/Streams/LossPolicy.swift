@@ -183,6 +183,8 @@ public struct LossPolicy: Sendable {
     private func explanation(of next: LossProtection, _ fraction: Double) -> String {
         let percent = Self.percent
         switch next {
+        case .none where cleanReports < Self.cleanReportsToTurnOff:
+            return "loss is down to \(percent(smoothedFraction))\(runs): FEC would cost more than it repairs"
         case .none:
             return "\(Self.cleanReportsToTurnOff) reports with little or no loss to repair, the last with "
                 + "\(percent(fraction))\(fraction > 0 ? runs : "")"

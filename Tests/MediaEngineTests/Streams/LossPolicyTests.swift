@@ -190,6 +190,14 @@ import Testing
                 == "21.5 % loss reported, 2.0 packets in a row: RED with 2 copies of each packet at 14.8 kbit/s each"
         )
         #expect(policy.reason == red?.reason)
+        var last: LossPolicy.Decision?
+        for index in 0..<4 {
+            let runs = Self.runs(3, percent: 4.8)
+            last = policy.update(fractionLost: 0.048, runs: runs, at: .zero + .seconds(15 + index * 5)) ?? last
+        }
+        #expect(
+            last?.reason == "loss is down to 9.0 %, 2.6 packets in a row: FEC would cost more than it repairs"
+        )
     }
 
     @Test(arguments: [

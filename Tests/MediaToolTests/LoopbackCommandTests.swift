@@ -27,7 +27,9 @@ import Testing
             for key in ["jitterMs", "playoutDelayMs", "mouthToEarMs"] { #expect(leg[key] is NSNumber, "\(key)") }
             let protection = try #require(leg["lossProtection"] as? [String: Any])
             #expect(Set(protection.keys) == ["mode", "reason", "changes"] && protection["mode"] as? String == "none")
-            #expect(Set(try #require(leg["rtcp"] as? [String: Any]).keys) == ["roundTripMs", "fractionLost"])
+            #expect(
+                Set(try #require(leg["rtcp"] as? [String: Any]).keys) == ["roundTripMs", "fractionLost", "lossRuns"]
+            )
             let quality = try #require(leg["quality"] as? [String: Any])
             for key in ["rFactor", "mosListening", "burstLossPercent", "gapLossPercent"] {
                 #expect(quality[key] is NSNumber, "\(key)")

@@ -43,7 +43,13 @@ enum Parsers {
     private static func extendedReport(_ bytes: Span<UInt8>) throws {
         var report = try RTCPExtendedReport(parsing: bytes)
         var count = 0
-        while report.next(in: bytes) != nil { count += 1 }
+        while let block = report.next(in: bytes) {
+            count += 1
+            guard case .lossRLE(let losses) = block, let runs = losses.runs(in: bytes) else { continue }
+            precondition(runs.packetCount == Int(losses.endSequence &- losses.beginSequence))
+            precondition(runs.lostCount <= runs.packetCount && runs.longestRun <= runs.lostCount)
+            precondition(runs.runCount <= runs.lostCount)
+        }
         precondition(4 * count <= bytes.count)
     }
 

@@ -344,10 +344,13 @@ public final class Call: Sendable {
     }
 
     private func handleReport(at time: MediaTime) {
-        let fraction = stream.transport.statistics.remoteFractionLost
+        let statistics = stream.transport.statistics
+        let fraction = statistics.remoteFractionLost
         eventSink.yield(.report(fractionLost: fraction))
         guard configuration.stream.fec == .auto else { return }
-        let decision = state.withLock { $0.protection.update(fractionLost: fraction, at: time) }
+        let decision = state.withLock {
+            $0.protection.update(fractionLost: fraction, runs: statistics.remoteLossRuns, at: time)
+        }
         guard let decision else { return }
         for command in stream.commands(for: decision.protection) { engine.send(command) }
         if decision.isNewMode { eventSink.yield(.lossProtection(decision.protection, reason: decision.reason)) }

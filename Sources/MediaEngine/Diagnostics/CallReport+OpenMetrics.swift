@@ -92,6 +92,13 @@ extension CallReport {
         add("media_remote_interval_loss", unit: "ratio", "Loss that the peer saw between its last reports.") {
             $0.rtcp.fractionLost
         }
+        add("media_remote_loss_runs", "Runs of losses that the peer saw between its last reports.") {
+            $0.rtcp.lossRuns.map { Double($0.count) }
+        }
+        add("media_remote_loss_run_mean", "Their mean length.") { $0.rtcp.lossRuns.map(\.mean) }
+        add("media_remote_loss_run_longest", "The length of the longest.") {
+            $0.rtcp.lossRuns.map { Double($0.longest) }
+        }
         add("media_remote_loss", unit: "ratio", "Loss that the peer saw in all.") {
             $0.quality.remote.map { $0.lossPercent / 100 }
         }
@@ -106,6 +113,12 @@ extension CallReport {
         }
         add("media_remote_mos_conversational", "The score of conversing that the peer estimates.") {
             $0.quality.remote?.mosConversational
+        }
+        add("media_remote_speech_level_dbm0", "The level of speech as the peer hears it.") {
+            $0.quality.remote?.signalLevel.map(Double.init)
+        }
+        add("media_remote_noise_level_dbm0", "The level of its pauses as the peer hears them.") {
+            $0.quality.remote?.noiseLevel.map(Double.init)
         }
         add("media_remote_end_system_delay", unit: "seconds", "What the peer's own system adds to the round trip.") {
             $0.quality.remote.map { Double($0.endSystemDelayMs) / 1000 }

@@ -63,6 +63,9 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
         row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
         row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }
+        row("in a row, mean / longest") {
+            $0.rtcp.lossRuns.map { "\($0.mean) / \($0.longest)" } ?? "unknown"
+        }
         row("loss protection") { $0.lossProtection.mode.rawValue }
         row("loss in bursts / gaps") { "\($0.quality.burstLossPercent) / \($0.quality.gapLossPercent) %" }
         row("R factor, estimated") { Self.known($0.quality.rFactor) }

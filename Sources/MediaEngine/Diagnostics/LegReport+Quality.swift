@@ -79,9 +79,9 @@ extension LegReport {
         public var endSystemDelayMs: Int
         /// The delay of the jitter buffer there.
         public var bufferDelayMs: Int
-        /// The level of speech there, in dBm.
+        /// The level of our speech there, in dBm0.
         public var signalLevel: Int?
-        /// The level of pauses there, in dBm.
+        /// The level of its pauses there, in dBm0.
         public var noiseLevel: Int?
 
         init(_ metrics: RTCPVoIPMetrics) {

@@ -50,6 +50,24 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var roundTripMs: Double?
         /// The share of our packets that the other side lost since its report before, 0 to 1; nil before the first.
         public var fractionLost: Double?
+        /// The runs of losses in that time; nil while the other side does not tell them (RFC 3611, section 4.1).
+        public var lossRuns: LossRuns?
+    }
+
+    /// Packets of ours that the other side lost in a row.
+    public struct LossRuns: Sendable, Hashable, Codable {
+        /// Runs of one or more packets.
+        public var count: Int
+        /// Packets in a run on average; 0 when there was none.
+        public var mean: Double
+        /// Packets in the longest run.
+        public var longest: Int
+
+        init(_ runs: MediaEngine.LossRuns) {
+            count = runs.runCount
+            mean = ((runs.meanRun ?? 0) * 100).rounded() / 100
+            longest = runs.longestRun
+        }
     }
 
     /// What became of the echo.
@@ -143,7 +161,8 @@ public struct LegReport: Sendable, Hashable, Codable {
         lossProtection = protection
         rtcp = Control(
             roundTripMs: rtp.roundTrip.map(Self.rounded),
-            fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil
+            fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil,
+            lossRuns: rtp.remoteLossRuns.map(LossRuns.init)
         )
         self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
         self.echo = echo.map(Echo.init)

@@ -66,6 +66,8 @@ public final class Playout: @unchecked Sendable {
     private var framesSinceStretch = 0
     /// Whether a packet was decoded in this tick, and nothing invented.
     private var isSteady = false
+    /// Whether what plays came in packets; not what is invented, or the silence when there is nothing.
+    private(set) var playsPackets = false
     private var tracer: PlayoutTracer?
 
     /// A receiver should take packets of up to 200 ms (RFC 3551, section 4.2); FFmpeg sends G.711 in 128 ms.
@@ -152,6 +154,7 @@ public final class Playout: @unchecked Sendable {
         while waitingCount < block.count {
             guard perform(buffer.decide(at: now), at: now) else {
                 isIdle = true
+                playsPackets = false
                 break
             }
         }
@@ -222,12 +225,15 @@ public final class Playout: @unchecked Sendable {
             return false
         case .play:
             isSteady = true
+            playsPackets = true
             playFirst(at: now)
         case .recover(let duration):
             isSteady = false
+            playsPackets = true
             recover(frameCount: frameCount(of: duration), duration: duration)
         case .conceal(let duration):
             isSteady = false
+            playsPackets = false
             conceal(frameCount: frameCount(of: duration))
         case .comfort(let duration):
             isSteady = false

@@ -7,6 +7,8 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     private let delay: Duration
     private let longestDelay: Duration
     private let published = LatestValue(PlayoutStatistics())
+    /// What the transport's reports tell of the sound.
+    @exclusivity(unchecked) private var level = SpeechLevel()
 
     /// A filter that plays with `playout`, of a codec called `codecName`.
     ///
@@ -59,13 +61,17 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         let packets = io.inputPackets()
         for index in 0..<packets.count {
             let header = packets.header(index)
-            if header.beginsSource { playout.reset() }
+            if header.beginsSource {
+                playout.reset()
+                level = SpeechLevel()
+            }
             let result = playout.insert(header, payload: packets.payload(index))
             if result == .late || result == .refused { transport?.noteDiscard(header.sequenceNumber) }
         }
         let output = io.output()
         var samples = output.mutableSamples
         playout.play(into: &samples, at: io.time)
+        if transport != nil, playout.playsPackets { level.process(samples.span) }
         if let number = playout.recoveredSequenceNumber { transport?.noteRecovery(number) }
         if playout.takeNews() { publish() }
     }
@@ -79,6 +85,8 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         quality.maximumDelay = longestDelay
         quality.absoluteMaximumDelay = longestDelay
         quality.isAdaptive = longestDelay != delay
+        quality.speechLevel = level.speechLevel
+        quality.noiseLevel = level.noiseLevel
         transport?.note(quality)
     }
 }

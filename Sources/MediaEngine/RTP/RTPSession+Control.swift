@@ -75,6 +75,8 @@ extension RTPSession {
         counters.remoteFractionLost = Double(block.fractionLost) / 256
         counters.remoteCumulativeLost = block.cumulativeLost
         counters.remoteJitter = block.jitter
+        // Those of an older report do not belong to this one's loss.
+        counters.remoteLossRuns = nil
         noteRoundTrip(
             since: block.lastSenderReport,
             delay: block.delaySinceLastSenderReport,
@@ -162,8 +164,11 @@ extension RTPSession {
         return byteCount
     }
 
+    /// The source that reports are about: a valid one that has not left.
+    var heardSource: RemoteSource? { current.flatMap { $0.statistics.isValid && !$0.hasLeft ? $0 : nil } }
+
     private func makeReportBlock(at now: MediaTime) -> RTCPReportBlock? {
-        guard var remote = current, remote.statistics.isValid, !remote.hasLeft else { return nil }
+        guard var remote = heardSource else { return nil }
         let fractionLost = remote.statistics.takeFractionLost()
         current = remote
         var block = RTCPReportBlock(
@@ -183,7 +188,7 @@ extension RTPSession {
 
     /// Tells the scheduler who is there.
     func updateMembers(at now: MediaTime) {
-        let remote = current.flatMap { $0.statistics.isValid && !$0.hasLeft ? $0 : nil }
+        let remote = heardSource
         let hears = remote.map { now - $0.lastArrival < configuration.minimumControlInterval * 2 } ?? false
         scheduler.update(
             memberCount: remote == nil ? 1 : 2,

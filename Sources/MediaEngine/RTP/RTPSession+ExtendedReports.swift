@@ -3,6 +3,8 @@ extension RTPSession {
     func receiveExtended(_ report: inout RTCPExtendedReport, in bytes: Span<UInt8>, arrival: MediaTime) {
         while let block = report.next(in: bytes) {
             switch block {
+            case .lossRLE(let losses):
+                receive(losses, in: bytes)
             case .receiverReferenceTime(let time):
                 lastReferenceTime = SenderReportArrival(ssrc: report.ssrc, compactTime: time.compact, arrival: arrival)
             case .receiverReportDelays(let delays):
@@ -37,11 +39,31 @@ extension RTPSession {
             referenceTime: referenceTime,
             delay: takeDelay(at: now),
             metrics: makeMetrics(),
+            losses: takeLosses(),
             into: &bytes,
             at: offset
         )
         if byteCount > 0, let referenceTime { sentReferenceTimes.append(referenceTime.compact) }
         return byteCount
+    }
+
+    /// Takes the other side's account of what it lost, if it is about packets that were sent.
+    private func receive(_ losses: RTCPLossRLE, in bytes: Span<UInt8>) {
+        // What is thinned out tells no runs.
+        guard losses.ssrc == localSSRC, losses.thinning == 0 else { return }
+        let age = Int(nextSequenceNumber &- losses.endSequence)
+        guard let runs = losses.runs(in: bytes), age &+ runs.packetCount <= Int(packetCountOfSSRC) else {
+            counters.implausibleReportCount &+= 1
+            return
+        }
+        counters.remoteLossRuns = runs
+    }
+
+    /// Which packets of the source came since the last report; nil when there is none.
+    private func takeLosses() -> (ssrc: UInt32, trace: LossTrace)? {
+        guard let remote = heardSource else { return nil }
+        defer { lossTrace.beginInterval() }
+        return (remote.ssrc, lossTrace)
     }
 
     /// The answer to the other side's reference time, once for each.
@@ -58,7 +80,7 @@ extension RTPSession {
 
     /// How the source is heard; nil when there is none.
     private func makeMetrics() -> RTCPVoIPMetrics? {
-        guard let remote = current, remote.statistics.isValid, !remote.hasLeft else { return nil }
+        guard let remote = heardSource else { return nil }
         let loss = reception.statistics
         let wait = playout.meanWait(since: reportedPlayout)
         reportedPlayout = playout
@@ -73,6 +95,8 @@ extension RTPSession {
         let roundTrip = counters.roundTripNanoseconds.map { Duration.nanoseconds($0) }
         metrics.roundTripDelay = Self.milliseconds(roundTrip?.milliseconds ?? 0)
         metrics.endSystemDelay = Self.milliseconds((voicePath.sendingDelay + wait).milliseconds)
+        metrics.signalLevel = Self.level(playout.speechLevel)
+        metrics.noiseLevel = Self.level(playout.noiseLevel)
         metrics.gapThreshold = UInt8(BurstGapStatistics.gapThreshold)
         let delay = voicePath.oneWayDelay(roundTrip: roundTrip, playoutDelay: wait)
         if let quality = VoiceQuality(loss, impairment: voicePath.impairment, oneWayDelay: delay) {
@@ -91,6 +115,15 @@ extension RTPSession {
 
     /// A fraction of 0 to 1 in 1/256, rounded down as RFC 3611 asks for, 255 for all.
     private static func share(_ fraction: Double) -> UInt8 { UInt8(min(max(fraction * 256, 0), 255)) }
+
+    /// A level in whole dBm0.
+    ///
+    /// Source: RFC 3611, section 4.7.4; a full-scale sine is at 3.17 dBm0 (ITU-T G.711, section 4), in every codec.
+    private static func level(_ level: Decibels?) -> UInt8 {
+        guard let level else { return RTCPVoIPMetrics.unavailable }
+        let whole = min(max((level.value - Decibels.zeroDBm0.value).rounded(), -127), 126)
+        return UInt8(bitPattern: Int8(whole))
+    }
 
     private static func milliseconds(_ value: Double) -> UInt16 { UInt16(min(max(value.rounded(), 0), 65_535)) }
 

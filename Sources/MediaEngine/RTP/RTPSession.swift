@@ -8,7 +8,7 @@
 /// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
 public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
-    public static let maximumControlByteCount = 400
+    public static var maximumControlByteCount: Int { 328 &+ RTCPExtendedReport.maximumByteCount }
 
     /// The source that this side sends as; it changes when somebody else uses it.
     public private(set) var localSSRC: UInt32
@@ -30,7 +30,7 @@ public final class RTPSession: @unchecked Sendable {
     private var redPayloadType: UInt8?
     var separateControlDestination: SocketAddress?
 
-    private var nextSequenceNumber: UInt16
+    private(set) var nextSequenceNumber: UInt16
     private let timestampOffset: UInt32
     var lastSentTimestamp: UInt32 = 0
     var lastSentClockRate: UInt32 = 0
@@ -49,6 +49,7 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var sentReportTimes = SentTimes()
     @exclusivity(unchecked) var sentReferenceTimes = SentTimes()
     @exclusivity(unchecked) var reception = ReceptionHistory()
+    @exclusivity(unchecked) var lossTrace = LossTrace()
     /// What the leg's codec adds to delay and impairment; set it before the session is used.
     public var voicePath = VoicePath()
     @exclusivity(unchecked) var playout = PlayoutQuality()
@@ -230,6 +231,7 @@ public final class RTPSession: @unchecked Sendable {
         }
         let isNewSource = !remote.isAnnounced
         reception.receive(packet.header, clockRate: rate, verdict: verdict)
+        lossTrace.receive(packet.header.sequenceNumber, verdict: verdict)
         switch verdict {
         case .duplicate:
             current = remote
@@ -288,6 +290,7 @@ public final class RTPSession: @unchecked Sendable {
         current = source
         candidate = nil
         reception = ReceptionHistory()
+        lossTrace = LossTrace()
         counters.remoteMetrics = nil
         lastReferenceTime = lastReferenceTime.flatMap { $0.ssrc == source.ssrc ? $0 : nil }
         lastSenderReport = lastSenderReport.flatMap { $0.ssrc == source.ssrc ? $0 : nil }

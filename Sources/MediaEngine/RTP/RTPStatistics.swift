@@ -50,10 +50,12 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     /// Packets of this side's own that came back.
     public var loopedCount: UInt64 = 0
 
-    /// Whether the peer has reported on what it receives from here; without that the next four say nothing.
+    /// Whether the peer has reported on what it receives from here; without that the next five say nothing.
     public var hasRemoteReport = false
     /// Loss that the peer saw between its last two reports, 0 to 1.
     public var remoteFractionLost: Double = 0
+    /// Runs of losses that the peer saw in that time; nil when it did not tell them (RFC 3611, section 4.1).
+    public var remoteLossRuns: LossRuns?
     /// Packets that the peer has lost in all; negative when duplicates outnumber losses.
     public var remoteCumulativeLost: Int32 = 0
     /// Jitter that the peer sees, in units of the clock rate that this side sends with.

@@ -1,8 +1,8 @@
 /// Decides from what the other side reports how the stream is to be protected against loss.
 ///
-/// - In-band FEC costs about 0.5 PESQ on a clean path and recovers only the last packet of a run. So what counts is the
-///   share of packets that it could recover, loss divided by the mean run: it is on from 1.5 %, and off again once three
-///   reports in a row show less than 0.5 %.
+/// - In-band FEC costs about 0.5 PESQ on a clean path, recovers only the last packet of a run, and that does the less
+///   the more before it are missing. So what counts is loss divided by the square of the mean run: it is on from 1.5 %,
+///   and off again once three reports in a row show less than 0.5 %.
 /// - RED takes the place of FEC from 15 % smoothed loss, and leaves it to FEC below 10 %. Its copies share one and a half
 ///   times the configured bitrate, headers included; the total never exceeds that. With 20 ms of audio in a packet this
 ///   is a third more on the wire. Two generations, or one where two would leave less than 10 kbit/s to each.
@@ -48,13 +48,15 @@ public struct LossPolicy: Sendable {
     /// How long a mode is kept before a weaker one may take its place.
     public static let minimumDwell = Duration.seconds(10)
 
-    private static let recoverableToTurnOn = 0.015
-    private static let recoverableToTurnOff = 0.005
+    private static let reparableToTurnOn = 0.015
+    private static let reparableToTurnOff = 0.005
     private static let cleanReportsToTurnOff = 3
     private static let smoothedForRED = 0.15
     private static let smoothedAgainstRED = 0.10
     private static let fixedRateToTurnOn = 0.03
     private static let fixedRateToTurnOff = 0.01
+    /// What a report's runs still count when the next report comes: a few runs tell little of their mean.
+    private static let runMemory = 0.75
     /// At an expected loss of 5 % and less, libopus rather sends no FEC than a narrower band, so that at 24 kbit/s
     /// nothing could be recovered.
     private static let expectedLossRange = 10...30
@@ -69,6 +71,8 @@ public struct LossPolicy: Sendable {
     private let abilities: Abilities
     private let redundancy: LossProtection?
     private var smoothedFraction = 0.0
+    private var runCount = 0.0
+    private var lostInRuns = 0.0
     private var cleanReports = 0
     private var lastChange: MediaTime?
 
@@ -82,20 +86,26 @@ public struct LossPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - fractionLost: The share of packets lost since the report before, 0 to 1.
-    ///   - meanBurstLength: How many packets are lost in a row on average, 1 or more; nil where only RTCP's plain reports
-    ///     are known, and then losses are taken for scattered.
+    ///   - runs: The runs of losses in that time; nil where the other side does not tell them. Until it does, losses are
+    ///     taken for scattered.
     ///   - now: When the report came.
     /// - Returns: A decision that differs from the one before, or nil.
-    public mutating func update(fractionLost: Double, meanBurstLength: Double? = nil, at now: MediaTime) -> Decision? {
+    public mutating func update(fractionLost: Double, runs: LossRuns? = nil, at now: MediaTime) -> Decision? {
         let fraction = min(max(fractionLost.isFinite ? fractionLost : 0, 0), 1)
-        let burst = max(meanBurstLength ?? 1, 1)
+        if let runs {
+            runCount = runCount * Self.runMemory + Double(runs.runCount)
+            lostInRuns = lostInRuns * Self.runMemory + Double(runs.lostCount)
+        }
         smoothedFraction += (fraction - smoothedFraction) * 0.5
         let isClean =
             abilities.allowsFEC
-            ? fraction / burst < Self.recoverableToTurnOff : fraction < Self.fixedRateToTurnOff
+            ? reparable(fraction) < Self.reparableToTurnOff : fraction < Self.fixedRateToTurnOff
         cleanReports = isClean ? cleanReports + 1 : 0
-        let next = wanted(fraction, burst)
-        guard next != current else { return nil }
+        let next = wanted(fraction)
+        guard next != current else {
+            if current == .none, fraction > 0 { reason = explanationOfNone(fraction) }
+            return nil
+        }
         let isNewMode = next.mode != current.mode
         if isNewMode {
             let isSettled = lastChange.map { now - $0 >= Self.minimumDwell } ?? true
@@ -103,12 +113,21 @@ public struct LossPolicy: Sendable {
             lastChange = now
             changeCount += 1
         }
-        reason = explanation(of: next, fraction, meanBurstLength)
+        reason = explanation(of: next, fraction)
         current = next
         return Decision(protection: next, reason: reason, isNewMode: isNewMode)
     }
 
-    private func wanted(_ fraction: Double, _ burst: Double) -> LossProtection {
+    /// How many packets are lost in a row on average, over the last reports; nil before any were told.
+    private var meanRun: Double? { runCount > 0 ? max(lostInRuns / runCount, 1) : nil }
+
+    /// The loss that FEC does good against, of a loss of `fraction`.
+    private func reparable(_ fraction: Double) -> Double {
+        let run = meanRun ?? 1
+        return fraction / (run * run)
+    }
+
+    private func wanted(_ fraction: Double) -> LossProtection {
         if let redundancy {
             let hasRED = current.mode == .red
             guard abilities.allowsFEC else {
@@ -118,7 +137,11 @@ public struct LossPolicy: Sendable {
             if smoothedFraction >= (hasRED ? Self.smoothedAgainstRED : Self.smoothedForRED) { return redundancy }
         }
         guard abilities.allowsFEC, cleanReports < Self.cleanReportsToTurnOff else { return .none }
-        guard current != .none || fraction / burst >= Self.recoverableToTurnOn else { return .none }
+        switch current.mode {
+        case .none: guard reparable(fraction) >= Self.reparableToTurnOn else { return .none }
+        case .fec: break
+        case .red: guard reparable(smoothedFraction) >= Self.reparableToTurnOn else { return .none }
+        }
         let measured = Int((smoothedFraction * 100).rounded())
         let percent = min(max(measured, Self.expectedLossRange.lowerBound), Self.expectedLossRange.upperBound)
         return .inBandFEC(expectedLossPercent: percent)
@@ -139,12 +162,32 @@ public struct LossPolicy: Sendable {
         return nil
     }
 
-    private func explanation(of next: LossProtection, _ fraction: Double, _ burst: Double?) -> String {
-        func percent(_ share: Double) -> String { "\((share * 1000).rounded() / 10) %" }
-        let runs = burst.map { $0 < 1.05 ? ", scattered" : ", \(($0 * 10).rounded() / 10) packets in a row" } ?? ""
+    /// Why nothing is done, though there is loss.
+    private func explanationOfNone(_ fraction: Double) -> String {
+        let told = "\(Self.percent(fraction)) loss reported\(runs)"
+        guard abilities.allowsFEC || redundancy != nil else {
+            return "\(told): neither FEC nor RED is to be had"
+        }
+        guard abilities.allowsFEC else { return "\(told): too little for RED" }
+        let isScattered = fraction < Self.reparableToTurnOn
+        return told + (isScattered ? ": too little for FEC" : ": FEC would cost more than it repairs of such runs")
+    }
+
+    private static func percent(_ share: Double) -> String { "\((share * 1000).rounded() / 10) %" }
+
+    private var runs: String {
+        guard let meanRun else { return "" }
+        return meanRun < 1.05 ? ", scattered" : ", \((meanRun * 10).rounded() / 10) packets in a row"
+    }
+
+    private func explanation(of next: LossProtection, _ fraction: Double) -> String {
+        let percent = Self.percent
         switch next {
+        case .none where cleanReports < Self.cleanReportsToTurnOff:
+            return "loss is down to \(percent(smoothedFraction))\(runs): FEC would cost more than it repairs"
         case .none:
-            return "\(Self.cleanReportsToTurnOff) reports with little or no loss, the last with \(percent(fraction))"
+            return "\(Self.cleanReportsToTurnOff) reports with little or no loss to repair, the last with "
+                + "\(percent(fraction))\(fraction > 0 ? runs : "")"
         case .inBandFEC(let expected):
             let against = "in-band FEC made for \(expected) %"
             return current.mode == .red

@@ -83,6 +83,9 @@ extension LegReport {
             "rtcp": [
                 "roundTripMs": JSONValue(rtcp.roundTripMs),
                 "fractionLost": JSONValue(rtcp.fractionLost),
+                "lossRuns": rtcp.lossRuns.map { runs in
+                    ["count": .integer(runs.count), "mean": .number(runs.mean), "longest": .integer(runs.longest)]
+                } ?? .null,
             ],
             "sentLevel": .number(sentLevel),
             "heardLevel": .number(heardLevel),

@@ -1,3 +1,4 @@
+import Foundation
 import MediaEngine
 import Testing
 
@@ -95,6 +96,28 @@ import Testing
         #expect(try #require(with.quality.mosListening) > #require(without.quality.mosListening) + 0.3)
     }
 
+    @Test(arguments: ["PCMU", "opus", "G722"], [0.0, 20]) func `each side is told how loud it is, lost packets or not`(
+        codec: String,
+        loss: Double
+    ) throws {
+        let report = try run(codec: codec, seconds: 24, loss: loss) { call in
+            // Again and again a second of silence, then two of 1 kHz at -10 dBm0.
+            let format = AudioFormat(sampleRate: 8000)
+            let amplitude = 32768 * Decibels(Decibels.zeroDBm0.value - 10).amplitude
+            let samples = (0..<192_000).map { index in
+                index % 24_000 < 8000 ? 0 : Int16(amplitude * sin(Double(index % 8) * .pi / 4 + 0.3))
+            }
+            call.source = .samples(samples, format)
+        }
+        for leg in report.legs {
+            let told = try #require(leg.quality.remote)
+            #expect(try (-11 ... -9).contains(#require(told.signalLevel)))
+            // What a lost state leaves of a tone may reach into the pause.
+            #expect(try #require(told.noiseLevel) < (loss > 0 ? -35 : -60))
+        }
+        #expect(report.openMetrics.contains("media_remote_speech_level_dbm0{leg=\"A\""))
+    }
+
     @Test func `who only listens knows the round trip`() throws {
         let engine = try CallEngine(.virtual())
         defer { engine.shutDown() }
@@ -115,6 +138,7 @@ import Testing
         try engine.advance(by: .seconds(30))
         let report = calls[1].report()
         #expect(report.sent.packets <= 1)
+        #expect(calls[0].report().quality.remote?.signalLevel != nil && report.quality.remote?.signalLevel == nil)
         #expect(abs(try #require(report.rtcp.roundTripMs) - 100) < 20)
         #expect(report.quality.oneWayDelayMs != nil && report.quality.mosConversational != nil)
     }

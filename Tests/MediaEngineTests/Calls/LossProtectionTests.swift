@@ -13,6 +13,7 @@ import Testing
             red: UInt8? = 121,
             fec: FECMode = .auto,
             impairment: Impairment = Impairment(),
+            tellsExtended: Bool = true,
             dropping: @escaping @Sendable (Int, RTPPacket, [UInt8]) -> Bool = { _, _, _ in false }
         ) throws {
             engine = try CallEngine(.virtual(seed: 4))
@@ -27,6 +28,7 @@ import Testing
             // Long enough for the copies in the two packets after.
             calling.stream.playoutDelay = .fixed(.milliseconds(80))
             calling.source = .samples(TestSignal.samples(60, format), format)
+            calling.sendsExtendedReports = tellsExtended
             calling.sink = .none
             var called = calling
             called.network = .link(DroppingLink(right, dropping), local: right.localAddress)
@@ -91,6 +93,40 @@ import Testing
             if case .lossProtection(let protection, _) = event { protection.mode } else { nil }
         }
         #expect(changes.last == .red && changes.count == sent.lossProtection.changes)
+    }
+
+    @Test func `with 5 % of loss, scattered packets are worth FEC and runs of three are not`() async throws {
+        let scattered = try Pair(dropping: { index, _, _ in index % 20 == 7 })
+        let inRuns = try Pair(dropping: { index, _, _ in (7...9).contains(index % 60) })
+        for (pair, mode) in [(scattered, LossProtection.Mode.fec), (inRuns, .none)] {
+            try pair.advance(60)
+            let report = pair.caller.report()
+            #expect(abs(try #require(report.rtcp.fractionLost) - 0.05) < 0.015)
+            #expect(report.lossProtection.mode == mode)
+            #expect(report.lossProtection.changes == (mode == .none ? 0 : 1))
+            #expect(report.quality.implausibleReports == 0)
+        }
+        #expect(scattered.caller.report().lossProtection.reason.hasSuffix(", scattered: in-band FEC made for 10 %"))
+        let reason = inRuns.caller.report().lossProtection.reason
+        #expect(reason.hasSuffix("packets in a row: FEC would cost more than it repairs of such runs"))
+        let runs = try #require(inRuns.caller.report().rtcp.lossRuns)
+        #expect(runs.longest == 3 && runs.mean > 2.4)
+    }
+
+    @Test func `a peer that tells no runs is taken to lose scattered packets`() throws {
+        let pair = try Pair(tellsExtended: false, dropping: { index, _, _ in (7...9).contains(index % 60) })
+        try pair.advance(30)
+        let report = pair.caller.report()
+        #expect(report.rtcp.fractionLost != nil && report.rtcp.lossRuns == nil)
+        #expect(report.lossProtection.mode == .fec && !report.lossProtection.reason.contains("row"))
+    }
+
+    @Test(arguments: [1.0, 3.0]) func `random losses of one rate do not make the mode swing`(run: Double) throws {
+        let pair = try Pair(red: nil, impairment: Self.bursts(5, run))
+        try pair.advance(120)
+        let protection = pair.caller.report().lossProtection
+        #expect(protection.mode == (run == 1 ? .fec : .none))
+        #expect(protection.changes <= 2)
     }
 
     @Test func `a path that becomes clean again gets its bits back`() throws {

@@ -41,13 +41,15 @@ import Testing
     @Test func `every block of another implementation is read, those not known by their length`() throws {
         let (read, malformedCount) = try blocks(Self.everyBlock)
         #expect(malformedCount == 0)
-        guard read.count == 7, case .other(1) = read[0], case .other(2) = read[1], case .other(3) = read[2],
+        guard read.count == 7, case .lossRLE(let losses) = read[0], case .other(2) = read[1], case .other(3) = read[2],
             case .receiverReferenceTime(let time) = read[3], case .receiverReportDelays(let delays) = read[4],
             case .other(6) = read[5], case .voipMetrics(let metrics) = read[6]
         else {
             Issue.record("\(read)")
             return
         }
+        #expect(losses.ssrc == 0x1234_5689 && losses.thinning == 12)
+        #expect(losses.beginSequence == 5 && losses.endSequence == 12)
         #expect(time.rawValue == 0x0102_0304_0506_0708 && time.compact == 0x0304_0506)
         let delay = delays.delay(about: 0x0909_0909, in: Self.everyBlock.span)
         #expect(delay == RTCPReceiverReportDelay(ssrc: 0x0909_0909, lastReferenceTime: 0x1234_5678, delay: 0x9999_9999))
@@ -104,7 +106,7 @@ import Testing
 
     @Test(arguments: [
         "04000001 00000001", "04000003 00000001 00000002 00000003", "05000002 00000001 00000002",
-        "07000007 00000001 00000002 00000003 00000004 00000005 00000006 00000007",
+        "07000007 00000001 00000002 00000003 00000004 00000005 00000006 00000007", "01000001 00000001",
     ]) func `a known block of a wrong length is left out and counted, and the next one read`(block: String) throws {
         let body = bytes("00000001" + block + "04000002 00000001 00000002")
         let (read, malformedCount) = try blocks([0x80, 0xCF, 0, UInt8(body.count / 4)] + body)
@@ -139,6 +141,7 @@ import Testing
                 while let block = report.next(in: bytes) {
                     blockCount += 1
                     if case .receiverReportDelays(let delays) = block { _ = delays.delay(about: 0, in: bytes) }
+                    if case .lossRLE(let losses) = block { _ = losses.runs(in: bytes) }
                 }
                 #expect(4 * (blockCount + report.malformedCount) <= bytes.count)
             }

@@ -228,7 +228,7 @@ import Testing
         // Datagrams under way in each direction.
         var toOne: [(MediaTime, [UInt8])] = []
         var toTwo: [(MediaTime, [UInt8])] = []
-        var storage = [UInt8](repeating: 0, count: 400)
+        var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
         let payload = [UInt8](repeating: 0x55, count: 160)
         for tick in 0..<3000 {
             let now = Self.at(tick * 10)
@@ -295,7 +295,7 @@ import Testing
 
     @Test func `goodbye is said only by who was heard`() {
         let session = Self.session()
-        var storage = [UInt8](repeating: 0, count: 400)
+        var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
         var target = storage.mutableSpan
         let none = session.makeGoodbye(at: .zero, into: &target)
         #expect(none == 0)

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 @Suite struct LossPolicyTests {
@@ -11,7 +11,8 @@ import Testing
     struct Row: Sendable, CustomTestStringConvertible {
         let title: String
         let abilities: LossPolicy.Abilities
-        var burst: Double?
+        /// How many packets are lost in a row; nil where the other side does not tell it.
+        var run: Int?
         let percents: [Double]
         let modes: String
         var testDescription: String { title }
@@ -31,11 +32,32 @@ import Testing
             modes: "ffffffn"
         ),
         Row(
-            title: "loss in runs of 3 is worth FEC from 4.5 %",
+            title: "scattered losses that are told as such change nothing",
             abilities: opus,
-            burst: 3,
-            percents: [2, 4, 4.4, 4.6, 4, 1.6, 1.4, 1.4, 1.4],
-            modes: "nnnfffffn"
+            run: 1,
+            percents: [0, 1.4, 1.5, 1, 0, 0, 0, 1, 1.4],
+            modes: "nnffffnnn"
+        ),
+        Row(
+            title: "loss in runs of 2 is worth FEC from 6 % to 2 %",
+            abilities: opus,
+            run: 2,
+            percents: [3, 5.9, 6, 2.1, 1.9, 1.9, 2.1, 1.9, 1.9, 1.9],
+            modes: "nnfffffffn"
+        ),
+        Row(
+            title: "loss in runs of 3 is worth FEC from 13.5 %",
+            abilities: opusWithoutRED,
+            run: 3,
+            percents: [5, 5, 10, 13.4, 13.5, 5, 4.4, 4.4, 4.4],
+            modes: "nnnnffffn"
+        ),
+        Row(
+            title: "much loss in runs is a case for RED, and less of it then not for FEC",
+            abilities: opus,
+            run: 3,
+            percents: [12, 25, 20, 14, 5, 5, 5],
+            modes: "nrrrrnn"
         ),
         Row(
             title: "RED begins at 15 % smoothed, and gives way to FEC below 10 %",
@@ -69,6 +91,17 @@ import Testing
         ),
     ]
 
+    /// What a report tells of 1000 packets, lost `length` at a time.
+    private static func runs(_ length: Int, percent: Double) -> LossRuns {
+        var runs = LossRuns()
+        for _ in 0..<Int(percent * 10) / length {
+            runs.count(length, areLost: true)
+            runs.count(1, areLost: false)
+        }
+        runs.count(1000 - runs.packetCount, areLost: false)
+        return runs
+    }
+
     @Test(arguments: rows) func `the mode follows the reports`(row: Row) {
         var policy = LossPolicy(row.abilities)
         var modes = ""
@@ -76,7 +109,7 @@ import Testing
             let before = policy.current.mode
             let decision = policy.update(
                 fractionLost: percent / 100,
-                meanBurstLength: row.burst,
+                runs: row.run.map { Self.runs($0, percent: percent) },
                 at: .zero + .seconds(5) * (index + 1)
             )
             #expect((decision?.isNewMode ?? false) == (policy.current.mode != before))
@@ -142,19 +175,72 @@ import Testing
     @Test func `the reason is one line with the numbers`() {
         var policy = LossPolicy(Self.opus)
         #expect(policy.reason == "no loss reported yet")
-        let fec = policy.update(fractionLost: 0.06, meanBurstLength: 2, at: .zero)
+        let none = policy.update(fractionLost: 0.05, runs: Self.runs(3, percent: 5), at: .zero - .seconds(5))
+        #expect(none == nil && policy.current == .none)
+        #expect(
+            policy.reason
+                == "5.0 % loss reported, 3.0 packets in a row: FEC would cost more than it repairs of such runs"
+        )
+        policy = LossPolicy(Self.opus)
+        let fec = policy.update(fractionLost: 0.06, runs: Self.runs(2, percent: 6), at: .zero)
         #expect(fec?.reason == "6.0 % loss reported, 2.0 packets in a row: in-band FEC made for 10 %")
         let red = policy.update(fractionLost: 0.4, at: .zero + .seconds(5))
-        #expect(red?.reason == "21.5 % loss reported: RED with 2 copies of each packet at 14.8 kbit/s each")
+        #expect(
+            red?.reason
+                == "21.5 % loss reported, 2.0 packets in a row: RED with 2 copies of each packet at 14.8 kbit/s each"
+        )
         #expect(policy.reason == red?.reason)
+        var last: LossPolicy.Decision?
+        for index in 0..<4 {
+            let runs = Self.runs(3, percent: 4.8)
+            last = policy.update(fractionLost: 0.048, runs: runs, at: .zero + .seconds(15 + index * 5)) ?? last
+        }
+        #expect(
+            last?.reason == "loss is down to 9.0 %, 2.6 packets in a row: FEC would cost more than it repairs"
+        )
+    }
+
+    @Test(arguments: [
+        (opus, 0.01, "1.0 % loss reported: too little for FEC"),
+        (fixedRate, 0.02, "2.0 % loss reported: too little for RED"),
+        (helpless, 0.5, "50.0 % loss reported: neither FEC nor RED is to be had"),
+    ]) func `why nothing is done is told, too`(abilities: LossPolicy.Abilities, fraction: Double, reason: String) {
+        var policy = LossPolicy(abilities)
+        _ = policy.update(fractionLost: fraction, at: .zero)
+        #expect(policy.reason == reason)
+    }
+
+    /// Twenty reports of 250 packets with 5 % loss, of a path that loses `run` packets in a row on average.
+    private static func reports(run: Double, seed: UInt64) -> LossPolicy {
+        var impairment = Impairment()
+        (impairment.lossPercent, impairment.burstLength) = (5, run)
+        var model = ImpairmentModel(impairment, seed: seed)
+        var policy = LossPolicy(opus)
+        for index in 0..<20 {
+            var runs = LossRuns()
+            for _ in 0..<250 { runs.count(1, areLost: model.next().isLost) }
+            let fraction = Double(runs.lostCount) / 250
+            _ = policy.update(fractionLost: fraction, runs: runs, at: .zero + .seconds(5) * index)
+        }
+        return policy
+    }
+
+    @Test func `random paths of one loss rate are told apart by their runs, and stay where they are put`() {
+        let seeds = UInt64(1)...200
+        let scattered = seeds.map { Self.reports(run: 1, seed: $0) }
+        let inRuns = seeds.map { Self.reports(run: 3, seed: $0) }
+        #expect(scattered.allSatisfy { $0.current.mode == .fec && $0.changeCount == 1 })
+        #expect(inRuns.count { $0.current.mode == .none } > 140)
+        #expect(inRuns.reduce(0) { $0 + $1.changeCount } < 150)
+        #expect(inRuns.allSatisfy { $0.changeCount <= 4 })
     }
 
     @Test(arguments: [-1, 2, .nan, .infinity, -.infinity, 1e300]) func `lies change nothing for the worse`(lie: Double)
     {
         var policy = LossPolicy(Self.opus)
         for index in 0..<5 {
-            _ = policy.update(fractionLost: lie, meanBurstLength: lie, at: .zero + .seconds(index))
-            _ = policy.update(fractionLost: 0.1, meanBurstLength: lie, at: .zero + .seconds(index))
+            _ = policy.update(fractionLost: lie, runs: LossRuns(), at: .zero + .seconds(index))
+            _ = policy.update(fractionLost: 0.1, runs: LossRuns(), at: .zero + .seconds(index))
         }
         for index in 10..<30 { _ = policy.update(fractionLost: 0, at: .zero + .seconds(index)) }
         #expect(policy.current == .none)

@@ -1,4 +1,4 @@
-/// What the playout knows of its jitter buffer, handed to the session for extended reports.
+/// What the playout knows of its jitter buffer and of the sound it plays, handed to the session for extended reports.
 public struct PlayoutQuality: Hashable, Sendable, BitwiseCopyable {
     /// Packets played so far.
     public var playedCount = 0
@@ -10,6 +10,10 @@ public struct PlayoutQuality: Hashable, Sendable, BitwiseCopyable {
     public var absoluteMaximumDelay = Duration.zero
     /// Whether the buffer adapts its delay.
     public var isAdaptive = false
+    /// The level of speech, in dBov of a sine; nil until some was heard.
+    public var speechLevel: Decibels?
+    /// The level in its pauses, in dBov of a sine; nil until some were heard.
+    public var noiseLevel: Decibels?
 
     /// Nothing played yet.
     public init() {}

@@ -12,6 +12,8 @@
 public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
     /// One block of the report.
     public enum Block: Sendable, BitwiseCopyable {
+        /// Which packets came and which were lost (section 4.1).
+        case lossRLE(RTCPLossRLE)
         /// The reporter's wall-clock time, to be answered (section 4.4).
         case receiverReferenceTime(NTPTimestamp)
         /// Answers to the times of others (section 4.5).
@@ -25,9 +27,10 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
     /// Bytes before the first block.
     public static let fixedByteCount = 8
     /// The most bytes that `serialize` writes.
-    static let maximumByteCount = 72
+    static var maximumByteCount: Int { 72 &+ RTCPLossRLE.maximumByteCount }
 
     enum BlockType {
+        static let lossRLE: UInt8 = 1
         static let receiverReferenceTime: UInt8 = 4
         static let receiverReportDelays: UInt8 = 5
         static let voipMetrics: UInt8 = 7
@@ -75,6 +78,8 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
             guard byteCount <= end &- start else { return nil }
             position &+= byteCount
             switch bytes[start] {
+            case BlockType.lossRLE where byteCount >= RTCPLossRLE.fixedByteCount:
+                return .lossRLE(RTCPLossRLE(parsing: bytes, at: start, byteCount: byteCount))
             case BlockType.receiverReferenceTime where byteCount == 12:
                 let seconds = UInt64(bytes.uint32(at: start &+ 4))
                 let fraction = UInt64(bytes.uint32(at: start &+ 8))
@@ -84,7 +89,8 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
                 return .receiverReportDelays(RTCPReceiverReportDelays(offset: start &+ 4, count: count))
             case BlockType.voipMetrics where byteCount == RTCPVoIPMetrics.byteCount:
                 return .voipMetrics(RTCPVoIPMetrics(parsing: bytes, at: start))
-            case BlockType.receiverReferenceTime, BlockType.receiverReportDelays, BlockType.voipMetrics:
+            case BlockType.lossRLE, BlockType.receiverReferenceTime, BlockType.receiverReportDelays,
+                BlockType.voipMetrics:
                 malformedCount &+= 1
             case let type:
                 return .other(type: type)
@@ -100,6 +106,7 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
     ///   - referenceTime: the reporter's wall-clock time, when it sends no RTP and so no sender reports.
     ///   - delay: the answer to the other side's reference time.
     ///   - metrics: how the call is received.
+    ///   - losses: which packets of a source came since the last report; an empty trace is left out.
     ///   - bytes: where to write.
     ///   - offset: where in it.
     /// - Returns: the byte count, or 0 when no block is given or the report does not fit.
@@ -108,6 +115,7 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
         referenceTime: NTPTimestamp? = nil,
         delay: RTCPReceiverReportDelay? = nil,
         metrics: RTCPVoIPMetrics? = nil,
+        losses: (ssrc: UInt32, trace: LossTrace)? = nil,
         into bytes: inout MutableSpan<UInt8>,
         at offset: Int = 0
     ) -> Int {
@@ -115,6 +123,9 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
         if referenceTime != nil { byteCount &+= 12 }
         if delay != nil { byteCount &+= 4 &+ RTCPReceiverReportDelay.byteCount }
         if metrics != nil { byteCount &+= RTCPVoIPMetrics.byteCount }
+        var lossByteCount = 0
+        if let losses, losses.trace.count > 0 { lossByteCount = RTCPLossRLE.byteCount(of: losses.trace) }
+        byteCount &+= lossByteCount
         guard byteCount > fixedByteCount, offset >= 0, bytes.count &- offset >= byteCount else { return 0 }
         let type = RTCPHeader.PacketType.extendedReport
         RTCPHeader(count: 0, packetType: type, packetByteCount: byteCount).serialize(into: &bytes, at: offset)
@@ -134,6 +145,12 @@ public struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
         if let metrics {
             storeBlockHeader(BlockType.voipMetrics, wordCount: 8, into: &bytes, at: position)
             metrics.serialize(into: &bytes, at: position)
+            position &+= RTCPVoIPMetrics.byteCount
+        }
+        if let losses, lossByteCount > 0 {
+            let wordCount = UInt16(truncatingIfNeeded: lossByteCount / 4 &- 1)
+            storeBlockHeader(BlockType.lossRLE, wordCount: wordCount, into: &bytes, at: position)
+            RTCPLossRLE.serialize(losses.trace, ssrc: losses.ssrc, into: &bytes, at: position)
         }
         return byteCount
     }

@@ -14,7 +14,7 @@
 ///
 /// The stored fields are those on the wire; the computed ones are nil where the wire says that nothing is known, or
 /// says what cannot be.
-/// Units: rates and densities in 1/256; durations and delays in ms; levels in dBm; MOS in tenths.
+/// Units: rates and densities in 1/256; durations and delays in ms; levels in dBm0; MOS in tenths.
 /// Source: RFC 3611, section 4.7
 public struct RTCPVoIPMetrics: Hashable, Sendable, BitwiseCopyable {
     /// Bytes of the block, its header included.
@@ -132,10 +132,10 @@ public struct RTCPVoIPMetrics: Hashable, Sendable, BitwiseCopyable {
     /// The mean opinion score of conversing; nil when it is not known or out of range.
     public var knownConversationalQuality: Double? { Self.opinion(conversationalQuality) }
 
-    /// The level of speech in dBm; nil when it is not known.
+    /// The level of speech in dBm0; nil when it is not known.
     public var knownSignalLevel: Int? { Self.level(signalLevel) }
 
-    /// The level of pauses in dBm; nil when it is not known.
+    /// The level of pauses in dBm0; nil when it is not known.
     public var knownNoiseLevel: Int? { Self.level(noiseLevel) }
 
     /// Whether every field says something that RFC 3611 allows.

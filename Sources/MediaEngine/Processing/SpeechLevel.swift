@@ -1,0 +1,47 @@
+import Glibc
+
+/// How loud speech is, and what is heard in its pauses, as means over about 5 s of each.
+///
+/// `VoiceActivity` tells the two apart; what it takes for speech includes 200 ms after each word.
+/// Pure. Shape: 10 ms of interleaved `Int16` at a time. `process` allocates nothing.
+public struct SpeechLevel: Sendable, BitwiseCopyable {
+    private var activity = VoiceActivity()
+    private var speech = Mean()
+    private var pauses = Mean()
+
+    /// A meter that has heard nothing.
+    public init() {}
+
+    /// The level of speech, in dBov of a sine; nil until half a second of it was heard.
+    public var speechLevel: Decibels? { speech.level }
+
+    /// The level in pauses, in dBov of a sine; nil until half a second of them was heard.
+    public var noiseLevel: Decibels? { pauses.level }
+
+    /// Hears 10 ms.
+    public mutating func process(_ samples: Span<Int16>) {
+        if activity.process(samples) {
+            speech.add(activity.level)
+        } else {
+            pauses.add(activity.level)
+        }
+    }
+
+    /// The mean power of the first 500 blocks; from then on each counts 1/500.
+    private struct Mean: BitwiseCopyable {
+        private var power = 0.0
+        private var blockCount = 0
+
+        mutating func add(_ level: Decibels) {
+            blockCount = min(blockCount &+ 1, SpeechLevel.memory)
+            power += (pow(10, level.value / 10) - power) / Double(blockCount)
+        }
+
+        var level: Decibels? {
+            blockCount >= SpeechLevel.leastBlockCount ? Decibels(amplitude: power.squareRoot()) : nil
+        }
+    }
+
+    private static var memory: Int { 500 }
+    private static var leastBlockCount: Int { 50 }
+}

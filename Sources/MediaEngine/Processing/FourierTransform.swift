@@ -12,9 +12,9 @@ final class FourierTransform {
     private let sines: UnsafeMutablePointer<Float>
     private let reversed: UnsafeMutablePointer<Int32>
 
-    /// A transform of `count` numbers, a power of two.
+    /// A transform of `count` numbers, a power of two from 4 on.
     init(count: Int) {
-        precondition(count >= 2 && count & (count - 1) == 0)
+        precondition(count >= 4 && count & (count - 1) == 0)
         self.count = count
         cosines = .allocate(capacity: count)
         sines = .allocate(capacity: count)
@@ -53,7 +53,12 @@ final class FourierTransform {
             }
             index &+= 1
         }
-        var half = 1
+        var quarter = 0
+        while quarter < count {
+            transformFour(real + quarter, imaginary + quarter)
+            quarter &+= 4
+        }
+        var half = 4
         while half < count {
             var start = 0
             while start < count {
@@ -62,6 +67,18 @@ final class FourierTransform {
             }
             half &*= 2
         }
+    }
+
+    /// Transforms four numbers in reversed order, which needs no products.
+    private func transformFour(_ real: UnsafeMutablePointer<Float>, _ imaginary: UnsafeMutablePointer<Float>) {
+        let (sumReal, sumImaginary) = (real[0] + real[1], imaginary[0] + imaginary[1])
+        let (differenceReal, differenceImaginary) = (real[0] - real[1], imaginary[0] - imaginary[1])
+        let (otherSumReal, otherSumImaginary) = (real[2] + real[3], imaginary[2] + imaginary[3])
+        let (otherDifferenceReal, otherDifferenceImaginary) = (real[2] - real[3], imaginary[2] - imaginary[3])
+        (real[0], imaginary[0]) = (sumReal + otherSumReal, sumImaginary + otherSumImaginary)
+        (real[1], imaginary[1]) = (differenceReal + otherDifferenceImaginary, differenceImaginary - otherDifferenceReal)
+        (real[2], imaginary[2]) = (sumReal - otherSumReal, sumImaginary - otherSumImaginary)
+        (real[3], imaginary[3]) = (differenceReal - otherDifferenceImaginary, differenceImaginary + otherDifferenceReal)
     }
 
     /// Makes one transform of twice the length from two that lie behind one another.

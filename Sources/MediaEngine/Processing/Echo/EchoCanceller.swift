@@ -1,7 +1,5 @@
-internal import CSpeexDSP
-
-/// Takes the echo of what is played out of what is captured: SpeexDSP's adaptive filter and residual suppression, with
-/// the reference kept in line with the echo.
+/// Takes the echo of what is played out of what is captured: an adaptive filter and residual suppression, with the
+/// reference kept in line with the echo.
 ///
 ///     played ──► delay line ──► adaptive filter ──► (estimate)
 ///                    ▲                 ▼
@@ -21,22 +19,29 @@ public final class EchoCanceller {
     /// What was found and done.
     @exclusivity(unchecked) public private(set) var statistics = EchoStatistics()
 
-    private let adaptive: OpaquePointer
-    private let suppressor: NoiseSuppressor
+    private let adaptive: KalmanEchoFilter
+    private let residual = ResidualEchoSuppressor()
+    private let noise: NoiseSuppressor?
     private let delays = EchoDelayEstimator()
     private let shifts = EchoShiftDetector()
     /// What was played, in a ring.
     private let played: UnsafeMutablePointer<Int16>
     private let far: UnsafeMutableBufferPointer<Int16>
+    /// What was captured, without a constant, then the estimate of the echo; and what is left without it.
+    private let sound: UnsafeMutableBufferPointer<Float>
+    private let left: UnsafeMutableBufferPointer<Float>
     private let remainder: UnsafeMutableBufferPointer<Int16>
     private let tailFrameCount: Int
 
+    @exclusivity(unchecked) private var constant: Float = 0
     @exclusivity(unchecked) private var position = 0
     @exclusivity(unchecked) private var referenceDelay = 0
     @exclusivity(unchecked) private var framesSinceFar = EchoCanceller.ringSize
     @exclusivity(unchecked) private var framesAstray = 0
     @exclusivity(unchecked) private var ticksOff = 0
     @exclusivity(unchecked) private var hasConverged = false
+    /// Whether the reference was ever put where an estimate wants it.
+    @exclusivity(unchecked) private var isPlaced = false
     /// Before and after the adaptive filter, over half a second.
     @exclusivity(unchecked) private var recentCapture: Float = 0
     @exclusivity(unchecked) private var recentRemainder: Float = 0
@@ -46,36 +51,31 @@ public final class EchoCanceller {
     public init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
         let blocks = Int(max(2, min(50, (tail.milliseconds / 10).rounded(.up))))
         tailFrameCount = blocks * Self.frameCount
-        // Only exhausted memory is left as a reason for it to fail.
-        guard let adaptive = speex_echo_state_init(Int32(Self.frameCount), Int32(tailFrameCount)) else {
-            fatalError("speex_echo_state_init failed")
-        }
-        self.adaptive = adaptive
-        var rate = Int32(Self.sampleRate)
-        speex_echo_ctl(adaptive, SPEEX_ECHO_SET_SAMPLING_RATE, &rate)
-        suppressor = NoiseSuppressor(
-            sampleRate: Self.sampleRate,
-            suppressesNoise: suppressesNoise,
-            residualEchoOf: adaptive
-        )
+        adaptive = KalmanEchoFilter(tailFrameCount: tailFrameCount)
+        noise = suppressesNoise ? NoiseSuppressor(sampleRate: Self.sampleRate) : nil
         played = .allocate(capacity: Self.ringSize)
         played.initialize(repeating: 0, count: Self.ringSize)
         far = .allocate(capacity: Self.frameCount)
         far.initialize(repeating: 0)
+        sound = .allocate(capacity: Self.frameCount)
+        sound.initialize(repeating: 0)
+        left = .allocate(capacity: Self.frameCount)
+        left.initialize(repeating: 0)
         remainder = .allocate(capacity: Self.frameCount)
         remainder.initialize(repeating: 0)
         statistics.tail = .milliseconds(10 * blocks)
     }
 
     deinit {
-        speex_echo_state_destroy(adaptive)
         played.deallocate()
         far.deallocate()
+        sound.deallocate()
+        left.deallocate()
         remainder.deallocate()
     }
 
     /// The time by which sound comes out later than it goes in.
-    public var latency: Duration { suppressor.latency }
+    public var latency: Duration { residual.latency + (noise?.latency ?? .zero) }
 
     /// Takes the echo out of 10 ms.
     ///
@@ -93,21 +93,17 @@ public final class EchoCanceller {
         delays.process(captured: captured, played: reference)
         follow()
         delayReference(reference)
-        captured.withUnsafeBufferPointer { captured in
-            speex_echo_cancellation(adaptive, captured.baseAddress, far.baseAddress, remainder.baseAddress)
-        }
+        cancel(captured)
         let shift = shifts.process(captured: captured, remainder: UnsafeBufferPointer(remainder).span)
         if shift != 0, hasConverged { realign(by: shift) }
         let isFar = framesSinceFar < tailFrameCount
         let (capturedBefore, _) = measure(captured)
         watch(captured: capturedBefore, isFar: isFar)
-        output.withUnsafeMutableBufferPointer { output in
-            _ = output.update(fromContentsOf: remainder)
-        }
-        suppressor.process(&output)
+        residual.process(remainder: left, estimate: sound, into: &output)
+        noise?.process(&output)
         guard isFar else { return }
-        let (left, _) = measure(output.span)
-        reduction.note(captured: capturedBefore, remaining: left)
+        let (remaining, _) = measure(output.span)
+        reduction.note(captured: capturedBefore, remaining: remaining)
         statistics.returnLossEnhancement = reduction.value
     }
 
@@ -128,6 +124,7 @@ public final class EchoCanceller {
         delays.reset()
         statistics.delay = nil
         referenceDelay = 0
+        isPlaced = false
         reduction = EchoReduction()
         recentCapture = 0
         recentRemainder = 0
@@ -139,23 +136,27 @@ public final class EchoCanceller {
         guard let found = delays.delay else { return }
         statistics.delay = found.duration
         let lead = found.frameCount - referenceDelay
-        // What works is left alone, whatever the estimate says, and what worked until now is given a second.
         let isOff = lead < Self.leastLead || lead > Self.mostLead
-        ticksOff = isOff && !isWorking ? ticksOff &+ 1 : 0
-        guard ticksOff > (hasConverged ? 100 : 0) else { return }
+        // The first estimate is followed. From then on what works is left alone, whatever the estimate says, and what
+        // worked until now is given a second.
+        let isFirst = !isPlaced
+        isPlaced = true
+        ticksOff = isOff && (isFirst || !isWorking) ? ticksOff &+ 1 : 0
+        guard ticksOff > (isFirst || !hasConverged ? 0 : 100) else { return }
         let wanted = min(max(found.frameCount - Self.wantedLead, 0), Self.longestDelay)
         guard wanted != referenceDelay else { return }
         referenceDelay = wanted
         restart()
     }
 
-    /// Whether the adaptive filter has taken away 10 dB lately.
+    /// Whether the adaptive filter has taken away 6 dB lately.
     private var isWorking: Bool { recentRemainder < recentCapture * Self.workingShare }
 
     private func restart() {
         hasConverged = false
         ticksOff = 0
-        speex_echo_state_reset(adaptive)
+        adaptive.reset()
+        residual.reset()
         shifts.reset()
         framesAstray = 0
         statistics.restartCount &+= 1
@@ -176,18 +177,33 @@ public final class EchoCanceller {
         framesSinceFar = energy > Self.audibleEnergy ? 0 : min(framesSinceFar &+ Self.frameCount, Self.ringSize)
     }
 
-    /// Judges the adaptive filter, and begins anew when more comes out of it than goes in for long; SpeexDSP would do so
-    /// later, with a line on standard error.
+    /// Runs the adaptive filter on what was captured, without a constant that some cards add.
+    private func cancel(_ captured: Span<Int16>) {
+        for index in 0..<Self.frameCount {
+            let sample = Float(captured[index])
+            sound[index] = sample - constant
+            constant += sound[index] * Self.constantSmoothing
+        }
+        adaptive.process(captured: sound, far: far, remainder: left)
+        for index in 0..<Self.frameCount {
+            sound[index] -= left[index]
+            remainder[index] = Int16(max(-32768, min(32767, left[index].rounded())))
+        }
+    }
+
+    /// Judges the adaptive filter, and begins anew when more comes out of it than goes in for long.
     private func watch(captured: Int64, isFar: Bool) {
-        let (left, _) = measure(UnsafeBufferPointer(remainder).span)
-        framesAstray = left > 2 &* captured &+ Self.slightEnergy ? framesAstray &+ 1 : 0
+        let (remaining, _) = measure(UnsafeBufferPointer(remainder).span)
+        framesAstray = remaining > 2 &* captured &+ Self.slightEnergy ? framesAstray &+ 1 : 0
         if framesAstray > 20 { restart() }
         guard isFar else { return }
         recentCapture += (Float(captured) - recentCapture) * Self.recentSmoothing
-        recentRemainder += (Float(left) - recentRemainder) * Self.recentSmoothing
+        recentRemainder += (Float(remaining) - recentRemainder) * Self.recentSmoothing
         if isWorking { hasConverged = true }
     }
 
+    /// 13 Hz.
+    private static var constantSmoothing: Float { 0.005 }
     /// A power of two, longer than the longest delay and a block.
     private static var ringSize: Int { 16384 }
     private static var longestDelay: Int { 8192 }
@@ -200,6 +216,6 @@ public final class EchoCanceller {
     private static var slightEnergy: Int64 { 160 * 100 * 100 }
     /// Half a second of blocks in which the far end speaks.
     private static var recentSmoothing: Float { 0.02 }
-    /// An adaptive filter that takes away 10 dB works.
-    private static var workingShare: Float { 0.1 }
+    /// An adaptive filter that takes away 6 dB works.
+    private static var workingShare: Float { 0.25 }
 }

@@ -1,6 +1,6 @@
 internal import CSpeexDSP
 
-/// Makes steady noise softer, and what an echo canceller leaves, by SpeexDSP's spectral gains.
+/// Makes steady noise softer, by SpeexDSP's spectral gains.
 ///
 /// Pure. Shape: mono `Int16`, 10 ms at a time. `process` allocates nothing. Thread: one at a time, any.
 final class NoiseSuppressor {
@@ -9,25 +9,15 @@ final class NoiseSuppressor {
 
     private let state: OpaquePointer
 
-    /// A suppressor.
-    ///
-    /// - Parameters:
-    ///   - sampleRate: Frames per second.
-    ///   - suppressesNoise: Whether noise is made softer, by 18 dB at most.
-    ///   - adaptive: The echo canceller whose residual echo is made softer, which must live as long; nil for none.
-    init(sampleRate: Int, suppressesNoise: Bool, residualEchoOf adaptive: OpaquePointer?) {
+    /// A suppressor of noise by 18 dB at most, for sound at `sampleRate` frames per second.
+    init(sampleRate: Int) {
         // Only exhausted memory is left as a reason for it to fail.
         guard let state = speex_preprocess_state_init(Int32(sampleRate / 100), Int32(sampleRate)) else {
             fatalError("speex_preprocess_state_init failed")
         }
         self.state = state
-        // Without "denoise" no gain at all is applied, not even to residual echo.
         set(SPEEX_PREPROCESS_SET_DENOISE, 1)
-        set(SPEEX_PREPROCESS_SET_NOISE_SUPPRESS, suppressesNoise ? -18 : 0)
-        guard let adaptive else { return }
-        set(SPEEX_PREPROCESS_SET_ECHO_SUPPRESS, -45)
-        set(SPEEX_PREPROCESS_SET_ECHO_SUPPRESS_ACTIVE, -15)
-        speex_preprocess_ctl(state, SPEEX_PREPROCESS_SET_ECHO_STATE, UnsafeMutableRawPointer(adaptive))
+        set(SPEEX_PREPROCESS_SET_NOISE_SUPPRESS, -18)
     }
 
     deinit {

@@ -52,7 +52,7 @@ final class SpeexVoiceProcessor: VoiceProcessor {
             ? EchoCanceller(tail: configuration.echoTail, suppressesNoise: configuration.suppressesNoise) : nil
         suppressor =
             !cancelsEcho && configuration.suppressesNoise
-            ? NoiseSuppressor(sampleRate: EchoCanceller.sampleRate, suppressesNoise: true, residualEchoOf: nil) : nil
+            ? NoiseSuppressor(sampleRate: EchoCanceller.sampleRate) : nil
         gainControl = configuration.controlsGain ? AutomaticGain() : nil
         let rate = EchoCanceller.sampleRate
         func resampler(from input: Int, to output: Int) -> Resampler? {

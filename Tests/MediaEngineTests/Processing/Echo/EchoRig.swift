@@ -64,15 +64,22 @@ final class EchoRig {
         (0..<range.count).map { range.lowerBound + $0 < samples.count ? samples[range.lowerBound + $0] : 0 }
     }
 
-    /// `seconds` of the shipped speech at 16 kHz, again and again, from `start` on.
-    static func speech(_ seconds: Double, from start: Double = 0, gain: Double = 1) throws -> [Int16] {
+    /// `seconds` of the shipped speech at 16 kHz, again and again, from `start` on; another `pitch` makes it faster and
+    /// higher, or slower and lower: another voice.
+    static func speech(_ seconds: Double, from start: Double = 0, gain: Double = 1, pitch: Double = 1) throws -> [Int16]
+    {
         let path = TestFiles.folder.appendingPathComponent("../../Examples/Resources/speech.wav").standardizedFileURL
             .path
         let bytes = try TestFiles.bytes(path).dropFirst(44)
         let samples = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
             Double(Int16(bitPattern: UInt16(bytes[index]) | UInt16(bytes[index + 1]) << 8)) * gain
         }
-        let first = Int(start * 16000)
-        return (0..<Int(seconds * 16000)).map { Int16(clamping: Int(samples[(first + $0) % samples.count])) }
+        let first = start * 16000
+        return (0..<Int(seconds * 16000)).map { index in
+            let place = first + Double(index) * pitch
+            let (before, share) = (Int(place), place - place.rounded(.down))
+            let (left, right) = (samples[before % samples.count], samples[(before + 1) % samples.count])
+            return Int16(clamping: Int(left + (right - left) * share))
+        }
     }
 }

@@ -118,7 +118,11 @@ let package = Package(
             dependencies: ["LocalMessaging", "LocalMessagingTesting"],
             swiftSettings: settings
         ),
-        .testTarget(name: "SharedCoreTests", dependencies: ["SharedCore", "Mailbox"], swiftSettings: settings),
+        .testTarget(
+            name: "SharedCoreTests",
+            dependencies: ["SharedCore", "Mailbox", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings
+        ),
         .target(
             name: "CExamplePlugin",
             dependencies: ["CMediaPlugin"],

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -34,6 +35,11 @@ static inline int linux_is_byte_locked(int descriptor, off_t offset) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -errno;
     return lock.l_type != F_UNLCK;
+}
+
+// Gives a file another name, and refuses when that is taken (renameat2(2), RENAME_NOREPLACE).
+static inline int linux_rename_new(int directory, const char *name, int new_directory, const char *new_name) {
+    return renameat2(directory, name, new_directory, new_name, RENAME_NOREPLACE) == 0 ? 0 : -errno;
 }
 
 // The number of the file system that holds the path (statfs(2)).

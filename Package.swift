@@ -147,7 +147,11 @@ let package = Package(
         ),
         .testTarget(
             name: "SharedCoreTests",
-            dependencies: ["SharedCore", "Mailbox", .product(name: "NIOEmbedded", package: "swift-nio")],
+            dependencies: [
+                "SharedCore", "Mailbox",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -14,7 +14,8 @@ public enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
 /// It informs; it grants nothing. Ownership is the lock that the kernel holds.
 ///
 /// Shape: one line of JSON, filled with spaces to `byteCount` bytes so that it is written by one call and never leaves the end of a
-/// longer one behind: `{"pid":4711,"startTime":123456,"role":"executor","epoch":17,"why":"push 1234@host"}`
+/// longer one behind: `{"check":1234567,"epoch":17,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}`.
+/// `check` is the FNV-1a hash of the other fields: half of one record with half of another is none.
 public struct OwnerRecord: Codable, Hashable, Sendable {
     /// The owner's process number.
     public let pid: pid_t
@@ -28,6 +29,7 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     public let epoch: Epoch
     /// What it was started for, in words; cut to 100 Unicode scalars.
     public let why: String
+    private let check: UInt32
 
     /// A record of what a process owns.
     public init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, why: String) {
@@ -36,6 +38,7 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
         self.role = role
         self.epoch = epoch
         self.why = String(String.UnicodeScalarView(why.unicodeScalars.prefix(Self.mostReason)))
+        check = Self.hash(process, role, epoch, self.why)
     }
 
     /// The owner's process.
@@ -44,7 +47,8 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     /// The record in these bytes; nil when they are torn, or of another program.
     init?(parsing bytes: some BidirectionalCollection<UInt8>) {
         guard bytes.count == Self.byteCount, bytes.last == UInt8(ascii: "\n"),
-            let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.pid > 0
+            let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.pid > 0,
+            record.check == Self.hash(record.process, record.role, record.epoch, record.why)
         else { return nil }
         self = record
     }
@@ -56,6 +60,14 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
         precondition(bytes.count < Self.byteCount, "the reason is bounded, so the record is")
         bytes += [UInt8](repeating: UInt8(ascii: " "), count: Self.byteCount - 1 - bytes.count)
         return bytes + [UInt8(ascii: "\n")]
+    }
+
+    private static func hash(_ process: ProcessIdentity, _ role: CoreRole, _ epoch: Epoch, _ why: String) -> UInt32 {
+        "\(process.pid) \(process.startTime) \(role.rawValue) \(epoch) \(why)".utf8.reduce(2_166_136_261) {
+            hash,
+            byte in
+            (hash ^ UInt32(byte)) &* 16_777_619
+        }
     }
 
     /// Room for the longest reason with every scalar escaped, and the other fields.

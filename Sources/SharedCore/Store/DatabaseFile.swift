@@ -66,7 +66,8 @@ struct DatabaseFile: Sendable {
     ///
     /// Called before anything is written to it.
     func check(_ db: Database) throws {
-        if try byteCount(of: path) == 0 { throw StoreError.damaged(path, "the file is empty") }
+        let byteCount = try byteCount(of: path) ?? 0
+        guard byteCount >= Self.leastByteCount else { throw StoreError.damaged(path, "it has only \(byteCount) bytes") }
         let applicationID = try Int.fetchOne(db, sql: "PRAGMA application_id")
         guard applicationID == Schema.applicationID else {
             throw StoreError(
@@ -80,6 +81,26 @@ struct DatabaseFile: Sendable {
                 .foreign(version: version),
                 "\(path) has version \(version), this program knows versions up to \(Schema.version). Use the later program."
             )
+        }
+        try checkPages(db)
+    }
+
+    /// Refuses a file that was cut: SQLite would read zeros where a page or its end is missing.
+    ///
+    /// What the file lacks must be in the log, which holds the pages that were written since they were last copied to the file.
+    private func checkPages(_ db: Database) throws {
+        let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096
+        let pageCount = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        var byteCount = try byteCount(of: path) ?? 0
+        while byteCount < pageCount * pageByteCount {
+            let missing = (byteCount / pageByteCount + 1)...pageCount
+            if WriteAheadLog.pages(path + "-wal").isSuperset(of: missing) { return }
+            // They may have been copied to the file just now.
+            let present = try self.byteCount(of: path) ?? 0
+            guard present > byteCount else {
+                throw StoreError.damaged(path, "it ends after \(byteCount) of \(pageCount * pageByteCount) bytes")
+            }
+            byteCount = present
         }
     }
 
@@ -137,6 +158,9 @@ struct DatabaseFile: Sendable {
         default: return StoreError(.system, "\(what) \(path) failed: \(reason).")
         }
     }
+
+    /// The smallest page of SQLite: no database is smaller.
+    private static var leastByteCount: Int { 512 }
 
     /// The name of a network file system, by its number.
     ///

@@ -96,7 +96,7 @@ enum Schema {
 
                     CREATE TABLE imported (
                         source BLOB PRIMARY KEY,
-                        report TEXT NOT NULL
+                        importedAt REAL NOT NULL
                     ) STRICT;
 
                     PRAGMA user_version = 1;

@@ -50,7 +50,9 @@ public final class SharedStore: Sendable {
                 path: file.path,
                 configuration: Self.configuration(file, busyTimeout: busyTimeout, preparing: prepare)
             )
-            if try !pool.read(Schema.migrator.hasCompletedMigrations) { try Schema.migrator.migrate(pool) }
+            if try !pool.writeWithoutTransaction(Schema.migrator.hasCompletedMigrations) {
+                try Schema.migrator.migrate(pool)
+            }
             try pool.writeWithoutTransaction { db in
                 // The pool chose NORMAL, which may lose the last commits with the power.
                 try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -76,6 +78,8 @@ public final class SharedStore: Sendable {
         var configuration = Configuration()
         configuration.label = "SharedStore"
         configuration.maximumReaderCount = 2
+        // In a damaged database even a rollback may fail. That is an error here, and would end the process otherwise.
+        configuration.allowsUnsafeTransactions = true
         configuration.busyMode = .timeout(busyTimeout / .seconds(1))
         configuration.prepareDatabase { db in
             // Before the pool writes anything into the file.
@@ -109,6 +113,7 @@ extension SharedStore {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             pool.asyncWriteWithoutTransaction { db in
                 let result = self.result {
+                    if db.isInsideTransaction { try db.rollback() }
                     // Immediate: a transaction that began by reading could no longer become a writer after another had written.
                     try db.beginTransaction(.immediate)
                     do {

@@ -1,0 +1,31 @@
+import Foundation
+import Glibc
+
+/// A directory of a test, removed with the object.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        var template = [UInt8]("/tmp/shared-core-XXXXXX\0".utf8).map(CChar.init(bitPattern:))
+        guard mkdtemp(&template) != nil else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    func write(_ text: String, to name: String) throws {
+        let file = URL(fileURLWithPath: path).appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+
+    func text(of name: String) -> String? {
+        try? String(contentsOfFile: path + "/" + name, encoding: .utf8)
+    }
+
+    func names(in name: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + "/" + name).sorted()
+    }
+}

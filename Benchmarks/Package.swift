@@ -14,6 +14,7 @@ let package = Package(
                 "CAllocationCounter", "CMeasure",
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
+                .product(name: "SharedCore", package: "media-engine"),
             ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),

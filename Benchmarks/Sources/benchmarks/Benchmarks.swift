@@ -3,12 +3,14 @@ import Glibc
 /// Measures what the engine promises and says whether it keeps it.
 @main enum Benchmarks {
     static let usage = """
-        usage: benchmarks [--only NAME,…] [--speech F.wav] [--tool PATH] [--repeat K=3] [--seconds S=4] [--json] [--list]
+        usage: benchmarks [--only NAME,…] [--speech F.wav] [--tool PATH] [--repeat K=3] [--seconds S=4] [--rounds R=20]
+               [--json] [--list]
           --only     run these alone; --list prints their names
           --speech   a WAV to send; without it a chirp with pauses
-          --tool     the release build of media-tool, for "tool"
+          --tool     the release build of media-tool, for "tool" and the storm of "cores"
           --repeat   how often each is measured; the least disturbed counts
           --seconds  how long each run over the network lasts
+          --rounds   rounds of the storm of "cores"
         Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage.
         """
 
@@ -26,10 +28,12 @@ import Glibc
         ("virtual", VirtualCall.measure),
         ("tool", ToolStart.measure),
         ("messaging", Messaging.measure),
+        ("cores", Cores.measure),
     ]
 
     static func main() async {
         if let directory = MessagingPeer.directory { await MessagingPeer.run(in: directory) }
+        if let (role, directory) = CorePeer.assignment { await CorePeer.run(as: role, in: directory) }
         let options: Options
         do {
             options = try Options(CommandLine.arguments.dropFirst())

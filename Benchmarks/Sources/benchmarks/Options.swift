@@ -9,6 +9,7 @@ struct Options {
     var toolPath: String?
     var repetitions = 3
     var seconds = 4
+    var rounds = 20
     var isJSON = false
 
     init(_ arguments: some Sequence<String>) throws {
@@ -32,6 +33,7 @@ struct Options {
             case "--tool": toolPath = try value(argument)
             case "--repeat": repetitions = try number(argument)
             case "--seconds": seconds = try number(argument)
+            case "--rounds": rounds = try number(argument)
             case "--json": isJSON = true
             case "--list": throw Wrong(description: Benchmarks.all.map(\.name).joined(separator: " "))
             default: throw Wrong(description: "\(argument) is not understood")

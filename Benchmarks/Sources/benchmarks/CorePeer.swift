@@ -1,0 +1,103 @@
+import CMeasure
+import Glibc
+import LocalMessaging
+import SharedCore
+
+/// A core in a process of its own, for the benchmarks to kill, to stop, and to read from.
+enum CorePeer {
+    enum Role: String {
+        /// Runs an executor that waits for a message which never comes.
+        case executor
+        /// Runs a main that delivers each message that somebody wishes for.
+        case main
+    }
+
+    private static let argument = "core-peer"
+
+    /// Starts a core in a group, and waits until it runs.
+    ///
+    /// - Returns: Its process.
+    static func start(_ role: Role, in directory: String) async throws -> CInt {
+        let words = ["benchmarks", argument, role.rawValue, directory]
+        var arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let process = measure_start("/proc/self/exe", &arguments)
+        guard process > 0 else {
+            throw Options.Wrong(description: "no second process: \(String(cString: strerror(-process)))")
+        }
+        let store = try SharedStore(directory: GroupContainer(directory: directory).path)
+        let limit = ContinuousClock.now + .seconds(10)
+        while try await store.status().owner?.pid != process {
+            guard .now < limit else {
+                measure_stop(process)
+                throw Options.Wrong(description: "the core in \(directory) did not start")
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        return process
+    }
+
+    /// The part for which this process was started as a core.
+    static var assignment: (Role, directory: String)? {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 4, arguments[1] == argument, let role = Role(rawValue: arguments[2]) else {
+            return nil
+        }
+        return (role, arguments[3])
+    }
+
+    /// Runs until it is killed, or its core ends.
+    static func run(as role: Role, in directory: String) async -> Never {
+        do {
+            let group = try GroupContainer(directory: directory)
+            let service = WishingWell(try SharedStore(directory: group.path), delivers: role == .main)
+            switch role {
+            case .executor:
+                let core = try ExecutorCore(group: group, service: service)
+                _ = try await core.newMessage(callID: "never")
+            case .main:
+                let core = try MainCore(group: group, service: service)
+                try await core.start()
+                if let failure = await core.failed() { throw failure }
+            }
+        } catch {
+            Benchmarks.complain("the \(role.rawValue) in \(directory): \(error)")
+            exit(1)
+        }
+        exit(0)
+    }
+}
+
+/// A service without a server: it delivers what is wished for, or nothing.
+actor WishingWell: CoreService {
+    private let store: SharedStore
+    private let delivers: Bool
+    private var context: CoreContext?
+
+    init(_ store: SharedStore, delivers: Bool) {
+        self.store = store
+        self.delivers = delivers
+    }
+
+    func start(_ context: CoreContext) { self.context = context }
+    func fetchPending() {}
+    func perform(_ action: MessageAction) {}
+    func stop() {}
+
+    /// Each message says, by the monotonic clock, when its delivery began.
+    func run() async throws {
+        while true {
+            // Long enough for the one who wished to fall asleep.
+            try await Task.sleep(for: delivers ? .milliseconds(10) : .seconds(60))
+            guard delivers else { continue }
+            for wish in try await store.wishes() {
+                guard case .message(let callID) = wish.item, try await store.message(callID: callID) == nil else {
+                    continue
+                }
+                try await Task.sleep(for: .milliseconds(10))
+                let message = IncomingMessage(callID: callID, sender: "well", text: "\(measure_now())")
+                try await context?.deliver(message)
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import CMeasure
+import Foundation
+import Glibc
+import MediaEngine
+
+/// Pushes by the dozen, each a process of the tool, of which some are killed at random moments and sent again, until each
+/// has ended in order.
+enum CoreStorm {
+    private static let pushCount = 50
+    /// The share of the processes that is killed, and within which time of their start.
+    private static let killShare = 0.3
+    private static let killSpan = 1.2
+    /// After so many attempts nothing is killed any more, so that a round ends.
+    private static let killedAttempts = 6
+    private static let mostAttempts = 20
+
+    /// What a round brought.
+    private struct Outcome {
+        var lost = 0
+        /// Messages shown more than once without being marked as repeated.
+        var shownTwice = 0
+        var repeated = 0
+        var fallbacks = 0
+        var kills = 0
+        var coreStarts = 0
+        /// Messages left unacknowledged at the end.
+        var pending = 0
+        var failures: [String] = []
+
+        static func += (sum: inout Outcome, round: Outcome) {
+            sum.lost += round.lost
+            sum.shownTwice += round.shownTwice
+            sum.repeated += round.repeated
+            sum.fallbacks += round.fallbacks
+            sum.kills += round.kills
+            sum.coreStarts += round.coreStarts
+            sum.pending += round.pending
+            sum.failures += round.failures
+        }
+    }
+
+    static func measure(_ options: Options) async throws -> [Figure] {
+        guard let tool = options.toolPath else {
+            guard options.only.contains("cores") else { return [] }
+            throw Options.Wrong(description: "give the tool's path with --tool")
+        }
+        var generator = SeededGenerator(seed: 1)
+        let calm = try await Cores.inDirectory { try await round(tool, isKilling: false, &generator, in: $0) }
+        var sum = Outcome()
+        for _ in 0..<options.rounds {
+            sum += try await Cores.inDirectory { try await round(tool, isKilling: true, &generator, in: $0) }
+        }
+        guard sum.failures.isEmpty, calm.failures.isEmpty else {
+            throw Options.Wrong(description: "a push failed: \((calm.failures + sum.failures)[0])")
+        }
+        let messages = options.rounds * pushCount
+        let note = "\(options.rounds) rounds, \(messages) messages, \(sum.kills) kills, \(sum.coreStarts) core starts"
+        return [
+            Figure(
+                "cores: storm, core starts for \(pushCount) pushes without kills",
+                Double(calm.coreStarts),
+                "",
+                .atMost(1)
+            ),
+            Figure("cores: storm, messages lost", Double(sum.lost + sum.pending), "", .atMost(0), note: note),
+            Figure(
+                "cores: storm, shown twice unmarked",
+                Double(sum.shownTwice),
+                "",
+                .atMost(0),
+                note: "\(sum.repeated) shown as repeated, \(sum.fallbacks) general texts"
+            ),
+        ]
+    }
+
+    private static func round(
+        _ tool: String,
+        isKilling: Bool,
+        _ generator: inout SeededGenerator,
+        in directory: String
+    ) async throws -> Outcome {
+        let callIDs = (0..<pushCount).map { "push-\($0)" }
+        let posts = callIDs.map { callID in
+            let delay = [0, 0, 0, 50, 200].randomElement(using: &generator) ?? 0
+            return #"{"callID":"\#(callID)","from":"x","text":"text","delayMs":\#(delay)}"# + "\n"
+        }
+        try posts.joined().write(toFile: directory + "/posts.jsonl", atomically: false, encoding: .utf8)
+        let mailbox = try ToolProcess(
+            tool,
+            ["core", "mailbox", "--port", "0", "--messages", directory + "/posts.jsonl", "--json"],
+            output: directory + "/mailbox"
+        )
+        defer { mailbox.end() }
+        let port = try await mailbox.port()
+        let group = directory + "/group"
+
+        var outcome = Outcome()
+        var shown: [String: [Push]] = [:]
+        var waiting = callIDs
+        for attempt in 0..<mostAttempts where !waiting.isEmpty {
+            var runs: [(callID: String, process: ToolProcess)] = []
+            for callID in waiting {
+                let arguments = [
+                    "core", "notify", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID,
+                    "--deadline", "20", "--json",
+                ]
+                runs.append((callID, try ToolProcess(tool, arguments, output: "\(directory)/\(callID).\(attempt)")))
+            }
+            var kills: [(at: Double, index: Int)] = []
+            if isKilling, attempt < killedAttempts {
+                for index in runs.indices where Double.random(in: 0..<1, using: &generator) < killShare {
+                    kills.append((Double.random(in: 0..<killSpan, using: &generator), index))
+                }
+            }
+            let begin = ContinuousClock.now
+            for (moment, index) in kills.sorted(by: { $0.at < $1.at }) {
+                try await Task.sleep(until: begin + .seconds(moment), clock: .continuous)
+                if runs[index].process.kill() { outcome.kills += 1 }
+            }
+            waiting = []
+            for (callID, process) in runs {
+                let status = process.wait()
+                if let push = process.lines.last.flatMap(Push.init(line:)) { shown[callID, default: []].append(push) }
+                if status == 0 { continue }
+                waiting.append(callID)
+                if status != -SIGKILL { outcome.failures.append("\(callID) ended with \(status)") }
+            }
+        }
+        outcome.failures += waiting.map { "\($0) did not end in \(mostAttempts) attempts" }
+
+        for callID in callIDs {
+            let pushes = shown[callID] ?? []
+            let texts = pushes.filter { $0.text != nil && $0.source != "fallback" }
+            outcome.fallbacks += pushes.count { $0.source == "fallback" }
+            outcome.repeated += texts.count { $0.repeated }
+            if texts.isEmpty { outcome.lost += 1 }
+            if texts.count(where: { !$0.repeated }) > 1 { outcome.shownTwice += 1 }
+        }
+        let status = try ToolProcess(
+            tool,
+            ["core", "status", "--group", group, "--json"],
+            output: directory + "/status"
+        )
+        _ = status.wait()
+        guard let state = status.lines.last.flatMap(GroupStatus.init(line:)) else {
+            throw Options.Wrong(description: "core status printed nothing")
+        }
+        outcome.coreStarts = state.epoch
+        outcome.pending = state.pending
+        return outcome
+    }
+}
+
+/// What `core notify` prints.
+private struct Push: Decodable {
+    let text: String?
+    let source: String
+    let repeated: Bool
+
+    init?(line: String) {
+        guard let push = try? JSONDecoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
+        self = push
+    }
+}
+
+/// What `core status` prints.
+private struct GroupStatus: Decodable {
+    let epoch: Int
+    let pending: Int
+
+    init?(line: String) {
+        guard let status = try? JSONDecoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
+        self = status
+    }
+}
+
+/// A run of the tool with its output in a file.
+private final class ToolProcess {
+    private let process: pid_t
+    private let output: String
+    private var status: CInt?
+
+    init(_ tool: String, _ arguments: [String], output: String) throws {
+        self.output = output
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        var words = ([tool] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var process = pid_t()
+        let failure = posix_spawn(&process, tool, &actions, nil, &words, environ)
+        guard failure == 0 else {
+            throw Options.Wrong(description: "\(tool) did not start: \(String(cString: strerror(failure)))")
+        }
+        self.process = process
+    }
+
+    /// The whole lines that it printed.
+    var lines: [String] {
+        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
+
+    /// The port that a mailbox says it listens on.
+    func port() async throws -> Int {
+        struct Listening: Decodable { let port: Int }
+        let limit = ContinuousClock.now + .seconds(10)
+        while .now < limit {
+            if let line = lines.first, let event = try? JSONDecoder().decode(Listening.self, from: Data(line.utf8)) {
+                return event.port
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        throw Options.Wrong(description: "the mailbox did not start")
+    }
+
+    /// Kills it; false when it has ended already.
+    func kill() -> Bool {
+        guard !hasEnded(options: WNOHANG) else { return false }
+        return Glibc.kill(process, SIGKILL) == 0
+    }
+
+    /// Waits for its end: the exit code, or the negative number of the signal that ended it.
+    func wait() -> CInt {
+        _ = hasEnded(options: 0)
+        let status = status ?? -1
+        let signal = status & 0x7F
+        return signal == 0 ? status >> 8 & 0xFF : -signal
+    }
+
+    /// Ends it without a word.
+    func end() {
+        _ = kill()
+        _ = wait()
+    }
+
+    private func hasEnded(options: CInt) -> Bool {
+        if status != nil { return true }
+        var status: CInt = 0
+        guard waitpid(process, &status, options) == process else { return false }
+        self.status = status
+        return true
+    }
+}

@@ -145,7 +145,10 @@ enum FreePort {
 enum Patience {
     /// Waits until `isDone`, 20 s at most.
     static func wait(until isDone: () -> Bool) {
-        for _ in 0..<2000 where !isDone() { usleep(10_000) }
+        for _ in 0..<2000 {
+            if isDone() { return }
+            usleep(10_000)
+        }
     }
 
     /// Waits until the file at `path` has `byteCount` bytes.

@@ -1,15 +1,20 @@
 import CMeasure
 import Foundation
 import Glibc
+import LocalMessaging
 import MediaEngine
+import SharedCore
 
-/// Pushes by the dozen, each a process of the tool, of which some are killed at random moments and sent again, until each
-/// has ended in order.
+/// Pushes by the dozen, each a process of the tool, of which some are killed at random moments, the one that runs the core
+/// above all, and sent again, until each has ended in order.
 enum CoreStorm {
     private static let pushCount = 50
     /// The share of the processes that is killed, and within which time of their start.
     private static let killShare = 0.3
     private static let killSpan = 1.2
+    /// How often in an attempt whoever runs the core at a random moment is killed, and within which time.
+    private static let ownerKillCount = 2
+    private static let ownerKillSpan = 0.5
     /// After so many attempts nothing is killed any more, so that a round ends.
     private static let killedAttempts = 6
     private static let mostAttempts = 20
@@ -22,6 +27,8 @@ enum CoreStorm {
         var repeated = 0
         var fallbacks = 0
         var kills = 0
+        /// Kills of the process that ran the core, which `kills` does not count.
+        var ownerKills = 0
         var coreStarts = 0
         /// Messages left unacknowledged at the end.
         var pending = 0
@@ -33,6 +40,7 @@ enum CoreStorm {
             sum.repeated += round.repeated
             sum.fallbacks += round.fallbacks
             sum.kills += round.kills
+            sum.ownerKills += round.ownerKills
             sum.coreStarts += round.coreStarts
             sum.pending += round.pending
             sum.failures += round.failures
@@ -54,7 +62,9 @@ enum CoreStorm {
             throw Options.Wrong(description: "a push failed: \((calm.failures + sum.failures)[0])")
         }
         let messages = options.rounds * pushCount
-        let note = "\(options.rounds) rounds, \(messages) messages, \(sum.kills) kills, \(sum.coreStarts) core starts"
+        let note =
+            "\(options.rounds) rounds, \(messages) messages, \(sum.kills + sum.ownerKills) kills, "
+            + "\(sum.ownerKills) of them of the core, \(sum.coreStarts) core starts"
         return [
             Figure(
                 "cores: storm, core starts for \(pushCount) pushes without kills",
@@ -93,6 +103,7 @@ enum CoreStorm {
         defer { mailbox.end() }
         let port = try await mailbox.port()
         let group = directory + "/group"
+        let lock = try CoreLock(directory: GroupContainer(directory: group).path)
 
         var outcome = Outcome()
         var shown: [String: [Push]] = [:]
@@ -106,16 +117,26 @@ enum CoreStorm {
                 ]
                 runs.append((callID, try ToolProcess(tool, arguments, output: "\(directory)/\(callID).\(attempt)")))
             }
-            var kills: [(at: Double, index: Int)] = []
+            // Without an index it is whoever runs the core at that moment.
+            var kills: [(at: Double, index: Int?)] = []
             if isKilling, attempt < killedAttempts {
                 for index in runs.indices where Double.random(in: 0..<1, using: &generator) < killShare {
                     kills.append((Double.random(in: 0..<killSpan, using: &generator), index))
+                }
+                for _ in 0..<ownerKillCount {
+                    kills.append((Double.random(in: 0..<ownerKillSpan, using: &generator), nil))
                 }
             }
             let begin = ContinuousClock.now
             for (moment, index) in kills.sorted(by: { $0.at < $1.at }) {
                 try await Task.sleep(until: begin + .seconds(moment), clock: .continuous)
-                if runs[index].process.kill() { outcome.kills += 1 }
+                if let index {
+                    if runs[index].process.kill() { outcome.kills += 1 }
+                } else if let owner = try lock.owner()?.pid,
+                    runs.contains(where: { $0.process.isProcess(owner) && $0.process.kill() })
+                {
+                    outcome.ownerKills += 1
+                }
             }
             waiting = []
             for (callID, process) in runs {
@@ -214,6 +235,9 @@ private final class ToolProcess {
         }
         throw Options.Wrong(description: "the mailbox did not start")
     }
+
+    /// Whether it is the process of that number.
+    func isProcess(_ number: pid_t) -> Bool { process == number }
 
     /// Kills it; false when it has ended already.
     func kill() -> Bool {

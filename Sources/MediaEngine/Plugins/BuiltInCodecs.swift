@@ -1,7 +1,7 @@
 internal import CMediaPlugin
 public import Logging
 
-/// What needs no more than this package: the codecs Opus, G.722, G.711 and L16, and SpeexDSP's voice processing.
+/// What needs no more than this package: the codecs Opus, G.722, G.711 and L16, and the voice processing.
 public struct BuiltInCodecs: MediaPlugin {
     /// "built-in".
     public let name = "built-in"
@@ -21,7 +21,7 @@ public struct BuiltInCodecs: MediaPlugin {
         registry.add(L16Codec(sampleRate: 48000, channelCount: 2))
         registry.add(L16Codec(sampleRate: 16000))
         registry.add(L16Codec(sampleRate: 8000))
-        registry.add(SpeexVoiceProcessing())
+        registry.add(BuiltInVoiceProcessing())
     }
 }
 

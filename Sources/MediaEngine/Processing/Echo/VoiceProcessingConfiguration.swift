@@ -21,7 +21,7 @@ public struct VoiceProcessingConfiguration: Sendable, Hashable {
     /// Whether speech is brought to the same level, however far the mouth is.
     public var controlsGain = false
     /// The name of the implementation in the registry.
-    public var processor = SpeexVoiceProcessing.name
+    public var processor = BuiltInVoiceProcessing.name
 
     /// Echo cancelling where it is needed, and nothing else.
     public init() {}

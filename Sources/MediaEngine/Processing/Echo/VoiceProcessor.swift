@@ -3,7 +3,7 @@
 ///
 /// Thread: control.
 public protocol VoiceProcessing: Sendable {
-    /// The name by which a configuration asks for it: "SpeexDSP".
+    /// The name by which a configuration asks for it: "built-in".
     var name: String { get }
 
     /// Makes a processor of mono audio of `format`; `configuration` says what it does.

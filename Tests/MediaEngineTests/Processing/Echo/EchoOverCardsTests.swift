@@ -16,8 +16,8 @@ import Testing
         try capture.open(at: .zero)
         var voice = VoiceProcessingConfiguration()
         voice.echoCancelling = .on
-        let processor = try SpeexVoiceProcessing().makeProcessor(voice, format: Self.format)
-        let canceller = EchoCancellerFilter(processor, name: "SpeexDSP", format: Self.format)
+        let processor = try BuiltInVoiceProcessing().makeProcessor(voice, format: Self.format)
+        let canceller = EchoCancellerFilter(processor, name: "built-in", format: Self.format)
         let player = SamplePlayerFilter(far, format: Self.format)
         let before = CollectingSink(format: Self.format)
         let after = CollectingSink(format: Self.format)

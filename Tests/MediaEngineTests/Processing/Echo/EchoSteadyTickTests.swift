@@ -21,8 +21,8 @@ struct EchoSteadyTickTests {
         voice.echoCancelling = .on
         voice.suppressesNoise = true
         voice.controlsGain = true
-        let processor = try SpeexVoiceProcessing().makeProcessor(voice, format: format)
-        let canceller = EchoCancellerFilter(processor, name: "SpeexDSP", format: format)
+        let processor = try BuiltInVoiceProcessing().makeProcessor(voice, format: format)
+        let canceller = EchoCancellerFilter(processor, name: "built-in", format: format)
         let sink = CollectingSink(format: format, capacity: rate)
         var graph = Graph()
         try graph.connect(SamplePlayerFilter(heard, format: format), to: canceller)

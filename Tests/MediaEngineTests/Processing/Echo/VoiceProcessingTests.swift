@@ -42,7 +42,7 @@ import Testing
         var configuration = VoiceProcessingConfiguration()
         configuration.echoCancelling = .off
         change(&configuration)
-        return try SpeexVoiceProcessing().makeProcessor(configuration, format: AudioFormat(sampleRate: rate))
+        return try BuiltInVoiceProcessing().makeProcessor(configuration, format: AudioFormat(sampleRate: rate))
     }
 
     @Test func `steady noise is 10 dB softer, and speech in it is not`() throws {
@@ -133,17 +133,17 @@ import Testing
 
     @Test func `stereo is refused, and an unknown name says which there are`() throws {
         let stereo = #expect(throws: VoiceProcessingError.self) {
-            _ = try SpeexVoiceProcessing().makeProcessor(
+            _ = try BuiltInVoiceProcessing().makeProcessor(
                 VoiceProcessingConfiguration(),
                 format: AudioFormat(sampleRate: 48000, channelCount: 2)
             )
         }
         #expect(stereo?.message.contains("mono") == true)
         let registry = PluginRegistry.standard()
-        #expect(try registry.voiceProcessing(named: "speexdsp").name == "SpeexDSP")
+        #expect(try registry.voiceProcessing(named: "Built-in").name == "built-in")
         let unknown = #expect(throws: VoiceProcessingError.self) {
             _ = try registry.voiceProcessing(named: "nothing")
         }
-        #expect(unknown?.message.contains("SpeexDSP") == true)
+        #expect(unknown?.message.contains("built-in") == true)
     }
 }

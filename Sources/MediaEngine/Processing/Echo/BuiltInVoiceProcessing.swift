@@ -1,8 +1,8 @@
-/// Voice processing by SpeexDSP, with a delay estimator, realignment, gain control and voice activity of our own.
-public struct SpeexVoiceProcessing: VoiceProcessing {
-    /// "SpeexDSP".
-    public static let name = "SpeexDSP"
-    /// "SpeexDSP".
+/// The engine's own echo cancelling and gain control; noise suppression and resampling by SpeexDSP.
+public struct BuiltInVoiceProcessing: VoiceProcessing {
+    /// "built-in".
+    public static let name = "built-in"
+    /// "built-in".
     public var name: String { Self.name }
 
     /// The implementation.
@@ -18,18 +18,18 @@ public struct SpeexVoiceProcessing: VoiceProcessing {
         guard format.channelCount == 1, (8000...192_000).contains(format.sampleRate), format.sampleRate % 100 == 0
         else {
             throw VoiceProcessingError(
-                "SpeexDSP cannot process a voice at \(format). Convert it to mono at 8000 to 192000 Hz."
+                "The built-in voice processing cannot take audio of \(format). Convert it to mono at 8000 to 192000 Hz."
             )
         }
-        return SpeexVoiceProcessor(configuration, sampleRate: format.sampleRate)
+        return BuiltInVoiceProcessor(configuration, sampleRate: format.sampleRate)
     }
 }
 
-/// The chain behind `SpeexVoiceProcessing`: 16 kHz inside, resampled around it.
+/// The chain behind `BuiltInVoiceProcessing`: 16 kHz inside, resampled around it.
 ///
 ///     captured ─► (down) ─► echo canceller, or noise suppressor ─► gain control ─► (up) ─► output
 ///     played   ─► (down) ─────────▲
-final class SpeexVoiceProcessor: VoiceProcessor {
+final class BuiltInVoiceProcessor: VoiceProcessor {
     let latency: Duration
 
     private let canceller: EchoCanceller?

@@ -481,7 +481,12 @@ extension MessageConnection {
 
     /// Takes note of a request that arrived; false when one with its number is waited for already.
     func begin(_ correlation: UInt64) -> Bool {
-        state.withLock { $0.served.updateValue(.waiting, forKey: correlation) == nil }
+        state.withLock { state in
+            // The task that answers the first one must stay known: the end of the connection cancels it.
+            guard state.served[correlation] == nil else { return false }
+            state.served[correlation] = .waiting
+            return true
+        }
     }
 
     /// The peer does not wait for the answer any more.

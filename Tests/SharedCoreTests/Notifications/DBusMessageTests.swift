@@ -100,9 +100,11 @@ import Testing
             while rest.readableBytes > 0, let part = rest.readSlice(length: min(size, rest.readableBytes)) {
                 try channel.writeInbound(part)
             }
-            var inbound: [DBusInbound] = []
-            while let next = try channel.readInbound(as: DBusInbound.self) { inbound.append(next) }
-            #expect(inbound == [.line("OK 0123456789abcdef\r\n"), .message(message), .message(message)], "by \(size)")
+            #expect(try channel.readInbound(as: DBusInbound.self) == .line("OK 0123456789abcdef\r\n"), "by \(size)")
+            for _ in 0..<2 {
+                #expect(try channel.readInbound(as: DBusInbound.self) == .message(message), "by \(size)")
+            }
+            #expect(try channel.readInbound(as: DBusInbound.self) == nil, "by \(size)")
             _ = try channel.finish()
         }
     }

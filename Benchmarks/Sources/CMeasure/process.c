@@ -2,10 +2,10 @@
 #include "CMeasure.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -52,9 +52,20 @@ int measure_start(const char *path, char *const arguments[]) {
     pid_t child = fork();
     if (child < 0) return -errno;
     if (child > 0) return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     execv(path, arguments);
     _exit(127);
+}
+
+static void *watch_parent(void *parent) {
+    while (getppid() == (pid_t)(intptr_t)parent) usleep(100000);
+    _exit(0);
+}
+
+// PR_SET_PDEATHSIG follows the thread that forked, and those of a pool come and go.
+void measure_end_with_parent(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, watch_parent, (void *)(intptr_t)getppid());
+    pthread_detach(thread);
 }
 
 void measure_stop(int process) {

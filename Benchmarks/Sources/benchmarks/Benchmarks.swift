@@ -1,3 +1,4 @@
+import CMeasure
 import Glibc
 
 /// Measures what the engine promises and says whether it keeps it.
@@ -32,8 +33,14 @@ import Glibc
     ]
 
     static func main() async {
-        if let directory = MessagingPeer.directory { await MessagingPeer.run(in: directory) }
-        if let (role, directory) = CorePeer.assignment { await CorePeer.run(as: role, in: directory) }
+        if let directory = MessagingPeer.directory {
+            measure_end_with_parent()
+            await MessagingPeer.run(in: directory)
+        }
+        if let (role, directory) = CorePeer.assignment {
+            measure_end_with_parent()
+            await CorePeer.run(as: role, in: directory)
+        }
         let options: Options
         do {
             options = try Options(CommandLine.arguments.dropFirst())

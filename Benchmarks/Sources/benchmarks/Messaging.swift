@@ -14,7 +14,7 @@ enum Messaging {
     private static let blobCount = 200
     private static let clientCount = 200
     private static let messagesPerClient = 1000
-    private static let rounds = 10
+    private static let rounds = 20
 
     static func measure(_ options: Options) async throws -> [Figure] {
         var path = Array("/tmp/messaging-XXXXXX".utf8CString)
@@ -167,9 +167,9 @@ enum Messaging {
         let seconds = Double(measure_now() - start) / 1e9
         let first = measure_memory(peer, "VmHWM")
         for round in 1..<rounds / 2 { try await talk(clients, round: round) }
-        let half = measure_memory(peer, "VmHWM")
+        let half = measure_memory(peer, "VmRSS")
         for round in rounds / 2..<rounds { try await talk(clients, round: round) }
-        let last = measure_memory(peer, "VmHWM")
+        let last = measure_memory(peer, "VmRSS")
         // What was announced last may be behind an answer on another connection, but not behind the next one on its own.
         for client in clients { _ = try await client.request(NumberedTally()) }
         let expected = rounds * clientCount * messagesPerClient / MessagingPeer.announcementInterval
@@ -183,7 +183,7 @@ enum Messaging {
             Figure("messaging: many clients, each message once and in order", seconds, "s", note: note),
             Figure("messaging: many clients, server's peak above idle", Double(first - idle) / 1024, "MiB"),
             Figure(
-                "messaging: many clients, server's peak after twice as much",
+                "messaging: many clients, server's memory after twice as much",
                 Double(last - half) / 1024,
                 "MiB more",
                 .atMost(4),

@@ -209,7 +209,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         )
         self.connection = connection
         established.take()?.succeed(connection)
-        Task(executorPreference: configuration.handlerExecutor) { await connection.serveInbox() }
     }
 
     private func introduction(token: [UInt8]?) -> Handshake.Introduction {
@@ -257,9 +256,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 return end(.violation("two requests with one number."))
             }
             let received = ReceivedFrame(frame: frame, files: files)
-            let waiting = connection.inboxCost.add(received.cost, ordering: .relaxed).newValue
-            connection.inboxContinuation.yield(received)
-            if waiting >= configuration.receiveBufferByteCount { isReadingPaused = true }
+            if connection.receive(received) >= configuration.receiveBufferByteCount { isReadingPaused = true }
         case .reply: connection.end(frame.correlation, with: .success(ReceivedFrame(frame: frame, files: files)))
         case .failure: connection.failed(frame)
         case .cancel: connection.cancelServing(frame.correlation)
@@ -287,7 +284,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Reads on after the handlers have caught up.
     func resumeReading() {
         guard isReadingPaused, !isOver, let connection,
-            connection.inboxCost.load(ordering: .relaxed) < configuration.receiveBufferByteCount
+            connection.state.withLock({ $0.inbox.cost }) < configuration.receiveBufferByteCount
         else { return }
         isReadingPaused = false
         receiveFrames()

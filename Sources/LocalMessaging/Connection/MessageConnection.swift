@@ -13,16 +13,15 @@ public final class MessageConnection: Sendable, Identifiable {
 
     let configuration: MessagingConfiguration
     let handlers: MessageHandlers
-    let inbox: AsyncStream<ReceivedFrame>
-    let inboxContinuation: AsyncStream<ReceivedFrame>.Continuation
-    /// The cost of received frames that no handler took yet.
-    let inboxCost = Atomic<Int>(0)
     let state: Mutex<State>
     private let maximumFrameByteCount: Int
     private let channel: any Channel
     private let driver: NIOLoopBound<ConnectionHandler>
+    /// Whether handlers run on the connection's own thread: there they begin without a switch to a task's executor.
+    private let servesOnEventLoop: Bool
 
     struct State {
+        var inbox = Inbox()
         var outbox: Outbox
         var pending = PendingRequests()
         var isFlushScheduled = false
@@ -63,7 +62,8 @@ public final class MessageConnection: Sendable, Identifiable {
         self.configuration = configuration
         acceptedByPeer = Set(introduction.accepts)
         maximumFrameByteCount = introduction.maximumFrameByteCount
-        (inbox, inboxContinuation) = AsyncStream.makeStream()
+        let executor = configuration.handlerExecutor as? MessagingExecutor
+        servesOnEventLoop = executor?.isThread(of: channel.eventLoop) ?? false
         state = Mutex(State(outbox: Outbox(capacity: configuration.sendBufferByteCount)))
     }
 
@@ -101,9 +101,15 @@ public final class MessageConnection: Sendable, Identifiable {
         timeout: Duration = .seconds(5)
     ) async throws -> (reply: Request.Reply, attachments: Attachments) {
         let type = Request.messageType
-        let correlation = state.withLock { $0.pending.nextCorrelation() }
-        let frame = try outgoing(.request, type, correlation, request, topic: "", attachments)
-        let answer = try await answer(to: frame, correlation, timeout: timeout)
+        let correlation = try beginRequest(timeout: timeout)
+        let answer: ReceivedFrame
+        do {
+            let frame = try outgoing(.request, type, correlation, request, topic: "", attachments)
+            answer = try await self.answer(to: frame, correlation, timeout: timeout)
+        } catch {
+            state.withLock { $0.pending.remove(correlation) }
+            throw error
+        }
         do throws(MessageCoding.Failure) {
             let bounds = JSONBounds(configuration)
             let reply = try MessageCoding.decode(Request.Reply.self, from: answer.frame.payload, within: bounds)
@@ -190,8 +196,11 @@ extension MessageConnection {
     }
 
     /// Puts a frame on its way, after a wait while there is no room; `id` is the request's when it is one.
-    func enqueue(_ frame: OutgoingFrame, as id: UInt64? = nil) async throws {
-        guard try !admit(frame) else { return }
+    ///
+    /// With `isPrompt` it is written at once where that can be: somebody waits for it. Otherwise frames that are sent one
+    /// after the other are written together.
+    func enqueue(_ frame: OutgoingFrame, as id: UInt64? = nil, isPrompt: Bool = false) async throws {
+        guard try !admit(frame, isPrompt: isPrompt) else { return }
         let id = id ?? state.withLock { $0.pending.nextCorrelation() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -221,7 +230,7 @@ extension MessageConnection {
     }
 
     /// Puts a frame on its way when there is room; false when there is none.
-    func admit(_ frame: OutgoingFrame) throws(MessagingError) -> Bool {
+    func admit(_ frame: OutgoingFrame, isPrompt: Bool = false) throws(MessagingError) -> Bool {
         let (reason, isAdmitted, mustFlush) = state.withLock { state -> (Invalidation?, Bool, Bool) in
             if let reason = state.end { return (reason, false, false) }
             guard state.outbox.hasRoom else { return (nil, false, false) }
@@ -229,7 +238,7 @@ extension MessageConnection {
             return (nil, true, state.scheduleFlush())
         }
         if let reason { throw .invalidated(reason) }
-        if mustFlush { flush() }
+        if mustFlush { flush(isPrompt: isPrompt) }
         return isAdmitted
     }
 
@@ -269,7 +278,8 @@ extension MessageConnection {
         if mustFlush { flush() }
     }
 
-    private func flush() {
+    private func flush(isPrompt: Bool = false) {
+        if isPrompt, channel.eventLoop.inEventLoop { return driver.value.flushOutbox() }
         channel.eventLoop.execute { [driver] in driver.value.flushOutbox() }
     }
 }
@@ -319,19 +329,22 @@ extension OutgoingFrame {
 // MARK: - Answers
 
 extension MessageConnection {
+    /// Gives a request its number, and room among those that wait for their answers.
+    private func beginRequest(timeout: Duration) throws(MessagingError) -> UInt64 {
+        let deadline = channel.eventLoop.now + TimeAmount(timeout)
+        let limit = configuration.maximumPendingRequests
+        return try state.withLock { state throws(MessagingError) in
+            guard state.pending.count < limit else { throw .tooManyRequests(limit: limit) }
+            return state.pending.add(deadline: deadline, timeout: timeout)
+        }
+    }
+
     private func answer(
         to frame: OutgoingFrame,
         _ correlation: UInt64,
         timeout: Duration
     ) async throws -> ReceivedFrame {
-        let deadline = channel.eventLoop.now + TimeAmount(timeout)
-        let limit = configuration.maximumPendingRequests
-        try state.withLock { state throws(MessagingError) in
-            guard state.pending.count < limit else { throw .tooManyRequests(limit: limit) }
-            state.pending.add(correlation, deadline: deadline, timeout: timeout)
-        }
-        defer { state.withLock { $0.pending.remove(correlation) } }
-        try await enqueue(frame, as: correlation)
+        try await enqueue(frame, as: correlation, isPrompt: true)
         do {
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
@@ -377,90 +390,117 @@ extension MessageConnection {
 // MARK: - What was received
 
 extension MessageConnection {
-    /// Runs the handlers of what arrives, until the connection is over.
-    func serveInbox() async {
-        for await received in inbox {
-            await serve(received)
-            let before = inboxCost.subtract(received.cost, ordering: .relaxed).oldValue
-            let half = configuration.receiveBufferByteCount / 2
-            if before > half, before - received.cost <= half {
+    /// Takes a message or request for its handler; answers the cost of all that wait.
+    ///
+    /// Thread: the channel's event loop.
+    func receive(_ received: ReceivedFrame) -> Int {
+        let isRequest = received.frame.kind == .request
+        let (isNext, mustServe, cost) = state.withLock { state in
+            if servesOnEventLoop, isRequest, state.inbox.isIdle, state.answeringCount < maximumAnswering {
+                return (true, false, 0)
+            }
+            return (false, state.inbox.append(received), state.inbox.cost)
+        }
+        if isNext {
+            answer(received)
+        } else if mustServe, servesOnEventLoop {
+            Task.immediate(executorPreference: configuration.handlerExecutor) { await self.serveInbox() }
+        } else if mustServe {
+            Task(executorPreference: configuration.handlerExecutor) { await self.serveInbox() }
+        }
+        return cost
+    }
+
+    private var maximumAnswering: Int { configuration.maximumConcurrentRequests }
+
+    /// Runs the handlers of what has arrived: those of messages one after the other, those of requests side by side.
+    private func serveInbox() async {
+        let half = configuration.receiveBufferByteCount / 2
+        while let received = state.withLock({ $0.inbox.takeFirst() }) {
+            if received.frame.kind == .request {
+                await roomToAnswer()
+                answer(received)
+            } else {
+                await serve(received)
+            }
+            if state.withLock({ $0.inbox.handled(received, below: half) }) {
                 channel.eventLoop.execute { [driver] in driver.value.resumeReading() }
             }
         }
     }
 
     private func serve(_ received: ReceivedFrame) async {
-        let frame = received.frame
         do throws(RemoteFailure) {
-            guard let type = frame.type, let entry = handlers.entry(for: type) else {
-                throw RemoteFailure(
-                    .unknownType,
-                    "No handler for \(frame.type?.description ?? "a message without type")."
-                )
-            }
-            let attachments: Attachments
-            do throws(MessageCoding.Failure) {
-                attachments = try self.attachments(of: received)
+            let (entry, context) = try handler(of: received)
+            guard case .message(let perform) = entry else { throw RemoteFailure(notTaken: received.frame) }
+            do {
+                try await perform(received.frame.payload, JSONBounds(configuration), context)
             } catch {
-                throw RemoteFailure(.undecodable, error.description)
-            }
-            let bounds = JSONBounds(configuration)
-            let context = MessageContext(connection: self, topic: frame.topic, attachments: attachments)
-            switch (entry, frame.kind) {
-            case (.message(let perform), .message):
-                do {
-                    try await perform(frame.payload, bounds, context)
-                } catch {
-                    throw RemoteFailure(describing: error)
-                }
-            case (.request(let answer), .request):
-                await serveRequest(frame) { try await answer(frame.payload, bounds, context) }
-            default: throw RemoteFailure(.unknownType, "\(type) is not accepted as a \(frame.kind).")
+                throw RemoteFailure(describing: error)
             }
         } catch {
-            state.withLock { _ = $0.served.removeValue(forKey: frame.correlation) }
-            await fail(frame, error)
+            await fail(received.frame, error)
         }
     }
 
-    /// Begins to answer a request, once fewer than the most are being answered.
-    private func serveRequest(
-        _ frame: Frame,
-        _ answer: @escaping @Sendable () async throws -> (ByteBuffer, Attachments)
-    ) async {
-        let maximum = configuration.maximumConcurrentRequests
+    /// What is to be done with a frame, and what is told beside its message.
+    private func handler(
+        of received: ReceivedFrame
+    ) throws(RemoteFailure) -> (entry: MessageHandlers.Entry, context: MessageContext) {
+        let frame = received.frame
+        guard let type = frame.type, let entry = handlers.entry(for: type) else {
+            throw RemoteFailure(.unknownType, "No handler for \(frame.type?.description ?? "a message without type").")
+        }
+        do throws(MessageCoding.Failure) {
+            let attachments = try attachments(of: received)
+            return (entry, MessageContext(connection: self, topic: frame.topic, attachments: attachments))
+        } catch {
+            throw RemoteFailure(.undecodable, error.description)
+        }
+    }
+
+    /// Waits until fewer requests than the most are being answered.
+    private func roomToAnswer() async {
         await withCheckedContinuation { continuation in
             let isNext = state.withLock { state in
-                guard state.answeringCount >= maximum else { return true }
+                guard state.answeringCount >= maximumAnswering else { return true }
                 state.nextToServe = continuation
                 return false
             }
             if isNext { continuation.resume() }
         }
+    }
+
+    /// Begins to answer a request that the peer still waits for.
+    private func answer(_ received: ReceivedFrame) {
+        let correlation = received.frame.correlation
         let isWaitedFor = state.withLock { state in
-            guard state.served[frame.correlation] != nil else { return false }
+            guard state.served[correlation] != nil else { return false }
             state.answeringCount += 1
             return true
         }
         guard isWaitedFor else { return }
         let answering = Task.immediate(executorPreference: configuration.handlerExecutor) {
-            await self.reply(to: frame, answer)
+            await self.reply(to: received)
         }
         let isStillWaitedFor = state.withLock { state in
-            guard state.served[frame.correlation] != nil else { return false }
-            state.served[frame.correlation] = .answering(answering)
+            guard state.served[correlation] != nil else { return false }
+            state.served[correlation] = .answering(answering)
             return true
         }
         // It has ended meanwhile, or the peer does not wait any more.
         if !isStillWaitedFor { answering.cancel() }
     }
 
-    private func reply(to frame: Frame, _ answer: () async throws -> (ByteBuffer, Attachments)) async {
+    private func reply(to received: ReceivedFrame) async {
+        let frame = received.frame
         do {
-            let (payload, attachments) = try await answer()
+            let (entry, context) = try handler(of: received)
+            guard case .request(let answer) = entry else { throw RemoteFailure(notTaken: frame) }
+            let (payload, attachments) = try await answer(frame.payload, JSONBounds(configuration), context)
             let reply = Frame(.reply, correlation: frame.correlation, payload: payload)
             let outgoing = try OutgoingFrame(reply, attachments, configuration, allocator: channel.allocator)
-            try await enqueue(checked(outgoing))
+            try await enqueue(checked(outgoing), isPrompt: true)
         } catch {
             await fail(frame, RemoteFailure(describing: error))
         }
@@ -515,6 +555,12 @@ extension RemoteFailure {
         self = error as? RemoteFailure ?? RemoteFailure(.handlerFailed, "\(error)")
     }
 
+    /// The type is known, and is not what the frame says it is.
+    init(notTaken frame: Frame) {
+        let type = frame.type?.description ?? "A message without type"
+        self.init(.unknownType, "\(type) is not accepted as a \(frame.kind).")
+    }
+
     /// With as much of the message as fits any frame.
     var shortened: RemoteFailure { RemoteFailure(code, String(message.prefix(512))) }
 }
@@ -535,7 +581,6 @@ extension MessageConnection {
             return before
         }
         guard let ended else { return }
-        inboxContinuation.finish()
         for sender in ended.outbox.waiters { sender.continuation.resume(throwing: error) }
         for correlation in ended.pending.correlations { end(correlation, with: .failure(error)) }
         for case .answering(let task) in ended.served.values { task.cancel() }

@@ -33,9 +33,12 @@ struct PendingRequests {
         return last
     }
 
-    mutating func add(_ correlation: UInt64, deadline: NIODeadline, timeout: Duration) {
+    /// Adds a request that is about to be sent; answers its number.
+    mutating func add(deadline: NIODeadline, timeout: Duration) -> UInt64 {
+        let correlation = nextCorrelation()
         entries[correlation] = Entry(slot: .sent, deadline: deadline, timeout: timeout)
         earliestDeadline = min(earliestDeadline ?? deadline, deadline)
+        return correlation
     }
 
     /// Waits for the end of a request; answers it when it is there already.
@@ -90,6 +93,6 @@ struct ReceivedFrame: Sendable {
     let frame: Frame
     let files: [OpenFile]
 
-    /// What it takes while it waits for its handler: a process has fewer descriptors than bytes.
-    var cost: Int { frame.length + files.count << 14 }
+    /// What it takes while it waits for its handler: bytes, this value, and descriptors, of which a process has fewer.
+    var cost: Int { frame.length + MemoryLayout<Self>.stride + files.count << 14 }
 }

@@ -16,6 +16,9 @@ public final class MessagingExecutor: TaskExecutor {
         self.eventLoop = eventLoop
     }
 
+    /// Whether it is the thread of `eventLoop`.
+    func isThread(of eventLoop: any EventLoop) -> Bool { self.eventLoop === eventLoop }
+
     /// Runs `job` on the thread, after those that were there before.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

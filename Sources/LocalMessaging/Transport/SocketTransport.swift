@@ -7,6 +7,10 @@ import Synchronization
 /// Unix stream sockets in a group's directory: a server called N has the socket N, beside it `.N.lock` and `.N.files`.
 struct SocketTransport: MessageTransport {
     private static let backlog: CInt = 4096
+    /// A read fills one of them; frames that wait for their handlers hold the whole of it.
+    private static let receiveBuffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 64 << 10)
+    /// A channel keeps as many buffers for good; the next read is one turn of the event loop away.
+    private static let readsAtOnce: UInt = 1
 
     let group: GroupContainer
     /// One thread serves all connections of a process: handlers run elsewhere.
@@ -24,10 +28,8 @@ struct SocketTransport: MessageTransport {
         let stream = try bound(name, type: SOCK_STREAM)
         let channel = try await ServerBootstrap(group: eventLoop)
             .childChannelInitializer(initialize)
-            .childChannelOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10)
-            )
+            .childChannelOption(.recvAllocator, value: Self.receiveBuffers)
+            .childChannelOption(.maxMessagesPerRead, value: Self.readsAtOnce)
             .withBoundSocket(stream)
             .get()
         return SocketListener(name: name, group: group, lock: lock, channel: channel, attachments: attachments)
@@ -41,10 +43,8 @@ struct SocketTransport: MessageTransport {
         do {
             return try await ClientBootstrap(group: eventLoop)
                 .channelInitializer(initialize)
-                .channelOption(
-                    .recvAllocator,
-                    value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 256 << 10)
-                )
+                .channelOption(.recvAllocator, value: Self.receiveBuffers)
+                .channelOption(.maxMessagesPerRead, value: Self.readsAtOnce)
                 .connect(unixDomainSocketPath: group.address(of: name))
                 .get()
         } catch let error as IOError {

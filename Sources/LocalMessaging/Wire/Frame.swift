@@ -74,16 +74,19 @@ struct Frame: Sendable {
     func serialized(with allocator: ByteBufferAllocator) -> ByteBuffer {
         let name = type?.name ?? ""
         var bytes = allocator.buffer(capacity: 4 + length - blob.readableBytes)
-        bytes.writeInteger(UInt32(length))
-        bytes.writeInteger(Self.version)
-        bytes.writeInteger(kind.rawValue)
-        bytes.writeInteger(UInt8(name.utf8.count))
-        bytes.writeInteger(UInt8(fileCount))
-        bytes.writeInteger(correlation)
-        bytes.writeInteger(type?.version ?? 0)
-        bytes.writeInteger(UInt8(topic.utf8.count))
-        bytes.writeInteger(hasSealedBlob ? UInt8(1) : 0)
-        bytes.writeInteger(UInt32(payload.readableBytes))
+        bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 4 + Self.headerByteCount) { header in
+            header.storeBytes(of: UInt32(length).bigEndian, as: UInt32.self)
+            header[4] = Self.version
+            header[5] = kind.rawValue
+            header[6] = UInt8(name.utf8.count)
+            header[7] = UInt8(fileCount)
+            header.storeBytes(of: correlation.bigEndian, toByteOffset: 8, as: UInt64.self)
+            header.storeBytes(of: (type?.version ?? 0).bigEndian, toByteOffset: 16, as: UInt16.self)
+            header[18] = UInt8(topic.utf8.count)
+            header[19] = hasSealedBlob ? 1 : 0
+            header.storeBytes(of: UInt32(payload.readableBytes).bigEndian, toByteOffset: 20, as: UInt32.self)
+            return 4 + Self.headerByteCount
+        }
         bytes.writeString(name)
         bytes.writeString(topic)
         bytes.writeImmutableBuffer(payload)

@@ -58,33 +58,52 @@ struct FrameParser {
     }
 
     private static func parse(_ content: inout ByteBuffer) throws(Failure) -> Frame {
+        let header = content.withUnsafeReadableBytes { Header($0) }
+        guard let kind = Frame.Kind(rawValue: header.kind) else { throw .malformed("a frame of kind \(header.kind).") }
+        content.moveReaderIndex(forwardBy: Frame.headerByteCount)
         guard
-            let (_, kindNumber, nameLength, fileCount) = content.readMultipleIntegers(
-                as: (UInt8, UInt8, UInt8, UInt8).self
-            ),
-            let (correlation, typeVersion) = content.readMultipleIntegers(as: (UInt64, UInt16).self),
-            let (topicLength, flags, payloadLength) = content.readMultipleIntegers(as: (UInt8, UInt8, UInt32).self)
-        else { throw .malformed("a cut header.") }
-        guard let kind = Frame.Kind(rawValue: kindNumber) else { throw .malformed("a frame of kind \(kindNumber).") }
-        guard
-            let name = content.readSlice(length: Int(nameLength)),
-            let topic = content.readSlice(length: Int(topicLength)),
-            let payload = content.readSlice(length: Int(payloadLength))
+            let name = content.readSlice(length: header.nameLength),
+            let topic = content.readSlice(length: header.topicLength),
+            let payload = content.readSlice(length: header.payloadLength)
         else { throw .malformed("a frame whose parts are longer than itself.") }
-        guard nameLength <= 128 else { throw .malformed("a type's name of \(nameLength) bytes.") }
+        guard header.nameLength <= 128 else { throw .malformed("a type's name of \(header.nameLength) bytes.") }
         guard
             let name = String(validating: name.readableBytesView, as: UTF8.self),
             let topic = String(validating: topic.readableBytesView, as: UTF8.self)
         else { throw .malformed("a name that is not UTF-8.") }
-        var frame = Frame(kind, correlation: correlation, topic: topic, payload: payload)
-        if nameLength > 0 { frame.type = MessageType(received: name, version: typeVersion) }
+        var frame = Frame(kind, correlation: header.correlation, topic: topic, payload: payload)
+        if header.nameLength > 0 { frame.type = MessageType(received: name, version: header.typeVersion) }
         frame.blob = content
-        frame.fileCount = Int(fileCount)
-        frame.hasSealedBlob = flags & 1 != 0
-        guard !frame.hasSealedBlob || (fileCount > 0 && content.readableBytes == 0) else {
+        frame.fileCount = header.fileCount
+        frame.hasSealedBlob = header.flags & 1 != 0
+        guard !frame.hasSealedBlob || (frame.fileCount > 0 && content.readableBytes == 0) else {
             throw .malformed("a blob as memory without a descriptor.")
         }
         return frame
+    }
+
+    /// The numbers between a frame's length and its names.
+    private struct Header {
+        let kind: UInt8
+        let nameLength: Int
+        let fileCount: Int
+        let correlation: UInt64
+        let typeVersion: UInt16
+        let topicLength: Int
+        let flags: UInt8
+        let payloadLength: Int
+
+        /// Of a frame that has them all.
+        init(_ bytes: UnsafeRawBufferPointer) {
+            kind = bytes[1]
+            nameLength = Int(bytes[2])
+            fileCount = Int(bytes[3])
+            correlation = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt64.self))
+            typeVersion = UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 12, as: UInt16.self))
+            topicLength = Int(bytes[14])
+            flags = bytes[15]
+            payloadLength = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self)))
+        }
     }
 
     /// Lets go of frames that were read: what is left is the beginning of one, and goes to memory of its own.

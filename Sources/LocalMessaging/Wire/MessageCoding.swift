@@ -31,7 +31,7 @@ enum MessageCoding {
     ) throws(Failure) -> Message {
         if let excess = payload.withUnsafeReadableBytes({ bounds.excess(in: $0) }) { throw Failure(excess) }
         do {
-            return try decoder.decode(Message.self, from: Data(payload.readableBytesView))
+            return try decoder.decode(Message.self, from: payload.withUnsafeReadableBytes { Data($0) })
         } catch {
             throw Failure(reason(of: error))
         }

@@ -11,11 +11,7 @@ struct PendingRequestsTests {
     private static func pending(_ deadlines: Int64...) -> PendingRequests {
         var pending = PendingRequests()
         for deadline in deadlines {
-            pending.add(
-                pending.nextCorrelation(),
-                deadline: .uptimeNanoseconds(UInt64(deadline)),
-                timeout: .nanoseconds(deadline)
-            )
+            _ = pending.add(deadline: .uptimeNanoseconds(UInt64(deadline)), timeout: .nanoseconds(deadline))
         }
         return pending
     }

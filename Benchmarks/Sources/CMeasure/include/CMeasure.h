@@ -42,8 +42,10 @@ int measure_start_pong(void);
 // So many round trips through it, one after the other, each in nanoseconds.
 int measure_ping(int socket, int count, int64_t *nanoseconds);
 
-// Starts a program that is killed when this one ends; answers its process or a negative errno.
+// Starts a program; answers its process or a negative errno.
 int measure_start(const char *path, char *const arguments[]);
+// Ends this process soon after the one that started it.
+void measure_end_with_parent(void);
 // Kills a process that was started here.
 void measure_stop(int process);
 // A line of /proc/PROCESS/status in KiB, such as "VmRSS", or a negative errno.

@@ -20,6 +20,8 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var lengthenedFrameCount = 0
     /// Frames played in all, silence before the first packet not among them.
     public internal(set) var playedFrameCount = 0
+    /// Times that the sender changed to another codec.
+    public internal(set) var codecChangeCount = 0
     /// The sum of the waits of all packets played, from arrival to sound.
     public internal(set) var totalWaitNanoseconds: Int64 = 0
     /// When the packet that was played last began to sound.
@@ -48,7 +50,11 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
 public final class Playout: @unchecked Sendable {
     /// The sound that comes out.
     public let format: AudioFormat
-    private let decoder: any AudioDecoder
+    /// The decoder of what was played last.
+    @exclusivity(unchecked) private var decoder: any AudioDecoder
+    private let ownDecoder: any AudioDecoder
+    private let alternatives: [Alternative]
+    @exclusivity(unchecked) private var alignment: TimestampAlignment
     private let buffer: any JitterBuffer
     private let clockRate: Int
 
@@ -80,10 +86,46 @@ public final class Playout: @unchecked Sendable {
     private let shortenFrameCount: Int
     private let stretchSpacing: Int
 
+    /// A decoder for packets of another payload type, which the sender may change to.
+    public struct Alternative {
+        let payloadType: UInt8
+        let decoder: any AudioDecoder
+        let clockRate: Int
+
+        /// The decoder for `payloadType`, whose time stamps count at `clockRate`.
+        public init(payloadType: UInt8, decoder: any AudioDecoder, clockRate: Int) {
+            self.payloadType = payloadType
+            self.decoder = decoder
+            self.clockRate = clockRate
+        }
+    }
+
     /// A playout of what `decoder` decodes, in the order and at the time that `buffer` decides.
-    public init(decoder: any AudioDecoder, buffer: any JitterBuffer, clockRate: Int) {
-        format = decoder.format
+    ///
+    /// - Parameters:
+    ///   - decoder: Decodes packets of all payload types that have no decoder of their own.
+    ///   - buffer: Decides.
+    ///   - clockRate: That of the time stamps, in Hz.
+    ///   - alternatives: Decoders for certain payload types, with as many channels.
+    public init(
+        decoder: any AudioDecoder,
+        buffer: any JitterBuffer,
+        clockRate: Int,
+        alternatives: [Alternative] = []
+    ) {
+        let format = decoder.format
+        self.format = format
         self.decoder = decoder
+        ownDecoder = decoder
+        self.alternatives = alternatives.map { other in
+            guard other.decoder.format.sampleRate != format.sampleRate else { return other }
+            return Alternative(
+                payloadType: other.payloadType,
+                decoder: ResampledDecoder(other.decoder, to: format.sampleRate, longest: Self.capacity),
+                clockRate: other.clockRate
+            )
+        }
+        alignment = TimestampAlignment(clockRate: clockRate)
         self.buffer = buffer
         self.clockRate = clockRate
         stretcher = TimeStretcher(format: decoder.format)
@@ -119,6 +161,7 @@ public final class Playout: @unchecked Sendable {
         guard !header.isNumberOnly else { return buffer.insert(header, payload: payload, duration: 0) }
         hasNews = true
         var header = header
+        let (decoder, rate) = decoder(of: header.payloadType)
         header.carriesCopy = decoder.carriesFEC(payload)
         let frameCount = decoder.frameCount(of: payload)
         let duration = frameCount &* clockRate / format.sampleRate
@@ -127,6 +170,9 @@ public final class Playout: @unchecked Sendable {
             return .refused
         }
         counters.insertedCount &+= 1
+        if !alternatives.isEmpty {
+            header.rtpTimestamp = alignment.place(header, rate: rate, duration: duration)
+        }
         let result = buffer.insert(header, payload: payload, duration: duration)
         tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
         return result
@@ -135,8 +181,25 @@ public final class Playout: @unchecked Sendable {
     /// Another source begins: forgets what waits and what the decoder remembers.
     public func reset() {
         buffer.reset()
+        decoder = ownDecoder
         decoder.reset()
+        alignment = TimestampAlignment(clockRate: clockRate)
         stretcher.reset()
+    }
+
+    /// The decoder for packets of `payloadType`, and the clock rate of their time stamps.
+    private func decoder(of payloadType: UInt8) -> (decoder: any AudioDecoder, clockRate: Int) {
+        for other in alternatives where other.payloadType == payloadType { return (other.decoder, other.clockRate) }
+        return (ownDecoder, clockRate)
+    }
+
+    /// Takes up the decoder of the packet that is played next, if it is another.
+    private func change(to payloadType: UInt8) {
+        let next = decoder(of: payloadType).decoder
+        guard next !== decoder else { return }
+        next.reset()
+        decoder = next
+        counters.codecChangeCount &+= 1
     }
 
     /// Tells what is done to `trace`, a row for every 20 ms.
@@ -246,6 +309,7 @@ public final class Playout: @unchecked Sendable {
     private func playFirst(at now: MediaTime) {
         let waiting = format.duration(ofFrames: waitingCount / format.channelCount)
         let (header, expected, decoded) = buffer.withFirst { header, payload in
+            change(to: header.payloadType)
             var target = freeSamples
             return (header, decoder.frameCount(of: payload), decoder.decode(payload, into: &target))
         }
@@ -265,6 +329,8 @@ public final class Playout: @unchecked Sendable {
 
     private func recover(frameCount: Int, duration: Int) {
         let (successor, recovered) = buffer.withFirst { header, payload in
+            // What another codec encodes holds no copy of what was lost before it.
+            guard self.decoder(of: header.payloadType).decoder === decoder else { return (header.sequenceNumber, 0) }
             var target = freeSamples
             return (header.sequenceNumber, decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target))
         }

@@ -52,7 +52,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                     if media.isNewSource { isNewSource = true }
                     pacing.took(
                         media.packet.header,
-                        clockRate: transport.clockRate,
+                        clockRate: clockRate(of: media.packet.header),
                         arrival: arrival,
                         at: now,
                         tick: tick
@@ -74,6 +74,12 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         }
         if told.contains(.remoteReport) { io.emit("report") }
         if told.contains(.goodbye) { io.emit("goodbye") }
+    }
+
+    /// The clock rate that the packet's time stamp counts at.
+    private func clockRate(of header: RTPHeader) -> UInt32 {
+        let audio = transport.audioClockRate(of: header.payloadType)
+        return audio > 0 ? audio : transport.clockRate
     }
 
     private func deliver(
@@ -99,7 +105,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         beginsSource: Bool,
         _ packets: PacketBatch
     ) {
-        let isAudio = header.payloadType == transport.payloadType
+        let isAudio = transport.audioClockRate(of: header.payloadType) > 0
         if transport.redPayloadType != nil { transport.redReceiver.note(header, isAudio: isAudio) }
         guard isAudio else {
             if header.payloadType == transport.telephoneEventPayloadType {

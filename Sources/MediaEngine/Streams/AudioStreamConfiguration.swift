@@ -9,12 +9,30 @@ public enum FECMode: String, Sendable, Hashable, CaseIterable {
     case off
 }
 
+/// A codec that the other side may send in place of the one that it began with.
+public struct AcceptedCodec: Sendable, Hashable {
+    /// The codec's name.
+    public var codec: String
+    /// Its RTP payload type; nil takes the static one.
+    public var payloadType: UInt8?
+
+    /// The codec called `codec`, as `payloadType`.
+    public init(_ codec: String, payloadType: UInt8? = nil) {
+        self.codec = codec
+        self.payloadType = payloadType
+    }
+}
+
 /// What one side of a call sends and how it receives.
 public struct AudioStreamConfiguration: Sendable, Hashable {
     /// The codec's name: "opus", "PCMU", "G722".
     public var codec = "opus"
     /// The codec's RTP payload type; nil takes the static one, or 96.
     public var payloadType: UInt8?
+    /// Further codecs that are understood, so that the other side may change to them in the middle; `codec` is sent.
+    ///
+    /// Their decoders are made with the call, and what they give is brought to the rate of `codec`.
+    public var acceptedCodecs: [AcceptedCodec] = []
     /// The payload type of telephone events; nil sends and understands none.
     public var telephoneEventPayloadType: UInt8? = 101
     /// The payload type of redundant audio (RED, RFC 2198); nil sends and understands none.
@@ -40,9 +58,9 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
         payloadType ?? codec.staticPayloadType ?? 96
     }
 
-    /// Whether no two kinds of packets have the same payload type.
-    func hasDistinctPayloadTypes(with codec: CodecDescription) -> Bool {
-        let types = [payloadType(of: codec), telephoneEventPayloadType, redPayloadType].compactMap(\.self)
+    /// Whether no two kinds of packets, among them those of `accepted` codecs, have the same payload type.
+    func hasDistinctPayloadTypes(with codec: CodecDescription, accepted: [UInt8]) -> Bool {
+        let types = [payloadType(of: codec), telephoneEventPayloadType, redPayloadType].compactMap(\.self) + accepted
         return Set(types).count == types.count && types.allSatisfy { $0 < 128 }
     }
 }

@@ -66,6 +66,7 @@ extension LegReport {
                 "concealedMs": .number(received.concealedMs),
                 "fecRecovered": .integer(received.fecRecovered),
                 "redundant": .integer(received.redundant),
+                "codecChanges": .integer(received.codecChanges),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],

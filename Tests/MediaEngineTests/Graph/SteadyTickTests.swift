@@ -98,6 +98,32 @@ struct SteadyTickTests {
         #expect(calls[3].report().received.packets >= 400)
     }
 
+    @Test(arguments: ["PCMU", "opus"]) func `a call whose other side changes its codec`(codec: String) throws {
+        let (near, far) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let types: [(String, UInt8)] = [("PCMU", 0), ("opus", 96), ("G722", 9)]
+        let codecs = try types.map { (codec: try engine.registry.codec(named: $0.0), payloadType: $0.1) }
+        let sender = try ChangingSender(codecs, period: 20, count: 700)
+        var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
+        configuration.stream.codec = codec
+        configuration.stream.acceptedCodecs = types.filter { $0.0 != codec }.map {
+            AcceptedCodec($0.0, payloadType: $0.1)
+        }
+        configuration.source = .silence
+        configuration.sink = .none
+        let call = try engine.makeCall(configuration)
+        let counts = try count(engine) { tick in
+            // What is due until the control side is asked again, but for one packet in seven.
+            for index in tick / 2..<tick / 2 + 5 where index % 7 != 3 {
+                let datagram = sender.datagrams[index]
+                near.send(datagram.span, to: far.localAddress, at: MediaTime.zero + .milliseconds(20) * index)
+            }
+        }
+        #expect(counts == Self.none)
+        #expect(call.report().received.codecChanges > 20)
+    }
+
     // MARK: Other shapes
 
     @Test func `a tone stream on two cards that rings from a file`() throws {

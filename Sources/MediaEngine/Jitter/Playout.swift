@@ -50,10 +50,10 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
 public final class Playout: @unchecked Sendable {
     /// The sound that comes out.
     public let format: AudioFormat
-    /// The decoder of what was played last.
-    @exclusivity(unchecked) private var decoder: any AudioDecoder
-    private let ownDecoder: any AudioDecoder
+    private let decoder: any AudioDecoder
     private let alternatives: [Alternative]
+    /// The decoder of what was played last, where that is one of the alternatives.
+    @exclusivity(unchecked) private var alternative: (any AudioDecoder)?
     @exclusivity(unchecked) private var alignment: TimestampAlignment
     private let buffer: any JitterBuffer
     private let clockRate: Int
@@ -80,6 +80,10 @@ public final class Playout: @unchecked Sendable {
     private static let longestPacket = Duration.milliseconds(200)
     /// The longest packet, on top of as much that waits.
     private static let capacity = Duration.milliseconds(460)
+    /// Over so much the old codec gives way to the new: at first it goes on alone, since a resampler begins with silence.
+    private static let bridge = Duration.milliseconds(10)
+    private let longestFrameCount: Int
+    private let bridgeFrameCount: Int
     /// Heard sound that is kept to be repeated.
     private let keptFrameCount: Int
     /// Sound that must wait to be shortened, and the time between two stretches.
@@ -116,7 +120,6 @@ public final class Playout: @unchecked Sendable {
         let format = decoder.format
         self.format = format
         self.decoder = decoder
-        ownDecoder = decoder
         self.alternatives = alternatives.map { other in
             guard other.decoder.format.sampleRate != format.sampleRate else { return other }
             return Alternative(
@@ -128,12 +131,13 @@ public final class Playout: @unchecked Sendable {
         alignment = TimestampAlignment(clockRate: clockRate)
         self.buffer = buffer
         self.clockRate = clockRate
-        stretcher = TimeStretcher(format: decoder.format)
-        keptFrameCount = decoder.format.frameCount(in: TimeStretcher.longestLag)
-        shortenFrameCount = decoder.format.frameCount(in: TimeStretcher.longestLag + TimeStretcher.window)
-        stretchSpacing = decoder.format.frameCount(in: .milliseconds(50))
-        let frameCount = decoder.format.frameCount(in: Self.capacity)
-        samples = .allocate(capacity: frameCount * decoder.format.channelCount)
+        stretcher = TimeStretcher(format: format)
+        longestFrameCount = format.frameCount(in: Self.longestPacket)
+        bridgeFrameCount = format.frameCount(in: Self.bridge)
+        keptFrameCount = format.frameCount(in: TimeStretcher.longestLag)
+        shortenFrameCount = format.frameCount(in: TimeStretcher.longestLag + TimeStretcher.window)
+        stretchSpacing = format.frameCount(in: .milliseconds(50))
+        samples = .allocate(capacity: format.frameCount(in: Self.capacity) * format.channelCount)
         samples.initialize(repeating: 0)
     }
 
@@ -161,11 +165,18 @@ public final class Playout: @unchecked Sendable {
         guard !header.isNumberOnly else { return buffer.insert(header, payload: payload, duration: 0) }
         hasNews = true
         var header = header
-        let (decoder, rate) = decoder(of: header.payloadType)
-        header.carriesCopy = decoder.carriesFEC(payload)
-        let frameCount = decoder.frameCount(of: payload)
-        let duration = frameCount &* clockRate / format.sampleRate
-        guard duration > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
+        var rate = clockRate
+        let frameCount: Int
+        if let other = alternative(for: header.payloadType) {
+            rate = other.clockRate
+            header.carriesCopy = other.decoder.carriesFEC(payload)
+            frameCount = other.decoder.frameCount(of: payload)
+        } else {
+            header.carriesCopy = decoder.carriesFEC(payload)
+            frameCount = decoder.frameCount(of: payload)
+        }
+        let duration = units(frameCount)
+        guard duration > 0, frameCount <= longestFrameCount else {
             counters.corruptCount &+= 1
             return .refused
         }
@@ -181,25 +192,29 @@ public final class Playout: @unchecked Sendable {
     /// Another source begins: forgets what waits and what the decoder remembers.
     public func reset() {
         buffer.reset()
-        decoder = ownDecoder
+        alternative = nil
         decoder.reset()
         alignment = TimestampAlignment(clockRate: clockRate)
         stretcher.reset()
     }
 
-    /// The decoder for packets of `payloadType`, and the clock rate of their time stamps.
-    private func decoder(of payloadType: UInt8) -> (decoder: any AudioDecoder, clockRate: Int) {
-        for other in alternatives where other.payloadType == payloadType { return (other.decoder, other.clockRate) }
-        return (ownDecoder, clockRate)
+    /// The decoder for packets of `payloadType`, where that is not the stream's own.
+    @inline(__always)
+    private func alternative(for payloadType: UInt8) -> Alternative? {
+        guard !alternatives.isEmpty else { return nil }
+        for index in 0..<alternatives.count where alternatives[index].payloadType == payloadType {
+            return alternatives[index]
+        }
+        return nil
     }
 
-    /// Takes up the decoder of the packet that is played next, if it is another.
-    private func change(to payloadType: UInt8) {
-        let next = decoder(of: payloadType).decoder
-        guard next !== decoder else { return }
-        next.reset()
-        decoder = next
-        counters.codecChangeCount &+= 1
+    /// Calls `body` with the decoder of what was played last.
+    ///
+    /// A stream of one codec reads a constant here, which nothing need keep alive.
+    @inline(__always)
+    private func withDecoder<Result>(_ body: (any AudioDecoder) -> Result) -> Result {
+        guard let alternative else { return body(decoder) }
+        return body(alternative)
     }
 
     /// Tells what is done to `trace`, a row for every 20 ms.
@@ -309,15 +324,17 @@ public final class Playout: @unchecked Sendable {
     private func playFirst(at now: MediaTime) {
         let waiting = format.duration(ofFrames: waitingCount / format.channelCount)
         let (header, expected, decoded) = buffer.withFirst { header, payload in
-            change(to: header.payloadType)
+            let former = alternatives.isEmpty ? nil : change(to: header.payloadType)
             var target = freeSamples
-            return (header, decoder.frameCount(of: payload), decoder.decode(payload, into: &target))
+            let decoded = withDecoder { $0.decode(payload, into: &target) }
+            if let former { join(former, frameCount: decoded) }
+            return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
         }
         buffer.removeFirst()
         let playTime = now + waiting
         counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
         counters.lastPlayTime = playTime
-        counters.lastPlayEnd = playTime + format.duration(ofFrames: decoded > 0 ? decoded : expected)
+        counters.lastPlayEnd = playTime + format.duration(ofFrames: expected)
         counters.lastPlayTimestamp = header.rtpTimestamp
         guard decoded > 0 else {
             counters.corruptCount &+= 1
@@ -327,12 +344,48 @@ public final class Playout: @unchecked Sendable {
         writeIndex &+= decoded &* format.channelCount
     }
 
+    /// Takes up the decoder for packets of `payloadType`; answers the one before it, when that is another.
+    private func change(to payloadType: UInt8) -> (any AudioDecoder)? {
+        let next = alternative(for: payloadType)?.decoder
+        let former = alternative ?? decoder
+        guard (next ?? decoder) !== former else { return nil }
+        alternative = next
+        (next ?? decoder).reset()
+        // The first packet changes nothing.
+        guard buffer.statistics.playedCount > 1 else { return nil }
+        counters.codecChangeCount &+= 1
+        return former
+    }
+
+    /// Lets what the `former` decoder would have gone on with give way to the `frameCount` frames just decoded.
+    private func join(_ former: any AudioDecoder, frameCount: Int) {
+        let start = writeIndex &+ max(frameCount, 0) &* format.channelCount
+        let room = (samples.count &- start) / format.channelCount
+        guard frameCount >= bridgeFrameCount, room >= bridgeFrameCount else { return }
+        var continuation = UnsafeMutableBufferPointer(rebasing: samples[start...]).mutableSpan
+        former.conceal(frameCount: bridgeFrameCount, into: &continuation)
+        let half = bridgeFrameCount / 2
+        for frame in 0..<bridgeFrameCount {
+            let weight = max(frame &- half, 0)
+            for channel in 0..<format.channelCount {
+                let index = frame &* format.channelCount &+ channel
+                let old = Int(continuation[index]) &* (half &- weight)
+                samples[writeIndex &+ index] = Int16(
+                    truncatingIfNeeded: (old &+ Int(samples[writeIndex &+ index]) &* weight) / half
+                )
+            }
+        }
+    }
+
     private func recover(frameCount: Int, duration: Int) {
         let (successor, recovered) = buffer.withFirst { header, payload in
             // What another codec encodes holds no copy of what was lost before it.
-            guard self.decoder(of: header.payloadType).decoder === decoder else { return (header.sequenceNumber, 0) }
+            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative else {
+                return (header.sequenceNumber, 0)
+            }
             var target = freeSamples
-            return (header.sequenceNumber, decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target))
+            let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
+            return (header.sequenceNumber, recovered)
         }
         guard recovered > 0 else {
             buffer.recoveryFailed(duration: duration)
@@ -350,7 +403,7 @@ public final class Playout: @unchecked Sendable {
         let room = (samples.count &- writeIndex) / format.channelCount
         let count = min(max(frameCount, 1), room)
         var target = freeSamples
-        decoder.conceal(frameCount: count, into: &target)
+        withDecoder { $0.conceal(frameCount: count, into: &target) }
         counters.inventedFrameCount &+= count
         writeIndex &+= count &* format.channelCount
         return count
@@ -374,9 +427,15 @@ public final class Playout: @unchecked Sendable {
     /// Decoded samples that wait.
     private var waitingCount: Int { writeIndex &- readIndex }
 
-    private func units(_ frameCount: Int) -> Int { frameCount &* clockRate / format.sampleRate }
+    // Most codecs have one rate for both, and divisions are dear.
 
-    private func frameCount(of duration: Int) -> Int { duration &* format.sampleRate / clockRate }
+    private func units(_ frameCount: Int) -> Int {
+        clockRate == format.sampleRate ? frameCount : frameCount &* clockRate / format.sampleRate
+    }
+
+    private func frameCount(of duration: Int) -> Int {
+        clockRate == format.sampleRate ? duration : duration &* format.sampleRate / clockRate
+    }
 
     private var freeSamples: MutableSpan<Int16> {
         @_lifetime(borrow self) get {

@@ -56,11 +56,14 @@ struct TimestampAlignment: BitwiseCopyable {
         let timestamp = header.rtpTimestamp
         guard let current, let newest else { return Line(clockRate: rate, timestamp: timestamp, place: timestamp) }
         guard current.clockRate != rate else { return current }
-        if step <= 0, let former, former.clockRate == rate { return former }
-        former = current
-        let units = step &* newest.duration
-        let elapsed = (header.arrival - newest.arrival).nanoseconds &* clockRate / 1_000_000_000
-        let advance = elapsed > units &+ clockRate / 10 ? elapsed : units
+        var advance = step &* newest.duration
+        if step > 0 {
+            former = current
+            let elapsed = (header.arrival - newest.arrival).nanoseconds &* clockRate / 1_000_000_000
+            if elapsed > advance &+ clockRate / 10 { advance = elapsed }
+        } else if let former, former.clockRate == rate {
+            return former
+        }
         return Line(clockRate: rate, timestamp: timestamp, place: newest.place &+ UInt32(truncatingIfNeeded: advance))
     }
 }

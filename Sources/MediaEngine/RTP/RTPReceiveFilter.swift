@@ -52,7 +52,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                     if media.isNewSource { isNewSource = true }
                     pacing.took(
                         media.packet.header,
-                        clockRate: clockRate(of: media.packet.header),
+                        clockRate: clockRate(of: media.packet.header.payloadType),
                         arrival: arrival,
                         at: now,
                         tick: tick
@@ -76,9 +76,9 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         if told.contains(.goodbye) { io.emit("goodbye") }
     }
 
-    /// The clock rate that the packet's time stamp counts at.
-    private func clockRate(of header: RTPHeader) -> UInt32 {
-        let audio = transport.audioClockRate(of: header.payloadType)
+    /// The clock rate that time stamps of packets of this type count at.
+    private func clockRate(of payloadType: UInt8) -> UInt32 {
+        let audio = transport.audioClockRate(of: payloadType)
         return audio > 0 ? audio : transport.clockRate
     }
 
@@ -143,7 +143,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         // What a former source sent is no neighbour of this one's packets.
         if beginsSource { transport.redReceiver = REDReceiver() }
         for index in 0..<parts.redundantCount {
-            deliverCopy(parts.redundant(index), of: header, payload, arrival, packets)
+            deliverCopy(parts.redundant(index), of: header, parts.primary.payloadType, payload, arrival, packets)
         }
         var own = header
         own.payloadType = parts.primary.payloadType
@@ -153,6 +153,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     private func deliverCopy(
         _ block: REDPayload.Block,
         of header: RTPHeader,
+        _ primaryType: UInt8,
         _ payload: Span<UInt8>,
         _ arrival: MediaTime,
         _ packets: PacketBatch
@@ -169,8 +170,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             transport.eventReceiver.receive(event, payload: block.content(in: payload), arrival: arrival)
             return
         }
-        // The last place is the packet's own.
-        guard block.payloadType == transport.payloadType, block.byteCount > 0,
+        // Its time stamp is told by the packet's, so it must be sound that counts as the packet's does. The last place is
+        // the packet's own.
+        let audioClockRate = transport.audioClockRate(of: block.payloadType)
+        guard audioClockRate > 0, audioClockRate == clockRate(of: primaryType), block.byteCount > 0,
             packets.count < PacketBatch.capacity &- 1,
             let sequenceNumber = transport.redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
         else { return }

@@ -49,9 +49,9 @@ import Testing
             engine.flushEvents()
         }
 
-        /// The level of each 40 ms that were heard, relative to the tone's.
+        /// The level of each 5 ms that were heard, relative to the tone's.
         var levels: [Double] {
-            let length = call.stream.format.sampleRate / 25
+            let length = call.stream.format.sampleRate / 200
             let samples = sink.collected
             return stride(from: 0, through: samples.count - length, by: length).map { start in
                 let energy = CodecTest.energy(samples[start..<start + length]) / Double(length)
@@ -72,9 +72,10 @@ import Testing
         #expect(received.packets == 300 && received.rejected == 0 && received.lost == 0)
         #expect(received.codecChanges == 11)
         #expect(received.concealedMs == 0 && received.late == 0 && received.discarded == 0)
-        // All but the wait before the first packet, and what the last has left.
+        // All but the wait before the first packet. At a change, the phase of the tone leaps.
         let levels = receiver.levels
-        #expect(levels[5...].allSatisfy { (0.6...1.15).contains($0) }, "\(levels)")
+        let odd = levels.indices.dropFirst(40).filter { !(0.35...1.15).contains(levels[$0]) }
+        #expect(odd.isEmpty, "\(odd.map { "\($0 * 5) ms: \(levels[$0])" })")
         let loud = receiver.sink.collected.indices.filter {
             abs(Double(receiver.sink.collected[$0])) > 1.3 * ChangingSender.amplitude
         }
@@ -93,6 +94,14 @@ import Testing
         let received = receiver.call.report().received
         #expect(received.packets == 200 && received.rejected == 0)
         #expect(received.codecChanges == 3 && received.concealedMs <= 60)
+    }
+
+    @Test func `the codec that the other side begins with is no change`() throws {
+        let receiver = try Receiver("PCMU", accepting: ["opus"])
+        try receiver.hear(["opus"], period: 100, count: 100)
+        let received = receiver.call.report().received
+        #expect(received.packets == 100 && received.rejected == 0 && received.codecChanges == 0)
+        #expect(receiver.levels.dropFirst(40).allSatisfy { (0.6...1.15).contains($0) })
     }
 
     @Test func `a codec that is not accepted stays counted`() throws {

@@ -31,6 +31,11 @@ import Testing
             Row(1, 1000, 8000, 0, 1000), Row(3, 50, 48_000, 40, 1320), Row(2, 1160, 8000, 41, 1160),
             Row(4, 1010, 48_000, 60, 1480),
         ],
+        // Half a second late, of a third rate: it goes before its successors and moves nothing.
+        [
+            Row(10, 1000, 8000, 0, 1000), Row(11, 50, 48_000, 20, 1160), Row(8, 9, 16_000, 520, 680),
+            Row(9, 840, 8000, 520, 840), Row(12, 1010, 48_000, 540, 1320),
+        ],
         // A change behind a pause of a second.
         [Row(1, 1000, 8000, 0, 1000), Row(2, 50, 48_000, 1020, 9160)],
     ]

@@ -10,8 +10,10 @@ struct ChangingSender {
     /// A sender of `count` packets, of which packet n is of `codecs[n / period]`, and of the first again after the last.
     init(_ codecs: [(codec: any AudioCodec, payloadType: UInt8)], period: Int, count: Int) throws {
         // Each change begins with an encoder that has heard nothing; 20 ms hold whole periods of the tone.
+        var encoding = EncoderConfiguration()
+        encoding.ptime = .milliseconds(20)
         let payloads = try codecs.map { entry in
-            let encoder = try entry.codec.makeEncoder(EncoderConfiguration())
+            let encoder = try entry.codec.makeEncoder(encoding)
             let rate = encoder.format.sampleRate
             let tone = CodecTest.tone(400, rate: rate, count: period * rate / 50, amplitude: Self.amplitude)
             return encoder.packets(of: tone)

@@ -202,11 +202,10 @@ public final class CallEngine: Sendable {
     private func prepare(_ configuration: CallConfiguration) throws -> Call {
         let codec = try state.withLock { state in try state.registry.codec(named: configuration.stream.codec) }
         let accepted = try acceptedCodecs(of: configuration)
-        let acceptedTypes = accepted.map(\.payloadType)
-        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description, accepted: acceptedTypes) else {
+        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description, accepted: accepted) else {
             throw EngineError.state(
                 "\(configuration.name) has the same payload type for two kinds of packets, or one above 127. "
-                    + "Give codecs, telephone events and RED a number of their own, dynamic ones from 96 to 127."
+                    + "Give codecs, telephone events, RED and comfort noise a number of their own, dynamic ones from 96 to 127."
             )
         }
         let sockets = try CallSockets(configuration, seed: nextSeed())
@@ -231,6 +230,7 @@ public final class CallEngine: Sendable {
             acceptedPayloadTypes: accepted.map { ($0.payloadType, UInt32($0.codec.description.clockRate)) },
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
             redPayloadType: configuration.stream.redPayloadType,
+            comfortNoise: configuration.stream.comfortNoise(with: codec.description, accepted: accepted),
             tap: capture?.tap,
             scratch: scratch
         )

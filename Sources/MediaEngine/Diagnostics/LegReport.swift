@@ -30,6 +30,8 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var redundant: Int
         /// Times that the other side changed to another codec that is accepted.
         public var codecChanges: Int
+        /// Packets of comfort noise, sent in place of sound (RFC 3389).
+        public var comfortNoise: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
@@ -149,6 +151,7 @@ public struct LegReport: Sendable, Hashable, Codable {
             fecRecovered: playout.recoveredCount,
             redundant: Int(rtp.redundantCount),
             codecChanges: playout.codecChangeCount,
+            comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
                 + Int(rtp.malformedREDCount) + playout.corruptCount

@@ -20,6 +20,8 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     public internal(set) var lengthenedFrameCount = 0
     /// Frames played in all, silence before the first packet not among them.
     public internal(set) var playedFrameCount = 0
+    /// Packets of comfort noise (RFC 3389) that were played.
+    public internal(set) var comfortNoiseCount = 0
     /// Times that the sender changed to another codec.
     public internal(set) var codecChangeCount = 0
     /// The sum of the waits of all packets played, from arrival to sound.
@@ -45,7 +47,7 @@ public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
 /// The receiving end of a stream: packets go in when they come, sound comes out tick by tick.
 ///
 /// A jitter buffer decides, a decoder carries out: it decodes, takes the copy of a lost packet from its successor
-/// (FEC), conceals, or makes comfort noise.
+/// (FEC), conceals, or makes comfort noise: of the level that the sender told (RFC 3389), or else as the decoder does.
 /// Thread: media; nothing allocates after `init`.
 public final class Playout: @unchecked Sendable {
     /// The sound that comes out.
@@ -55,8 +57,10 @@ public final class Playout: @unchecked Sendable {
     /// The decoder of what was played last, where that is one of the alternatives.
     @exclusivity(unchecked) private var alternative: (any AudioDecoder)?
     @exclusivity(unchecked) private var alignment: TimestampAlignment
+    @exclusivity(unchecked) private var noise: ComfortNoise
     private let buffer: any JitterBuffer
     private let clockRate: Int
+    private let comfortNoiseClockRate: Int
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
     private let samples: UnsafeMutableBufferPointer<Int16>
@@ -82,6 +86,9 @@ public final class Playout: @unchecked Sendable {
     private static let capacity = Duration.milliseconds(460)
     /// Over so much the old codec gives way to the new: at first it goes on alone, since a resampler begins with silence.
     private static let bridge = Duration.milliseconds(10)
+    /// A packet of comfort noise stands for so much, and the silence behind it for the rest.
+    private static let noise = Duration.milliseconds(10)
+    private let noiseFrameCount: Int
     private let longestFrameCount: Int
     private let bridgeFrameCount: Int
     /// Heard sound that is kept to be repeated.
@@ -111,11 +118,13 @@ public final class Playout: @unchecked Sendable {
     ///   - buffer: Decides.
     ///   - clockRate: That of the time stamps, in Hz.
     ///   - alternatives: Decoders for certain payload types, with as many channels.
+    ///   - comfortNoiseClockRate: That of the time stamps of comfort noise; nil when it is `clockRate`.
     public init(
         decoder: any AudioDecoder,
         buffer: any JitterBuffer,
         clockRate: Int,
-        alternatives: [Alternative] = []
+        alternatives: [Alternative] = [],
+        comfortNoiseClockRate: Int? = nil
     ) {
         let format = decoder.format
         self.format = format
@@ -131,7 +140,10 @@ public final class Playout: @unchecked Sendable {
         alignment = TimestampAlignment(clockRate: clockRate)
         self.buffer = buffer
         self.clockRate = clockRate
+        self.comfortNoiseClockRate = comfortNoiseClockRate ?? clockRate
+        noise = ComfortNoise(format: format)
         stretcher = TimeStretcher(format: format)
+        noiseFrameCount = format.frameCount(in: Self.noise)
         longestFrameCount = format.frameCount(in: Self.longestPacket)
         bridgeFrameCount = format.frameCount(in: Self.bridge)
         keptFrameCount = format.frameCount(in: TimeStretcher.longestLag)
@@ -167,7 +179,10 @@ public final class Playout: @unchecked Sendable {
         var header = header
         var rate = clockRate
         let frameCount: Int
-        if let other = alternative(for: header.payloadType) {
+        if header.isComfortNoise {
+            rate = comfortNoiseClockRate
+            frameCount = payload.isEmpty ? 0 : noiseFrameCount
+        } else if let other = alternative(for: header.payloadType) {
             rate = other.clockRate
             header.carriesCopy = other.decoder.carriesFEC(payload)
             frameCount = other.decoder.frameCount(of: payload)
@@ -194,6 +209,7 @@ public final class Playout: @unchecked Sendable {
         buffer.reset()
         alternative = nil
         decoder.reset()
+        noise.end()
         alignment = TimestampAlignment(clockRate: clockRate)
         stretcher.reset()
     }
@@ -242,10 +258,20 @@ public final class Playout: @unchecked Sendable {
         readIndex &+= ready
         counters.playedFrameCount &+= ready / format.channelCount
         framesSinceStretch &+= ready / format.channelCount
-        if isIdle {
-            for index in ready..<block.count { block[index] = 0 }
-        }
+        if isIdle { fillIdle(&block, from: ready) }
         trace(block, at: now)
+    }
+
+    /// Writes silence where nothing is due, or noise when the sender told of it last.
+    private func fillIdle(_ block: inout MutableSpan<Int16>, from ready: Int) {
+        guard noise.isOn else {
+            for index in ready..<block.count { block[index] = 0 }
+            return
+        }
+        noise.fill(&block, from: ready, to: block.count)
+        let frameCount = (block.count &- ready) / format.channelCount
+        counters.inventedFrameCount &+= frameCount
+        counters.comfortFrameCount &+= frameCount
     }
 
     // MARK: Stretching
@@ -323,11 +349,18 @@ public final class Playout: @unchecked Sendable {
 
     private func playFirst(at now: MediaTime) {
         let waiting = format.duration(ofFrames: waitingCount / format.channelCount)
+        var beginsNoise = false
         let (header, expected, decoded) = buffer.withFirst { header, payload in
+            if header.isComfortNoise {
+                beginsNoise = !noise.isOn
+                noise.begin(payload)
+                return (header, noiseFrameCount, 0)
+            }
             let former = alternatives.isEmpty ? nil : change(to: header.payloadType)
             var target = freeSamples
             let decoded = withDecoder { $0.decode(payload, into: &target) }
-            if let former { join(former, frameCount: decoded) }
+            if let former, !noise.isOn { join(former, frameCount: decoded) }
+            if decoded > 0 { noise.end() }
             return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
         }
         buffer.removeFirst()
@@ -336,12 +369,31 @@ public final class Playout: @unchecked Sendable {
         counters.lastPlayTime = playTime
         counters.lastPlayEnd = playTime + format.duration(ofFrames: expected)
         counters.lastPlayTimestamp = header.rtpTimestamp
+        guard !header.isComfortNoise else {
+            isSteady = false
+            counters.comfortNoiseCount &+= 1
+            playNoise(isFirst: beginsNoise)
+            return
+        }
         guard decoded > 0 else {
             counters.corruptCount &+= 1
             counters.concealedFrameCount &+= conceal(frameCount: expected)
             return
         }
         writeIndex &+= decoded &* format.channelCount
+    }
+
+    /// Plays what stands for a packet of comfort noise; where it follows sound, that dies away within it.
+    private func playNoise(isFirst: Bool) {
+        let (start, channelCount) = (writeIndex, format.channelCount)
+        let count = conceal(frameCount: noiseFrameCount)
+        counters.comfortFrameCount &+= count
+        guard isFirst, start >= channelCount else { return }
+        for index in start..<writeIndex {
+            let rest = count &- (index &- start) / channelCount
+            let last = Int(samples[start &- channelCount &+ (index &- start) % channelCount])
+            samples[index] = Int16(clamping: Int(samples[index]) &+ last &* rest &* rest / (count &* count))
+        }
     }
 
     /// Takes up the decoder for packets of `payloadType`; answers the one before it, when that is another.
@@ -380,9 +432,9 @@ public final class Playout: @unchecked Sendable {
     private func recover(frameCount: Int, duration: Int) {
         let (successor, recovered) = buffer.withFirst { header, payload in
             // What another codec encodes holds no copy of what was lost before it.
-            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative else {
-                return (header.sequenceNumber, 0)
-            }
+            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative,
+                !header.isComfortNoise
+            else { return (header.sequenceNumber, 0) }
             var target = freeSamples
             let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
             return (header.sequenceNumber, recovered)
@@ -392,6 +444,7 @@ public final class Playout: @unchecked Sendable {
             conceal(frameCount: frameCount)
             return
         }
+        noise.end()
         counters.recoveredCount &+= 1
         recoveredSequenceNumber = successor &- 1
         writeIndex &+= recovered &* format.channelCount
@@ -403,7 +456,11 @@ public final class Playout: @unchecked Sendable {
         let room = (samples.count &- writeIndex) / format.channelCount
         let count = min(max(frameCount, 1), room)
         var target = freeSamples
-        withDecoder { $0.conceal(frameCount: count, into: &target) }
+        if noise.isOn {
+            noise.fill(&target, from: 0, to: count &* format.channelCount)
+        } else {
+            withDecoder { $0.conceal(frameCount: count, into: &target) }
+        }
         counters.inventedFrameCount &+= count
         writeIndex &+= count &* format.channelCount
         return count

@@ -97,7 +97,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         }
     }
 
-    /// Hands on what a packet holds itself: the codec's sound, or a key.
+    /// Hands on what a packet holds itself: the codec's sound, comfort noise, or a key.
     private func deliver(
         _ header: RTPHeader,
         _ payload: Span<UInt8>,
@@ -107,7 +107,9 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     ) {
         let isAudio = transport.audioClockRate(of: header.payloadType) > 0
         if transport.redPayloadType != nil { transport.redReceiver.note(header, isAudio: isAudio) }
-        guard isAudio else {
+        // An empty packet of it says nothing.
+        let isComfortNoise = header.payloadType == transport.comfortNoise?.payloadType && !payload.isEmpty
+        guard isAudio || isComfortNoise else {
             if header.payloadType == transport.telephoneEventPayloadType {
                 transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
             }
@@ -125,6 +127,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             arrival: arrival
         )
         fields.beginsSource = beginsSource
+        fields.isComfortNoise = isComfortNoise
         append(payload, fields, to: packets)
     }
 

@@ -10,6 +10,8 @@ public final class RTPTransport: @unchecked Sendable {
     public let telephoneEventPayloadType: UInt8?
     /// The payload type of redundant audio (RFC 2198); nil sends and understands none.
     public let redPayloadType: UInt8?
+    /// The payload type of comfort noise (RFC 3389), and the clock rate of its time stamps; nil understands none.
+    public let comfortNoise: (payloadType: UInt8, clockRate: UInt32)?
 
     let clockRate: UInt32
     /// The clock rate of each payload type that holds sound; 0 for others.
@@ -40,6 +42,7 @@ public final class RTPTransport: @unchecked Sendable {
     ///   - acceptedPayloadTypes: Those of further codecs that are received, each with its clock rate.
     ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
     ///   - redPayloadType: The payload type of redundant audio, at the same clock rate.
+    ///   - comfortNoise: The payload type of comfort noise, which is only received, and its clock rate.
     ///   - tap: Gets a copy of every packet, both ways.
     ///   - scratch: Where packets are made and taken; legs of one media thread may share it.
     public init(
@@ -52,6 +55,7 @@ public final class RTPTransport: @unchecked Sendable {
         acceptedPayloadTypes: [(payloadType: UInt8, clockRate: UInt32)] = [],
         telephoneEventPayloadType: UInt8?,
         redPayloadType: UInt8? = nil,
+        comfortNoise: (payloadType: UInt8, clockRate: UInt32)? = nil,
         tap: PacketTap? = nil,
         scratch: PacketScratch = PacketScratch()
     ) {
@@ -63,6 +67,7 @@ public final class RTPTransport: @unchecked Sendable {
         self.clockRate = clockRate
         self.telephoneEventPayloadType = telephoneEventPayloadType
         self.redPayloadType = redPayloadType
+        self.comfortNoise = comfortNoise
         self.tap = tap
         eventSender = TelephoneEventSender(clockRate: clockRate)
         memory = scratch
@@ -72,6 +77,13 @@ public final class RTPTransport: @unchecked Sendable {
         }
         if let telephoneEventPayloadType {
             session.announce(payloadType: telephoneEventPayloadType, clockRate: clockRate, measuresJitter: false)
+        }
+        if let comfortNoise {
+            session.announce(
+                payloadType: comfortNoise.payloadType,
+                clockRate: comfortNoise.clockRate,
+                measuresJitter: false
+            )
         }
         if let redPayloadType { session.announceRED(payloadType: redPayloadType, clockRate: clockRate) }
     }

@@ -80,7 +80,8 @@ public final class AudioStream: Sendable {
             decoder: decoder,
             buffer: buffer,
             clockRate: description.clockRate,
-            alternatives: alternatives
+            alternatives: alternatives,
+            comfortNoiseClockRate: transport.comfortNoise.map { Int($0.clockRate) }
         )
         playoutTrace = configuration.tracesPlayout ? PlayoutTrace() : nil
         if let playoutTrace { sound.record(to: playoutTrace) }

@@ -35,6 +35,11 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
     public var acceptedCodecs: [AcceptedCodec] = []
     /// The payload type of telephone events; nil sends and understands none.
     public var telephoneEventPayloadType: UInt8? = 101
+    /// The payload type of comfort noise (RFC 3389), which is received and not sent; nil understands none.
+    ///
+    /// The static 13 counts at 8000 Hz, and is left alone where neither `codec` nor an accepted one does. Other numbers
+    /// count as `codec` does.
+    public var comfortNoisePayloadType: UInt8? = 13
     /// The payload type of redundant audio (RED, RFC 2198); nil sends and understands none.
     ///
     /// Give one only when the other side agreed to it.
@@ -58,9 +63,22 @@ public struct AudioStreamConfiguration: Sendable, Hashable {
         payloadType ?? codec.staticPayloadType ?? 96
     }
 
+    /// The payload type and clock rate of comfort noise beside `codec` and the `accepted` ones; nil where there is none.
+    func comfortNoise(
+        with codec: CodecDescription,
+        accepted: [AudioStream.Accepted]
+    ) -> (payloadType: UInt8, clockRate: UInt32)? {
+        guard let type = comfortNoisePayloadType else { return nil }
+        let clockRate = type == 13 ? 8000 : codec.clockRate
+        let codecs = [codec] + accepted.map(\.codec.description)
+        return codecs.contains { $0.clockRate == clockRate } ? (type, UInt32(clockRate)) : nil
+    }
+
     /// Whether no two kinds of packets, among them those of `accepted` codecs, have the same payload type.
-    func hasDistinctPayloadTypes(with codec: CodecDescription, accepted: [UInt8]) -> Bool {
-        let types = [payloadType(of: codec), telephoneEventPayloadType, redPayloadType].compactMap(\.self) + accepted
+    func hasDistinctPayloadTypes(with codec: CodecDescription, accepted: [AudioStream.Accepted]) -> Bool {
+        let noise = comfortNoise(with: codec, accepted: accepted)?.payloadType
+        let own = [payloadType(of: codec), telephoneEventPayloadType, redPayloadType, noise]
+        let types = own.compactMap(\.self) + accepted.map(\.payloadType)
         return Set(types).count == types.count && types.allSatisfy { $0 < 128 }
     }
 }

@@ -67,6 +67,7 @@ extension LegReport {
                 "fecRecovered": .integer(received.fecRecovered),
                 "redundant": .integer(received.redundant),
                 "codecChanges": .integer(received.codecChanges),
+                "comfortNoise": .integer(received.comfortNoise),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],

@@ -21,6 +21,7 @@ import Testing
             let received = try #require(leg["received"] as? [String: Any])
             for key in [
                 "packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered", "redundant",
+                "codecChanges", "comfortNoise",
             ] {
                 #expect(received[key] is NSNumber, "\(key)")
             }

@@ -281,7 +281,10 @@ public final class Call: Sendable {
     private func mouthToEar(from peer: Call) -> Duration? {
         let played = stream.playout.statistics
         let anchor = peer.stream.transport.senderAnchor
-        guard played.hasPlayed, let timestamp = anchor.timestamp else { return nil }
+        // The time stamps of an accepted codec with another clock rate were moved to this one's.
+        guard played.hasPlayed, let timestamp = anchor.timestamp,
+            peer.stream.codec.clockRate == stream.codec.clockRate
+        else { return nil }
         let distance = Int32(bitPattern: played.lastPlayTimestamp &- timestamp)
         let units = Int64(distance) * 1_000_000_000 / Int64(stream.codec.clockRate)
         let captured = anchor.time + .nanoseconds(units)

@@ -201,10 +201,11 @@ public final class CallEngine: Sendable {
     /// Opens what the call needs, off the media thread and without the engine's lock.
     private func prepare(_ configuration: CallConfiguration) throws -> Call {
         let codec = try state.withLock { state in try state.registry.codec(named: configuration.stream.codec) }
-        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description) else {
+        let accepted = try acceptedCodecs(of: configuration)
+        guard configuration.stream.hasDistinctPayloadTypes(with: codec.description, accepted: accepted) else {
             throw EngineError.state(
                 "\(configuration.name) has the same payload type for two kinds of packets, or one above 127. "
-                    + "Give codec, telephone events and RED a number of their own, dynamic ones from 96 to 127."
+                    + "Give codecs, telephone events, RED and comfort noise a number of their own, dynamic ones from 96 to 127."
             )
         }
         let sockets = try CallSockets(configuration, seed: nextSeed())
@@ -226,14 +227,17 @@ public final class CallEngine: Sendable {
             localAddress: sockets.local,
             payloadType: configuration.stream.payloadType(of: codec.description),
             clockRate: UInt32(codec.description.clockRate),
+            acceptedPayloadTypes: accepted.map { ($0.payloadType, UInt32($0.codec.description.clockRate)) },
             telephoneEventPayloadType: configuration.stream.telephoneEventPayloadType,
             redPayloadType: configuration.stream.redPayloadType,
+            comfortNoise: configuration.stream.comfortNoise(with: codec.description, accepted: accepted),
             tap: capture?.tap,
             scratch: scratch
         )
         let stream = try AudioStream(
             codec,
             configuration.stream,
+            accepting: accepted,
             transport: transport,
             detectsInBandDTMF: configuration.detectsInBandDTMF
         )
@@ -247,6 +251,19 @@ public final class CallEngine: Sendable {
             localAddress: sockets.local,
             engine: self
         )
+    }
+
+    /// The codecs that the other side may change to, by their payload types.
+    private func acceptedCodecs(of configuration: CallConfiguration) throws -> [AudioStream.Accepted] {
+        try configuration.stream.acceptedCodecs.map { accepted in
+            let codec = try state.withLock { state in try state.registry.codec(named: accepted.codec) }
+            guard let payloadType = accepted.payloadType ?? codec.description.staticPayloadType else {
+                throw EngineError.state(
+                    "\(configuration.name) accepts \(accepted.codec), which has no payload type of its own. Name one."
+                )
+            }
+            return (codec, payloadType)
+        }
     }
 
     private func add(_ call: Call, to graph: inout Graph, _ devices: inout CallDevices) throws {

@@ -16,6 +16,8 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     /// Whether the packet is a copy that a later one brought (RED): its own may still come, and `arrival` is when the
     /// later one came, so it says nothing of the network's delay.
     public var isRedundant = false
+    /// Whether the packet holds no sound but the level of the noise to be heard until sound comes (RFC 3389).
+    public var isComfortNoise = false
     /// Whether the packet holds a copy of the one before it (in-band FEC); the playout finds out.
     var carriesCopy = false
     /// When the packet reached this host; for packets to send, the start of the tick.

@@ -43,6 +43,12 @@ extension CallReport {
         add("media_stretched", unit: "seconds", "Sound left out and added to follow the network.") {
             $0.stretchedMs / 1000
         }
+        add("media_codec_changes", "Times that the other side changed its codec.") {
+            Double($0.received.codecChanges)
+        }
+        add("media_comfort_noise_packets", "Packets of comfort noise, sent in place of sound.") {
+            Double($0.received.comfortNoise)
+        }
         add("media_concealed", unit: "seconds", "Sound invented in place of packets.") {
             $0.received.concealedMs / 1000
         }

@@ -28,6 +28,10 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var fecRecovered: Int
         /// Packets that had not come when a later one brought a copy (RED).
         public var redundant: Int
+        /// Times that the other side changed to another codec that is accepted.
+        public var codecChanges: Int
+        /// Packets of comfort noise, sent in place of sound (RFC 3389).
+        public var comfortNoise: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
@@ -146,6 +150,8 @@ public struct LegReport: Sendable, Hashable, Codable {
             concealedMs: Self.rounded(concealed),
             fecRecovered: playout.recoveredCount,
             redundant: Int(rtp.redundantCount),
+            codecChanges: playout.codecChangeCount,
+            comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
                 + Int(rtp.malformedREDCount) + playout.corruptCount

@@ -88,6 +88,9 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             (sequence, timestamp) = timeline.place(of: header)
             result = .restarted
         }
+        if header.isComfortNoise {
+            timestamp = timeline.noiseStart(sequence: sequence, timestamp: timestamp, behind: packetDuration)
+        }
         learn(header, timestamp, duration)
         if state == .playing, timestamp &+ Int64(duration) <= playhead {
             if !header.isRedundant { counters.lateCount &+= 1 }
@@ -105,7 +108,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             return stored
         }
         timeline.note(sequence: sequence, timestamp: timestamp)
-        packetDuration = Int64(duration)
+        if !header.isComfortNoise || packetDuration == 0 { packetDuration = Int64(duration) }
         if state == .waiting { state = .starting }
         return result
     }
@@ -130,6 +133,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             oldestCopy = min(oldestCopy ?? timestamp, timestamp)
             return
         }
+        // Noise has no haste: when it is sent, and with which time stamp, differs from sender to sender.
+        guard !header.isComfortNoise || !estimator.hasBase else { return }
         counters.arrivalDelayNanoseconds = estimator.add(
             arrival: header.arrival.nanoseconds,
             mediaTime: nanoseconds(timestamp),
@@ -230,8 +235,9 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         // What was invented so far stands for the beginning of the gap, of which the last packet may be recoverable.
         let rest = gap &- invented
         if rest <= packetDuration, rest >= packetDuration / 2 {
-            leaveGap(before: first)
-            return .recover(duration: Int(min(gap, packetDuration)))
+            let last = min(gap, packetDuration)
+            leaveGap(before: first, recovering: last)
+            return .recover(duration: Int(last))
         }
         if rest <= 0 {
             leaveGap(before: first)
@@ -248,10 +254,10 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         return .conceal(duration: Int(packetDuration))
     }
 
-    /// Goes on with the packet behind a gap.
-    private func leaveGap(before first: PacketStore.Entry) {
-        countLoss(first)
-        settleInvented(isLoss: true)
+    /// Goes on with the packet behind a gap, of which it may hold the last part; in a pause, the rest was silence.
+    private func leaveGap(before first: PacketStore.Entry, recovering last: Int64 = 0) {
+        let lost = countLoss(first) &* packetDuration &- last
+        settleInvented(isLoss: true, atMost: timeline.isSoundPaused ? max(lost, 0) : .max)
         playhead = first.timestamp
         timeline.skip(to: first.sequence)
         isConcealing = true
@@ -369,22 +375,23 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Marks `packet` as played or thrown away.
     private func advance(over packet: PacketStore.Entry) {
         playhead = packet.timestamp &+ Int64(packet.duration)
-        timeline.pass(packet.sequence)
+        timeline.pass(packet.sequence, isComfortNoise: packet.header.isComfortNoise)
     }
 
-    private func countLoss(_ next: PacketStore.Entry) {
+    /// Takes note of the packets missing before `next`, and answers how many.
+    private func countLoss(_ next: PacketStore.Entry) -> Int64 {
         let count = timeline.missingCount(before: next.sequence)
         counters.missingCount &+= Int(count)
         let missing = Float(min(count, 10))
         loss += missing * (1 - loss) / 200
+        return count
     }
 
-    private func settleInvented(isLoss: Bool) {
-        if isLoss {
-            counters.concealedDuration &+= Int(invented)
-        } else {
-            counters.comfortDuration &+= Int(invented)
-        }
+    /// Counts what was invented as loss, or as silence that the sender left out; what is beyond a loss is silence, too.
+    private func settleInvented(isLoss: Bool, atMost longest: Int64 = .max) {
+        let lost = isLoss ? min(invented, longest) : 0
+        counters.concealedDuration &+= Int(lost)
+        counters.comfortDuration &+= Int(invented &- lost)
         invented = 0
     }
 

@@ -33,7 +33,8 @@ struct DelayEstimator: ~Copyable {
     /// Whether the packets that come now were held up together.
     private var isInBurst = false
 
-    private var hasBase = false
+    /// Whether a packet has come since the base was forgotten.
+    private(set) var hasBase = false
     /// The transit of the fastest packet of late.
     private(set) var base: Int64 = 0
 

@@ -63,11 +63,14 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             (sequence, timestamp) = timeline.place(of: header)
             result = .restarted
         }
+        if header.isComfortNoise {
+            timestamp = timeline.noiseStart(sequence: sequence, timestamp: timestamp, behind: Int64(packetDuration))
+        }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
             guard !header.isRedundant else { return .late }
             lateRun &+= 1
             counters.lateCount &+= 1
-            settleProvisional(isLoss: true)
+            settleProvisional(missing: 1)
             guard lateRun >= Self.lateRunLimit else { return .late }
             restart()
             (sequence, timestamp) = timeline.place(of: header)
@@ -87,7 +90,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         timeline.note(sequence: sequence, timestamp: timestamp)
         lateRun = 0
-        packetDuration = duration
+        if !header.isComfortNoise || packetDuration == 0 { packetDuration = duration }
         switch state {
         case .waiting: state = .starting(at: header.arrival + delay)
         case .starting: break
@@ -133,7 +136,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             }
             counters.playedCount &+= 1
             playedSinceDiscard &+= 1
-            if provisional > 0 { settleProvisional(isLoss: timeline.missingCount(before: first.sequence) > 0) }
+            settleProvisional(missing: timeline.missingCount(before: first.sequence))
             advance(over: first)
             return .play
         }
@@ -192,7 +195,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         let isLoss = missing > 0
         if isLoss, gap <= packetDuration {
             counters.missingCount &+= Int(missing)
-            if provisional > 0 { settleProvisional(isLoss: true) }
+            settleProvisional(missing: missing, recovering: 1)
             timeline.skip(to: first.sequence)
             return .recover(duration: duration)
         }
@@ -205,22 +208,24 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         while let first = store.first, first.header.isNumberOnly {
             timeline.passNumber(first.sequence)
             store.removeFirst()
-            if timeline.isSoundPaused { settleProvisional(isLoss: false) }
+            if timeline.isSoundPaused { settleProvisional(missing: 0) }
         }
     }
 
     /// Marks `packet` as played or thrown away.
     private func advance(over packet: PacketStore.Entry) {
         playhead = packet.timestamp &+ Int64(packet.duration)
-        timeline.pass(packet.sequence)
+        timeline.pass(packet.sequence, isComfortNoise: packet.header.isComfortNoise)
     }
 
-    private func settleProvisional(isLoss: Bool) {
-        if isLoss {
-            counters.concealedDuration &+= provisional
-        } else {
-            counters.comfortDuration &+= provisional
-        }
+    /// Counts what was invented as loss, if packets are missing, or as silence that the sender left out; beyond packets
+    /// lost in a pause there is silence, too.
+    private func settleProvisional(missing: Int64, recovering last: Int64 = 0) {
+        guard provisional > 0 else { return }
+        let longest = timeline.isSoundPaused ? Int(missing &- last) &* packetDuration : .max
+        let lost = missing > 0 ? min(provisional, longest) : 0
+        counters.concealedDuration &+= lost
+        counters.comfortDuration &+= provisional &- lost
         provisional = 0
     }
 

@@ -8,8 +8,8 @@ struct PacketTimeline: BitwiseCopyable {
     private(set) var playedSequence: Int64 = 0
     /// Packets of a number only that were passed behind a gap since the last packet was played.
     private var passedNumbers: Int64 = 0
-    /// Whether the packet passed last was of a number only, with none missing before it: the sender goes on, but not
-    /// with sound.
+    /// Whether the packet passed last was comfort noise, or of a number only with none missing before it: the sender goes
+    /// on, but not with sound.
     private(set) var isSoundPaused = false
 
     /// The extended number and time stamp of a packet.
@@ -37,6 +37,15 @@ struct PacketTimeline: BitwiseCopyable {
         return abs(step) > 5 &* clockRate || sequence > highestSequence && step < 0
     }
 
+    /// When comfort noise begins that is numbered `sequence` and said to begin at `timestamp`.
+    ///
+    /// Some senders repeat the time stamp of the last sound, which lasted `duration`: noise begins behind all sound before
+    /// it, lest it look late.
+    func noiseStart(sequence: Int64, timestamp: Int64, behind duration: Int64) -> Int64 {
+        guard let highestSequence, sequence > highestSequence else { return timestamp }
+        return max(timestamp, highestTimestamp &+ duration)
+    }
+
     /// A packet was taken.
     mutating func note(sequence: Int64, timestamp: Int64) {
         guard sequence >= highestSequence ?? .min else { return }
@@ -44,11 +53,11 @@ struct PacketTimeline: BitwiseCopyable {
         highestTimestamp = timestamp
     }
 
-    /// The packet numbered `sequence` has been played or thrown away.
-    mutating func pass(_ sequence: Int64) {
+    /// The packet numbered `sequence` has been played or thrown away; comfort noise pauses the sound.
+    mutating func pass(_ sequence: Int64, isComfortNoise: Bool) {
         playedSequence = sequence
         passedNumbers = 0
-        isSoundPaused = false
+        isSoundPaused = isComfortNoise
     }
 
     /// The packet numbered `sequence` is next, whatever is missing before it.

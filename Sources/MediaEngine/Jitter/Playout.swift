@@ -1,56 +1,20 @@
-/// What a playout did.
-public struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
-    /// The jitter buffer's own counters.
-    public internal(set) var buffer = JitterBufferStatistics()
-    /// Packets that were taken, whatever became of them.
-    public internal(set) var insertedCount = 0
-    /// Packets rebuilt from the copy in their successor.
-    public internal(set) var recoveredCount = 0
-    /// Frames made by the decoder without a packet: what replaces loss, and comfort noise.
-    public internal(set) var inventedFrameCount = 0
-    /// Those of them that are comfort noise, where the sender left out sound.
-    public internal(set) var comfortFrameCount = 0
-    /// Packets whose payload the decoder refused.
-    public internal(set) var corruptCount = 0
-    /// Frames invented in place of packets that were lost, late or corrupt.
-    public internal(set) var concealedFrameCount = 0
-    /// Frames left out, because too much waited.
-    public internal(set) var shortenedFrameCount = 0
-    /// Frames added, to wait for longer.
-    public internal(set) var lengthenedFrameCount = 0
-    /// Frames played in all, silence before the first packet not among them.
-    public internal(set) var playedFrameCount = 0
-    /// The sum of the waits of all packets played, from arrival to sound.
-    public internal(set) var totalWaitNanoseconds: Int64 = 0
-    /// When the packet that was played last began to sound.
-    public internal(set) var lastPlayTime = MediaTime.zero
-    /// When the packet that was played last has sounded to its end.
-    public internal(set) var lastPlayEnd = MediaTime.zero
-    /// The timestamp of the packet that was played last.
-    public internal(set) var lastPlayTimestamp: UInt32 = 0
-    /// Whether any packet has been played.
-    public var hasPlayed: Bool { buffer.playedCount > 0 }
-
-    /// Nothing yet.
-    public init() {}
-
-    /// The mean wait of the packets played, from arrival to sound; zero before the first.
-    public var meanWait: Duration {
-        buffer.playedCount == 0 ? .zero : .nanoseconds(totalWaitNanoseconds / Int64(buffer.playedCount))
-    }
-}
-
 /// The receiving end of a stream: packets go in when they come, sound comes out tick by tick.
 ///
 /// A jitter buffer decides, a decoder carries out: it decodes, takes the copy of a lost packet from its successor
-/// (FEC), conceals, or makes comfort noise.
+/// (FEC), conceals, or makes comfort noise: of the level that the sender told (RFC 3389), or else as the decoder does.
 /// Thread: media; nothing allocates after `init`.
 public final class Playout: @unchecked Sendable {
     /// The sound that comes out.
     public let format: AudioFormat
     private let decoder: any AudioDecoder
+    private let alternatives: [Alternative]
+    /// The decoder of what was played last, where that is one of the alternatives.
+    @exclusivity(unchecked) private var alternative: (any AudioDecoder)?
+    @exclusivity(unchecked) private var alignment: TimestampAlignment
+    @exclusivity(unchecked) private var noise: ComfortNoise
     private let buffer: any JitterBuffer
     private let clockRate: Int
+    private let comfortNoiseClockRate: Int
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
     private let samples: UnsafeMutableBufferPointer<Int16>
@@ -74,24 +38,72 @@ public final class Playout: @unchecked Sendable {
     private static let longestPacket = Duration.milliseconds(200)
     /// The longest packet, on top of as much that waits.
     private static let capacity = Duration.milliseconds(460)
+    /// Over so much the old codec gives way to the new: at first it goes on alone, since a resampler begins with silence.
+    private static let bridge = Duration.milliseconds(10)
+    /// A packet of comfort noise stands for so much, and the silence behind it for the rest.
+    private static let noise = Duration.milliseconds(10)
+    private let noiseFrameCount: Int
+    private let longestFrameCount: Int
+    private let bridgeFrameCount: Int
     /// Heard sound that is kept to be repeated.
     private let keptFrameCount: Int
     /// Sound that must wait to be shortened, and the time between two stretches.
     private let shortenFrameCount: Int
     private let stretchSpacing: Int
 
+    /// A decoder for packets of another payload type, which the sender may change to.
+    public struct Alternative {
+        let payloadType: UInt8
+        let decoder: any AudioDecoder
+        let clockRate: Int
+
+        /// The decoder for `payloadType`, whose time stamps count at `clockRate`.
+        public init(payloadType: UInt8, decoder: any AudioDecoder, clockRate: Int) {
+            self.payloadType = payloadType
+            self.decoder = decoder
+            self.clockRate = clockRate
+        }
+    }
+
     /// A playout of what `decoder` decodes, in the order and at the time that `buffer` decides.
-    public init(decoder: any AudioDecoder, buffer: any JitterBuffer, clockRate: Int) {
-        format = decoder.format
+    ///
+    /// - Parameters:
+    ///   - decoder: Decodes packets of all payload types that have no decoder of their own.
+    ///   - buffer: Decides.
+    ///   - clockRate: That of the time stamps, in Hz.
+    ///   - alternatives: Decoders for certain payload types, with as many channels.
+    ///   - comfortNoiseClockRate: That of the time stamps of comfort noise; nil when it is `clockRate`.
+    public init(
+        decoder: any AudioDecoder,
+        buffer: any JitterBuffer,
+        clockRate: Int,
+        alternatives: [Alternative] = [],
+        comfortNoiseClockRate: Int? = nil
+    ) {
+        let format = decoder.format
+        self.format = format
         self.decoder = decoder
+        self.alternatives = alternatives.map { other in
+            guard other.decoder.format.sampleRate != format.sampleRate else { return other }
+            return Alternative(
+                payloadType: other.payloadType,
+                decoder: ResampledDecoder(other.decoder, to: format.sampleRate, longest: Self.capacity),
+                clockRate: other.clockRate
+            )
+        }
+        alignment = TimestampAlignment(clockRate: clockRate)
         self.buffer = buffer
         self.clockRate = clockRate
-        stretcher = TimeStretcher(format: decoder.format)
-        keptFrameCount = decoder.format.frameCount(in: TimeStretcher.longestLag)
-        shortenFrameCount = decoder.format.frameCount(in: TimeStretcher.longestLag + TimeStretcher.window)
-        stretchSpacing = decoder.format.frameCount(in: .milliseconds(50))
-        let frameCount = decoder.format.frameCount(in: Self.capacity)
-        samples = .allocate(capacity: frameCount * decoder.format.channelCount)
+        self.comfortNoiseClockRate = comfortNoiseClockRate ?? clockRate
+        noise = ComfortNoise(format: format)
+        stretcher = TimeStretcher(format: format)
+        noiseFrameCount = format.frameCount(in: Self.noise)
+        longestFrameCount = format.frameCount(in: Self.longestPacket)
+        bridgeFrameCount = format.frameCount(in: Self.bridge)
+        keptFrameCount = format.frameCount(in: TimeStretcher.longestLag)
+        shortenFrameCount = format.frameCount(in: TimeStretcher.longestLag + TimeStretcher.window)
+        stretchSpacing = format.frameCount(in: .milliseconds(50))
+        samples = .allocate(capacity: format.frameCount(in: Self.capacity) * format.channelCount)
         samples.initialize(repeating: 0)
     }
 
@@ -119,14 +131,28 @@ public final class Playout: @unchecked Sendable {
         guard !header.isNumberOnly else { return buffer.insert(header, payload: payload, duration: 0) }
         hasNews = true
         var header = header
-        header.carriesCopy = decoder.carriesFEC(payload)
-        let frameCount = decoder.frameCount(of: payload)
-        let duration = frameCount &* clockRate / format.sampleRate
-        guard duration > 0, frameCount <= format.frameCount(in: Self.longestPacket) else {
+        var rate = clockRate
+        let frameCount: Int
+        if header.isComfortNoise {
+            rate = comfortNoiseClockRate
+            frameCount = payload.isEmpty ? 0 : noiseFrameCount
+        } else if let other = alternative(for: header.payloadType) {
+            rate = other.clockRate
+            header.carriesCopy = other.decoder.carriesFEC(payload)
+            frameCount = other.decoder.frameCount(of: payload)
+        } else {
+            header.carriesCopy = decoder.carriesFEC(payload)
+            frameCount = decoder.frameCount(of: payload)
+        }
+        let duration = units(frameCount)
+        guard duration > 0, frameCount <= longestFrameCount else {
             counters.corruptCount &+= 1
             return .refused
         }
         counters.insertedCount &+= 1
+        if !alternatives.isEmpty {
+            header.rtpTimestamp = alignment.place(header, rate: rate, duration: duration)
+        }
         let result = buffer.insert(header, payload: payload, duration: duration)
         tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
         return result
@@ -135,8 +161,30 @@ public final class Playout: @unchecked Sendable {
     /// Another source begins: forgets what waits and what the decoder remembers.
     public func reset() {
         buffer.reset()
+        alternative = nil
         decoder.reset()
+        noise.end()
+        alignment = TimestampAlignment(clockRate: clockRate)
         stretcher.reset()
+    }
+
+    /// The decoder for packets of `payloadType`, where that is not the stream's own.
+    @inline(__always)
+    private func alternative(for payloadType: UInt8) -> Alternative? {
+        guard !alternatives.isEmpty else { return nil }
+        for index in 0..<alternatives.count where alternatives[index].payloadType == payloadType {
+            return alternatives[index]
+        }
+        return nil
+    }
+
+    /// Calls `body` with the decoder of what was played last.
+    ///
+    /// A stream of one codec reads a constant here, which nothing need keep alive.
+    @inline(__always)
+    private func withDecoder<Result>(_ body: (any AudioDecoder) -> Result) -> Result {
+        guard let alternative else { return body(decoder) }
+        return body(alternative)
     }
 
     /// Tells what is done to `trace`, a row for every 20 ms.
@@ -164,10 +212,20 @@ public final class Playout: @unchecked Sendable {
         readIndex &+= ready
         counters.playedFrameCount &+= ready / format.channelCount
         framesSinceStretch &+= ready / format.channelCount
-        if isIdle {
-            for index in ready..<block.count { block[index] = 0 }
-        }
+        if isIdle { fillIdle(&block, from: ready) }
         trace(block, at: now)
+    }
+
+    /// Writes silence where nothing is due, or noise when the sender told of it last.
+    private func fillIdle(_ block: inout MutableSpan<Int16>, from ready: Int) {
+        guard noise.isOn else {
+            for index in ready..<block.count { block[index] = 0 }
+            return
+        }
+        noise.fill(&block, from: ready, to: block.count)
+        let frameCount = (block.count &- ready) / format.channelCount
+        counters.inventedFrameCount &+= frameCount
+        counters.comfortFrameCount &+= frameCount
     }
 
     // MARK: Stretching
@@ -245,16 +303,32 @@ public final class Playout: @unchecked Sendable {
 
     private func playFirst(at now: MediaTime) {
         let waiting = format.duration(ofFrames: waitingCount / format.channelCount)
+        var beginsNoise = false
         let (header, expected, decoded) = buffer.withFirst { header, payload in
+            if header.isComfortNoise {
+                beginsNoise = !noise.isOn
+                noise.begin(payload)
+                return (header, noiseFrameCount, 0)
+            }
+            let former = alternatives.isEmpty ? nil : change(to: header.payloadType)
             var target = freeSamples
-            return (header, decoder.frameCount(of: payload), decoder.decode(payload, into: &target))
+            let decoded = withDecoder { $0.decode(payload, into: &target) }
+            if let former, !noise.isOn { join(former, frameCount: decoded) }
+            if decoded > 0 { noise.end() }
+            return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
         }
         buffer.removeFirst()
         let playTime = now + waiting
         counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
         counters.lastPlayTime = playTime
-        counters.lastPlayEnd = playTime + format.duration(ofFrames: decoded > 0 ? decoded : expected)
+        counters.lastPlayEnd = playTime + format.duration(ofFrames: expected)
         counters.lastPlayTimestamp = header.rtpTimestamp
+        guard !header.isComfortNoise else {
+            isSteady = false
+            counters.comfortNoiseCount &+= 1
+            playNoise(isFirst: beginsNoise)
+            return
+        }
         guard decoded > 0 else {
             counters.corruptCount &+= 1
             counters.concealedFrameCount &+= conceal(frameCount: expected)
@@ -263,16 +337,68 @@ public final class Playout: @unchecked Sendable {
         writeIndex &+= decoded &* format.channelCount
     }
 
+    /// Plays what stands for a packet of comfort noise; where it follows sound, that dies away within it.
+    private func playNoise(isFirst: Bool) {
+        let (start, channelCount) = (writeIndex, format.channelCount)
+        let count = conceal(frameCount: noiseFrameCount)
+        counters.comfortFrameCount &+= count
+        guard isFirst, start >= channelCount else { return }
+        for index in start..<writeIndex {
+            let rest = count &- (index &- start) / channelCount
+            let last = Int(samples[start &- channelCount &+ (index &- start) % channelCount])
+            samples[index] = Int16(clamping: Int(samples[index]) &+ last &* rest &* rest / (count &* count))
+        }
+    }
+
+    /// Takes up the decoder for packets of `payloadType`; answers the one before it, when that is another.
+    private func change(to payloadType: UInt8) -> (any AudioDecoder)? {
+        let next = alternative(for: payloadType)?.decoder
+        let former = alternative ?? decoder
+        guard (next ?? decoder) !== former else { return nil }
+        alternative = next
+        (next ?? decoder).reset()
+        // The first packet changes nothing.
+        guard buffer.statistics.playedCount > 1 else { return nil }
+        counters.codecChangeCount &+= 1
+        return former
+    }
+
+    /// Lets what the `former` decoder would have gone on with give way to the `frameCount` frames just decoded.
+    private func join(_ former: any AudioDecoder, frameCount: Int) {
+        let start = writeIndex &+ max(frameCount, 0) &* format.channelCount
+        let room = (samples.count &- start) / format.channelCount
+        guard frameCount >= bridgeFrameCount, room >= bridgeFrameCount else { return }
+        var continuation = UnsafeMutableBufferPointer(rebasing: samples[start...]).mutableSpan
+        former.conceal(frameCount: bridgeFrameCount, into: &continuation)
+        let half = bridgeFrameCount / 2
+        for frame in 0..<bridgeFrameCount {
+            let weight = max(frame &- half, 0)
+            for channel in 0..<format.channelCount {
+                let index = frame &* format.channelCount &+ channel
+                let old = Int(continuation[index]) &* (half &- weight)
+                samples[writeIndex &+ index] = Int16(
+                    truncatingIfNeeded: (old &+ Int(samples[writeIndex &+ index]) &* weight) / half
+                )
+            }
+        }
+    }
+
     private func recover(frameCount: Int, duration: Int) {
         let (successor, recovered) = buffer.withFirst { header, payload in
+            // What another codec encodes holds no copy of what was lost before it.
+            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative,
+                !header.isComfortNoise
+            else { return (header.sequenceNumber, 0) }
             var target = freeSamples
-            return (header.sequenceNumber, decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target))
+            let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
+            return (header.sequenceNumber, recovered)
         }
         guard recovered > 0 else {
             buffer.recoveryFailed(duration: duration)
             conceal(frameCount: frameCount)
             return
         }
+        noise.end()
         counters.recoveredCount &+= 1
         recoveredSequenceNumber = successor &- 1
         writeIndex &+= recovered &* format.channelCount
@@ -284,7 +410,11 @@ public final class Playout: @unchecked Sendable {
         let room = (samples.count &- writeIndex) / format.channelCount
         let count = min(max(frameCount, 1), room)
         var target = freeSamples
-        decoder.conceal(frameCount: count, into: &target)
+        if noise.isOn {
+            noise.fill(&target, from: 0, to: count &* format.channelCount)
+        } else {
+            withDecoder { $0.conceal(frameCount: count, into: &target) }
+        }
         counters.inventedFrameCount &+= count
         writeIndex &+= count &* format.channelCount
         return count
@@ -308,9 +438,15 @@ public final class Playout: @unchecked Sendable {
     /// Decoded samples that wait.
     private var waitingCount: Int { writeIndex &- readIndex }
 
-    private func units(_ frameCount: Int) -> Int { frameCount &* clockRate / format.sampleRate }
+    // Most codecs have one rate for both, and divisions are dear.
 
-    private func frameCount(of duration: Int) -> Int { duration &* format.sampleRate / clockRate }
+    private func units(_ frameCount: Int) -> Int {
+        clockRate == format.sampleRate ? frameCount : frameCount &* clockRate / format.sampleRate
+    }
+
+    private func frameCount(of duration: Int) -> Int {
+        clockRate == format.sampleRate ? duration : duration &* format.sampleRate / clockRate
+    }
 
     private var freeSamples: MutableSpan<Int16> {
         @_lifetime(borrow self) get {

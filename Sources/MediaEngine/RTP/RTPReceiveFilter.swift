@@ -52,7 +52,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                     if media.isNewSource { isNewSource = true }
                     pacing.took(
                         media.packet.header,
-                        clockRate: transport.clockRate,
+                        clockRate: clockRate(of: media.packet.header.payloadType),
                         arrival: arrival,
                         at: now,
                         tick: tick
@@ -76,6 +76,12 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         if told.contains(.goodbye) { io.emit("goodbye") }
     }
 
+    /// The clock rate that time stamps of packets of this type count at.
+    private func clockRate(of payloadType: UInt8) -> UInt32 {
+        let audio = transport.audioClockRate(of: payloadType)
+        return audio > 0 ? audio : transport.clockRate
+    }
+
     private func deliver(
         _ media: RTPReception.Media,
         _ bytes: Span<UInt8>,
@@ -91,7 +97,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         }
     }
 
-    /// Hands on what a packet holds itself: the codec's sound, or a key.
+    /// Hands on what a packet holds itself: the codec's sound, comfort noise, or a key.
     private func deliver(
         _ header: RTPHeader,
         _ payload: Span<UInt8>,
@@ -99,9 +105,11 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         beginsSource: Bool,
         _ packets: PacketBatch
     ) {
-        let isAudio = header.payloadType == transport.payloadType
+        let isAudio = transport.audioClockRate(of: header.payloadType) > 0
         if transport.redPayloadType != nil { transport.redReceiver.note(header, isAudio: isAudio) }
-        guard isAudio else {
+        // An empty packet of it says nothing.
+        let isComfortNoise = header.payloadType == transport.comfortNoise?.payloadType && !payload.isEmpty
+        guard isAudio || isComfortNoise else {
             if header.payloadType == transport.telephoneEventPayloadType {
                 transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
             }
@@ -119,6 +127,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             arrival: arrival
         )
         fields.beginsSource = beginsSource
+        fields.isComfortNoise = isComfortNoise
         append(payload, fields, to: packets)
     }
 
@@ -137,7 +146,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         // What a former source sent is no neighbour of this one's packets.
         if beginsSource { transport.redReceiver = REDReceiver() }
         for index in 0..<parts.redundantCount {
-            deliverCopy(parts.redundant(index), of: header, payload, arrival, packets)
+            deliverCopy(parts.redundant(index), of: header, parts.primary.payloadType, payload, arrival, packets)
         }
         var own = header
         own.payloadType = parts.primary.payloadType
@@ -147,6 +156,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     private func deliverCopy(
         _ block: REDPayload.Block,
         of header: RTPHeader,
+        _ primaryType: UInt8,
         _ payload: Span<UInt8>,
         _ arrival: MediaTime,
         _ packets: PacketBatch
@@ -163,8 +173,10 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             transport.eventReceiver.receive(event, payload: block.content(in: payload), arrival: arrival)
             return
         }
-        // The last place is the packet's own.
-        guard block.payloadType == transport.payloadType, block.byteCount > 0,
+        // Its time stamp is told by the packet's, so it must be sound that counts as the packet's does. The last place is
+        // the packet's own.
+        let audioClockRate = transport.audioClockRate(of: block.payloadType)
+        guard audioClockRate > 0, audioClockRate == clockRate(of: primaryType), block.byteCount > 0,
             packets.count < PacketBatch.capacity &- 1,
             let sequenceNumber = transport.redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
         else { return }

@@ -10,8 +10,12 @@ public final class RTPTransport: @unchecked Sendable {
     public let telephoneEventPayloadType: UInt8?
     /// The payload type of redundant audio (RFC 2198); nil sends and understands none.
     public let redPayloadType: UInt8?
+    /// The payload type of comfort noise (RFC 3389), and the clock rate of its time stamps; nil understands none.
+    public let comfortNoise: (payloadType: UInt8, clockRate: UInt32)?
 
     let clockRate: UInt32
+    /// The clock rate of each payload type that holds sound; 0 for others.
+    @exclusivity(unchecked) private var audioClockRates = InlineArray<128, UInt32>(repeating: 0)
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) var eventSender: TelephoneEventSender
     @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
@@ -35,8 +39,10 @@ public final class RTPTransport: @unchecked Sendable {
     ///   - localAddress: The address that captures show as ours.
     ///   - payloadType: The codec's payload type.
     ///   - clockRate: The codec's clock rate, in Hz.
+    ///   - acceptedPayloadTypes: Those of further codecs that are received, each with its clock rate.
     ///   - telephoneEventPayloadType: The payload type of telephone events, at the same clock rate.
     ///   - redPayloadType: The payload type of redundant audio, at the same clock rate.
+    ///   - comfortNoise: The payload type of comfort noise, which is only received, and its clock rate.
     ///   - tap: Gets a copy of every packet, both ways.
     ///   - scratch: Where packets are made and taken; legs of one media thread may share it.
     public init(
@@ -46,8 +52,10 @@ public final class RTPTransport: @unchecked Sendable {
         localAddress: SocketAddress,
         payloadType: UInt8,
         clockRate: UInt32,
+        acceptedPayloadTypes: [(payloadType: UInt8, clockRate: UInt32)] = [],
         telephoneEventPayloadType: UInt8?,
         redPayloadType: UInt8? = nil,
+        comfortNoise: (payloadType: UInt8, clockRate: UInt32)? = nil,
         tap: PacketTap? = nil,
         scratch: PacketScratch = PacketScratch()
     ) {
@@ -59,12 +67,23 @@ public final class RTPTransport: @unchecked Sendable {
         self.clockRate = clockRate
         self.telephoneEventPayloadType = telephoneEventPayloadType
         self.redPayloadType = redPayloadType
+        self.comfortNoise = comfortNoise
         self.tap = tap
         eventSender = TelephoneEventSender(clockRate: clockRate)
         memory = scratch
-        session.announce(payloadType: payloadType, clockRate: clockRate)
+        for audio in acceptedPayloadTypes + [(payloadType, clockRate)] {
+            session.announce(payloadType: audio.payloadType, clockRate: audio.clockRate)
+            audioClockRates[Int(audio.payloadType & 0x7F)] = audio.clockRate
+        }
         if let telephoneEventPayloadType {
             session.announce(payloadType: telephoneEventPayloadType, clockRate: clockRate, measuresJitter: false)
+        }
+        if let comfortNoise {
+            session.announce(
+                payloadType: comfortNoise.payloadType,
+                clockRate: comfortNoise.clockRate,
+                measuresJitter: false
+            )
         }
         if let redPayloadType { session.announceRED(payloadType: redPayloadType, clockRate: clockRate) }
     }
@@ -78,6 +97,9 @@ public final class RTPTransport: @unchecked Sendable {
     ///
     /// Thread: any.
     public var senderAnchor: SenderAnchor { publishedAnchor.value }
+
+    /// The clock rate of the sound in packets of this type; 0 when they hold something else.
+    func audioClockRate(of payloadType: UInt8) -> UInt32 { audioClockRates[Int(payloadType & 0x7F)] }
 
     /// Where a payload is put together before it is sent.
     var payloadScratch: UnsafeMutableBufferPointer<UInt8> { memory.payload }

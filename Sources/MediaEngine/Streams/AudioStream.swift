@@ -29,12 +29,16 @@ public final class AudioStream: Sendable {
     /// Hears digits in what is received, where that was asked for.
     let keyListener: DTMFDetectorFilter?
 
-    /// A stream of `codec` over `transport`.
+    /// A codec that the other side may change to, and its payload type.
+    public typealias Accepted = (codec: any AudioCodec, payloadType: UInt8)
+
+    /// A stream of `codec` over `transport`, whose other side may change to one of the `accepted` codecs.
     ///
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
     public init(
         _ codec: any AudioCodec,
         _ configuration: AudioStreamConfiguration,
+        accepting accepted: [Accepted] = [],
         transport: RTPTransport,
         detectsInBandDTMF: Bool = false
     ) throws(CodecError) {
@@ -57,7 +61,28 @@ public final class AudioStream: Sendable {
         sender = RTPSendFilter(transport)
         receiver = RTPReceiveFilter(transport)
         let buffer = configuration.playoutDelay.makeBuffer(clockRate: description.clockRate)
-        let sound = Playout(decoder: decoder, buffer: buffer, clockRate: description.clockRate)
+        let alternatives = try accepted.map { other throws(CodecError) in
+            let alternative = try other.codec.makeDecoder(channelCount: encoding.channelCount)
+            guard alternative.format.channelCount == decoder.format.channelCount else {
+                throw CodecError(
+                    .unsupportedConfiguration,
+                    "\(other.codec.description.name) does not give the \(decoder.format.channelCount) channels of "
+                        + "\(description.name). Accept codecs of the same number of channels."
+                )
+            }
+            return Playout.Alternative(
+                payloadType: other.payloadType,
+                decoder: alternative,
+                clockRate: other.codec.description.clockRate
+            )
+        }
+        let sound = Playout(
+            decoder: decoder,
+            buffer: buffer,
+            clockRate: description.clockRate,
+            alternatives: alternatives,
+            comfortNoiseClockRate: transport.comfortNoise.map { Int($0.clockRate) }
+        )
         playoutTrace = configuration.tracesPlayout ? PlayoutTrace() : nil
         if let playoutTrace { sound.record(to: playoutTrace) }
         playout = PlayoutFilter(

@@ -66,6 +66,8 @@ extension LegReport {
                 "concealedMs": .number(received.concealedMs),
                 "fecRecovered": .integer(received.fecRecovered),
                 "redundant": .integer(received.redundant),
+                "codecChanges": .integer(received.codecChanges),
+                "comfortNoise": .integer(received.comfortNoise),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
             ],

@@ -98,6 +98,63 @@ struct SteadyTickTests {
         #expect(calls[3].report().received.packets >= 400)
     }
 
+    @Test(arguments: ["PCMU", "opus"]) func `a call whose other side changes its codec`(codec: String) throws {
+        let (near, far) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let types: [(String, UInt8)] = [("PCMU", 0), ("opus", 96), ("G722", 9)]
+        let codecs = try types.map { (codec: try engine.registry.codec(named: $0.0), payloadType: $0.1) }
+        let sender = try ChangingSender(codecs, period: 20, count: 700)
+        var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
+        configuration.stream.codec = codec
+        configuration.stream.acceptedCodecs = types.filter { $0.0 != codec }.map {
+            AcceptedCodec($0.0, payloadType: $0.1)
+        }
+        configuration.source = .silence
+        configuration.sink = .none
+        let call = try engine.makeCall(configuration)
+        let counts = try count(engine) { tick in
+            // What is due until the control side is asked again, but for one packet in seven.
+            for index in tick / 2..<tick / 2 + 5 where index % 7 != 3 {
+                let datagram = sender.datagrams[index]
+                near.send(datagram.span, to: far.localAddress, at: MediaTime.zero + .milliseconds(20) * index)
+            }
+        }
+        #expect(counts == Self.none)
+        #expect(call.report().received.codecChanges > 20)
+    }
+
+    @Test(arguments: [PlayoutDelay.automatic, .fixed(.milliseconds(60))])
+    func `a call whose other side leaves out silence`(delay: PlayoutDelay) throws {
+        let (near, far) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let sender = try ChangingSender([(try engine.registry.codec(named: "PCMU"), 0)], period: 20, count: 700)
+        // Of 20 packets 10 hold sound; the one behind them becomes comfort noise, and the others are not sent.
+        let datagrams = sender.datagrams.enumerated().map { index, sound -> [UInt8] in
+            guard index % 20 == 10 else { return sound }
+            return [sound[0], 13] + sound[2..<RTPHeader.byteCount] + [45, 100, 100]
+        }
+        var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
+        configuration.stream.codec = "PCMU"
+        configuration.stream.playoutDelay = delay
+        configuration.source = .silence
+        configuration.sink = .none
+        let call = try engine.makeCall(configuration)
+        let counts = try count(engine) { tick in
+            for index in tick / 2..<tick / 2 + 5 where index % 20 <= 10 {
+                var datagram = datagrams[index]
+                let number = UInt16(index / 20 * 11 + index % 20)
+                datagram[2] = UInt8(number >> 8)
+                datagram[3] = UInt8(truncatingIfNeeded: number)
+                near.send(datagram.span, to: far.localAddress, at: MediaTime.zero + .milliseconds(20) * index)
+            }
+        }
+        #expect(counts == Self.none)
+        let received = call.report().received
+        #expect(received.comfortNoise > 20 && received.concealedMs == 0)
+    }
+
     // MARK: Other shapes
 
     @Test func `a tone stream on two cards that rings from a file`() throws {

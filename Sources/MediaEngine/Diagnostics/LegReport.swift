@@ -154,7 +154,7 @@ public struct LegReport: Sendable, Hashable, Codable {
             comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + Int(rtp.malformedREDCount) + playout.corruptCount
+                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)

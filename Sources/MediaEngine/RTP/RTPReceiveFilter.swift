@@ -193,6 +193,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
 
     private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {
         guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
+        if payload.isEmpty, !header.isRedundant { transport.session.counters.emptyPayloadCount &+= 1 }
         packets.append(header) { target in
             for index in 0..<payload.count { target[index] = payload[index] }
             return payload.count

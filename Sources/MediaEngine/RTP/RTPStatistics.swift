@@ -41,6 +41,8 @@ public struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     public var unknownPayloadTypeCount: UInt64 = 0
     /// Datagrams that are neither valid RTP nor valid RTCP.
     public var malformedCount: UInt64 = 0
+    /// Packets of a codec without a byte of sound.
+    public var emptyPayloadCount: UInt64 = 0
     /// Packets of redundant audio (RED) whose blocks could not be read.
     public var malformedREDCount: UInt64 = 0
     /// Packets that had not come when a later one brought a copy of them (RED).

@@ -49,6 +49,14 @@ import Testing
             engine.flushEvents()
         }
 
+        /// Hears `count` datagrams, one every 20 ms.
+        func hear(count: Int, datagram: (Int) -> [UInt8]) throws {
+            for index in 0..<count {
+                near.send(datagram(index).span, to: far.localAddress, at: engine.now)
+                try engine.advance(by: .milliseconds(20))
+            }
+        }
+
         /// The level of each 5 ms that were heard, relative to the tone's.
         var levels: [Double] {
             let length = call.stream.format.sampleRate / 200
@@ -130,5 +138,17 @@ import Testing
             configuration.sink = .none
             #expect(throws: EngineError.self) { try engine.makeCall(configuration) }
         }
+    }
+
+    @Test func `packets without a byte of sound are counted, and the call goes on`() throws {
+        let receiver = try Receiver("opus", accepting: [])
+        try receiver.hear(count: 30) { number in
+            let isEmpty = number % 10 == 9
+            return [0x80, 96, 0, UInt8(number), 0, 0, UInt8(number * 960 >> 8), UInt8(number * 960 & 255), 0, 0, 0, 7]
+                + (isEmpty ? [] : [0xF8, 0xFF, 0xFE])
+        }
+        let received = receiver.call.report().received
+        #expect(received.packets == 30 && received.rejected == 3 && received.lost == 0)
+        #expect(receiver.call.stream.transport.statistics.emptyPayloadCount == 3)
     }
 }

@@ -104,6 +104,7 @@ import Testing
         #expect(names.count > 10)
         let files = [
             "SharedCoreTests/Core/ExecutorCoreTests.swift", "MediaToolTests/CoreCommandTests.swift",
+            "MediaToolTests/CoreFaultTests.swift",
             "MailboxTests/MailboxServiceTests.swift",
         ]
         let tests = try files.map { try Example.text("Tests/\($0)") }.joined()

@@ -5,116 +5,6 @@ import MediaEngine
 import SharedCore
 import Testing
 
-/// A group, a mailbox server in a process of its own, and runs of the tool's cores: real processes, as a push makes them.
-private final class CoreProcesses {
-    let scratch: Scratch
-    let group: String
-    private let mailbox: ToolRun
-    private let port: Int
-
-    init(messages: [String]) throws {
-        scratch = try Scratch()
-        group = scratch.file("group")
-        try Data(messages.map { $0 + "\n" }.joined().utf8).write(to: URL(fileURLWithPath: scratch.file("m.jsonl")))
-        mailbox = try ToolRun(["core", "mailbox", "--port", "0", "--messages", scratch.file("m.jsonl"), "--json"])
-        try #require(mailbox.printed("\"port\""), "\(mailbox.errors)")
-        let line = try #require(mailbox.output.split(separator: "\n").first)
-        let event = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-        port = try #require(event?["port"] as? Int)
-    }
-
-    deinit {
-        mailbox.interrupt()
-        mailbox.wait()
-    }
-
-    static func message(_ callID: String, delay: Int = 0) -> String {
-        #"{"callID":"\#(callID)","from":"anna","text":"text of \#(callID)","delayMs":\#(delay)}"#
-    }
-
-    func notify(_ callID: String, deadline: Double = 30, fault: String? = nil) throws -> ToolRun {
-        try ToolRun(
-            [
-                "core", "notify", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID,
-                "--deadline", "\(deadline)", "--json",
-            ],
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
-        )
-    }
-
-    func main(_ arguments: String..., fault: String? = nil) throws -> ToolRun {
-        try ToolRun(
-            ["core", "main", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--json"] + arguments,
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
-        )
-    }
-
-    func act(_ callID: String, _ arguments: String...) throws -> ToolRun {
-        try ToolRun(
-            ["core", "act", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID] + arguments
-        )
-    }
-
-    /// What the mailbox printed of actions.
-    var performed: String { mailbox.output }
-
-    func status() throws -> [String: Any] {
-        try ToolRun.finished("core", "status", "--group", group, "--json").json()
-    }
-
-    /// Waits until the group is in `state`.
-    func reaches(_ state: CoreState) throws -> Bool {
-        let store = try SharedStore(directory: GroupContainer(directory: group).path)
-        let lock = try CoreLock(directory: group)
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if try lock.owner() != nil || state == .free, try Self.state(of: store) == state { return true }
-            usleep(1000)
-        }
-        return false
-    }
-
-    private static func state(of store: SharedStore) throws -> CoreState {
-        let result = Answer<CoreState>()
-        Task { result.set(try? await store.status().state) }
-        return try #require(result.wait())
-    }
-}
-
-/// A value that a task gives to a thread.
-private final class Answer<Value: Sendable>: @unchecked Sendable {
-    private let semaphore = DispatchSemaphore(value: 0)
-    private var value: Value?
-
-    func set(_ value: Value?) {
-        self.value = value
-        semaphore.signal()
-    }
-
-    func wait() -> Value? {
-        semaphore.wait()
-        return value
-    }
-}
-
-extension ToolRun {
-    /// Waits until the output holds `text`.
-    fileprivate func printed(_ text: String) -> Bool {
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if output.contains(text) { return true }
-            usleep(1000)
-        }
-        return false
-    }
-
-    /// What a notification said; nil when its process was killed before.
-    fileprivate func shown() throws -> [String: Any]? {
-        wait()
-        return output.contains("\n") ? try json() : nil
-    }
-}
-
 /// The cores as processes.
 @Suite(.tags(.realtime), .timeLimit(.minutes(5)), .serialized)
 struct CoreCommandTests {
@@ -149,24 +39,6 @@ struct CoreCommandTests {
         let shown = try #require(try processes.notify("a").shown())
         #expect(shown["text"] as? String == "text of a")
         #expect(shown["repeated"] as? Bool == false)
-    }
-
-    /// Whatever the place at which a process is killed: the next one shows the message, and says that it may be the
-    /// second time when, and only when, it may be.
-    @Test(arguments: FaultPoint.allCases)
-    func `killed at any place, a message is neither lost nor shown twice unmarked`(_ point: FaultPoint) throws {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
-        var shown: [[String: Any]] = []
-        for hit in 1...3 {
-            if let first = try processes.notify("a", fault: "\(point.rawValue):\(hit)").shown() { shown.append(first) }
-        }
-        if let last = try processes.notify("a").shown() { shown.append(last) }
-        let texts = shown.filter { $0["text"] is String }
-        #expect(!texts.isEmpty)
-        #expect(texts.filter { $0["repeated"] as? Bool == false }.count <= 1, "\(texts)")
-        let status = try processes.status()
-        #expect(status["pending"] as? Int == 0)
-        #expect(status["acknowledged"] as? Int == 1)
     }
 
     @Test
@@ -217,21 +89,6 @@ struct CoreCommandTests {
         main.interrupt()
         main.wait()
         for text in ["alone", "beside"] { #expect(processes.performed.contains(text)) }
-    }
-
-    /// A main that is killed leaves nothing behind that keeps the next one, or a message, away.
-    @Test(arguments: FaultPoint.allCases)
-    func `a main killed at any place is followed by the next, with all messages`(_ point: FaultPoint) throws {
-        let processes = try CoreProcesses(messages: (0..<3).map { CoreProcesses.message("\($0)") })
-        for hit in 1...2 { try processes.main("--seconds", "0.3", fault: "\(point.rawValue):\(hit)").wait() }
-        let main = try processes.main()
-        #expect(main.printed("running"), "\(main.errors)")
-        for callID in 0..<3 {
-            #expect(try processes.notify("\(callID)").shown()?["text"] as? String == "text of \(callID)")
-        }
-        main.interrupt()
-        #expect(main.wait() == 0)
-        #expect(try processes.status()["acknowledged"] as? Int == 3)
     }
 
     @Test func `a second main is refused with the remedy`() throws {

@@ -141,8 +141,10 @@ public actor MainCore {
             in: group,
             waitingForServer: configuration.yieldLimit
         )
-        FaultPoint.reached(.beforeSend)
-        _ = try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)
+        FaultPoint.reached(.beforeRequest)
+        if (try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)) != nil {
+            FaultPoint.reached(.afterReply)
+        }
         await client?.close()
     }
 

@@ -4,8 +4,8 @@ internal import Glibc
 
 /// The database file of a group: where it is, how it comes into being, and whether a file is one.
 ///
-/// It appears under its name complete, by a link to a file that was written and flushed under another. So an empty file of
-/// that name is never a store in the making: it was cut.
+/// It appears under its name complete, written and flushed under another before. So an empty file of that name is never a store in
+/// the making: it was cut.
 struct DatabaseFile: Sendable {
     let directory: String
     var path: String { directory + "/shared.sqlite" }
@@ -35,11 +35,11 @@ struct DatabaseFile: Sendable {
 
     /// Creates an empty store of the present version when there is no file.
     func createIfMissing() throws(StoreError) {
+        removeLeftovers()
         guard try byteCount(of: path) == nil else { return }
         if let logByteCount = try byteCount(of: path + "-wal"), logByteCount > 0 {
             throw .damaged(path, "the file is gone, its log is still there")
         }
-        removeLeftovers()
         let process = ProcessIdentity.current
         let draft = "\(path).\(process.pid).\(process.startTime).\(UInt32.random(in: 0...(.max)))"
         do {
@@ -58,7 +58,10 @@ struct DatabaseFile: Sendable {
         }
         defer { unlinkDraft(draft) }
         // Another process may have been faster: then its file is the store.
-        if link(draft, path) != 0, errno != EEXIST { throw error("Creating", path, errno) }
+        FaultPoint.reached(.beforeCreate)
+        let result = linux_rename_new(AT_FDCWD, draft, AT_FDCWD, path)
+        guard result == 0 || result == -EEXIST else { throw error("Creating", path, -result) }
+        FaultPoint.reached(.afterCreate)
         try flush(directory)
     }
 

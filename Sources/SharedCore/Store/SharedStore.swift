@@ -120,13 +120,13 @@ extension SharedStore {
                         let value = try body(db)
                         FaultPoint.reached(before)
                         try db.commit()
+                        FaultPoint.reached(after)
                         return value
                     } catch {
                         if db.isInsideTransaction { try db.rollback() }
                         throw error
                     }
                 }
-                FaultPoint.reached(after)
                 continuation.resume(returning: result)
             }
         }

@@ -59,6 +59,12 @@ struct CoreCommandTests {
             // The executor's, the fence's when there was one, and the main's.
             #expect(status["epoch"] as? Int == (isStopped ? 3 : 2))
             #expect(executor.isRunning != isStopped)
+            // Whoever was killed by the main ran at most until the main began.
+            let begun = try processes.witness(deaths: [:]).cores
+            #expect(begun.count == 2)
+            let witness = try processes.witness(deaths: isStopped ? [executor.processIdentifier: begun[0].begin] : [:])
+            #expect(witness.mostAtOnce == 1, "\(witness.cores)")
+            #expect(witness.doEpochsRise)
             executor.signal(SIGKILL)
             main.interrupt()
             #expect(main.wait() == 0)
@@ -109,10 +115,12 @@ struct CoreCommandTests {
             let processes = try CoreProcesses(messages: callIDs.map { CoreProcesses.message($0) })
             var shown: [String: [Bool]] = [:]
             var waiting = callIDs
+            var deaths: [Int32: Int64] = [:]
             while !waiting.isEmpty {
                 let runs = try waiting.map { ($0, try processes.notify($0)) }
                 for (_, run) in runs where Bool.random(using: &generator) {
                     usleep(UInt32.random(in: 0...40_000, using: &generator))
+                    deaths[run.processIdentifier] = MonotonicClock.current.nanoseconds
                     run.signal(SIGKILL)
                 }
                 waiting = []
@@ -129,6 +137,9 @@ struct CoreCommandTests {
                 #expect(repeats.filter { !$0 }.count <= 1, "\(callID) was shown twice")
             }
             #expect(try processes.status()["pending"] as? Int == 0)
+            let witness = try processes.witness(deaths: deaths)
+            #expect(witness.mostAtOnce == 1, "\(witness.cores)")
+            #expect(witness.doEpochsRise, "\(witness.cores)")
         }
     }
 

@@ -61,7 +61,7 @@ final class CoreProcesses {
         return try ToolRun(
             [command, group, "\(port)"] + argument,
             program: path.path,
-            environment: fault?.environment ?? [:]
+            environment: environment(fault)
         )
     }
 
@@ -69,8 +69,18 @@ final class CoreProcesses {
         let group = ["--group", group, "--mailbox", "127.0.0.1:\(port)"]
         return try ToolRun(
             ["core", arguments[0]] + group + arguments.dropFirst(),
-            environment: fault?.environment ?? [:]
+            environment: environment(fault)
         )
+    }
+
+    private func environment(_ fault: Fault?) -> [String: String] {
+        (fault?.environment ?? [:]).merging(["SHARED_CORE_WITNESS": scratch.file("witness")]) { $1 }
+    }
+
+    /// What the cores noted of their beginnings and ends; `deaths` are the moments at which processes were killed.
+    func witness(deaths: [Int32: Int64]) throws -> CoreWitnessLog {
+        let text = try String(contentsOfFile: scratch.file("witness"), encoding: .utf8)
+        return try #require(CoreWitnessLog(text, deaths: deaths), "\(text)")
     }
 
     /// What the mailbox printed of actions.

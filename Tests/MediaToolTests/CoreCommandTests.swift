@@ -71,6 +71,37 @@ struct CoreCommandTests {
         }
     }
 
+    @Test func `Ctrl-C ends a push in order, and its message stays`() throws {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
+        let waiting = try processes.notify("a")
+        #expect(try processes.reaches(.executor))
+        waiting.interrupt()
+        #expect(waiting.wait() == 1)
+        #expect(waiting.errors.contains("Interrupted before anything was shown."))
+        #expect(try processes.status()["state"] as? String == "free")
+        // In order: the core noted its end.
+        #expect(try processes.witness(deaths: [:]).cores.map { $0.end != nil } == [true])
+    }
+
+    /// Neither a timer nor a look at something wakes a process that waits.
+    @Test func `a main and a mailbox that have nothing to do sleep until Ctrl-C`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let main = try processes.main()
+        #expect(main.printed("running"))
+        for process in [main.processIdentifier, processes.mailboxProcess] {
+            // What belongs to the start is over when a second goes by in which hardly anything happens.
+            var fewest = Int.max
+            for _ in 0..<10 where fewest > 5 {
+                let before = try ToolRun.switches(of: process)
+                usleep(1_000_000)
+                fewest = min(fewest, try ToolRun.switches(of: process) - before)
+            }
+            #expect(fewest <= 5, "woken \(fewest) times in a second")
+        }
+        main.interrupt()
+        #expect(main.wait() == 0)
+    }
+
     @Test func `when the owner is killed one who waits takes its place`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("b", delay: 2500)])
         let first = try processes.notify("a")

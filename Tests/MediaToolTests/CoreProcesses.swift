@@ -83,6 +83,9 @@ final class CoreProcesses {
         return try #require(CoreWitnessLog(text, deaths: deaths), "\(text)")
     }
 
+    /// The process of the mailbox.
+    var mailboxProcess: Int32 { mailbox?.processIdentifier ?? 0 }
+
     /// What the mailbox printed of actions.
     var performed: String { mailbox?.output ?? "" }
 
@@ -134,6 +137,17 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 }
 
 extension ToolRun {
+    /// How often the threads of a process went to sleep by themselves until now.
+    ///
+    /// Source: proc_pid_status(5), voluntary_ctxt_switches.
+    static func switches(of process: Int32) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").reduce(0) { sum, thread in
+            let status = try String(contentsOfFile: "/proc/\(process)/task/\(thread)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+        }
+    }
+
     /// Waits until the output holds `text`.
     func printed(_ text: String) -> Bool {
         let end = Date().addingTimeInterval(20)

@@ -262,13 +262,13 @@ extension CoreProcesses {
     fileprivate func contents<Value: Sendable>(
         _ read: @escaping @Sendable (SharedStore) async throws -> Value
     ) throws -> Value {
-        let store = try SharedStore(directory: group)
+        let store = try SharedStore(group: container)
         return try #require(Answer.of { try await read(store) } as Value?)
     }
 
     /// Waits until a process runs the core.
     fileprivate func isOwned(by run: ToolRun) throws -> Bool {
-        let lock = try CoreLock(directory: group)
+        let lock = try CoreLock(group: container)
         let end = Date().addingTimeInterval(20)
         while Date() < end {
             let status = try contents { try await $0.status() }
@@ -284,7 +284,7 @@ extension CoreProcesses {
 
     /// Nothing runs, nothing waits, and so many messages were shown.
     fileprivate func expectEnd(acknowledged: Int) throws {
-        for byte in CoreLock.Byte.allCases { #expect(try CoreLock(directory: group).tryLock(byte)) }
+        for byte in CoreLock.Byte.allCases { #expect(try CoreLock(group: container).tryLock(byte)) }
         let counts = try contents { try await $0.counts() }
         #expect(counts.pending == 0)
         #expect(counts.acknowledged == acknowledged)

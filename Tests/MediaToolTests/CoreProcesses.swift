@@ -86,6 +86,9 @@ final class CoreProcesses {
     /// The process of the mailbox.
     var mailboxProcess: Int32 { mailbox?.processIdentifier ?? 0 }
 
+    /// The group, opened by this process.
+    var container: GroupContainer { get throws { try GroupContainer(directory: group) } }
+
     /// What the mailbox printed of actions.
     var performed: String { mailbox?.output ?? "" }
 
@@ -95,8 +98,8 @@ final class CoreProcesses {
 
     /// Waits until the group is in `state`.
     func reaches(_ state: CoreState) throws -> Bool {
-        let store = try SharedStore(directory: GroupContainer(directory: group).path)
-        let lock = try CoreLock(directory: group)
+        let store = try SharedStore(group: container)
+        let lock = try CoreLock(group: container)
         let end = Date().addingTimeInterval(20)
         while Date() < end {
             if try lock.owner() != nil || state == .free, try Self.state(of: store) == state { return true }

@@ -33,7 +33,7 @@ import SharedCore
             let core = try MainCore(group: group, service: service)
             let epoch = try await core.start()
             let sources = GroupImport.Part.allCases.map { ($0, "\(source)/\($0.rawValue)") }
-            _ = try await GroupImport(group: group.path, sources: Dictionary(uniqueKeysWithValues: sources))
+            _ = try await GroupImport(group: group, sources: Dictionary(uniqueKeysWithValues: sources))
                 .run(store: core.store, as: epoch)
             await core.stop()
             say("done")

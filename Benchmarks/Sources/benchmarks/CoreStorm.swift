@@ -114,7 +114,7 @@ enum CoreStorm {
         defer { mailbox.end() }
         let port = try await mailbox.port()
         let group = directory + "/group"
-        let lock = try CoreLock(directory: GroupContainer(directory: group).path)
+        let lock = try CoreLock(group: GroupContainer(directory: group))
         // Each process of the tool inherits it.
         let witness = directory + "/witness"
         setenv("SHARED_CORE_WITNESS", witness, 1)

@@ -41,8 +41,8 @@ public actor MainCore {
         self.service = service
         self.configuration = configuration
         self.received = received
-        lock = try CoreLock(directory: group.path)
-        store = try SharedStore(directory: group.path)
+        lock = try CoreLock(group: group)
+        store = try SharedStore(group: group)
     }
 
     /// Whether the core runs.

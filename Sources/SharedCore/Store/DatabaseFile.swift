@@ -1,6 +1,7 @@
 internal import CLinux
 internal import GRDB
 internal import Glibc
+internal import LocalMessaging
 
 /// The database file of a group: where it is, how it comes into being, and whether a file is one.
 ///
@@ -10,9 +11,9 @@ struct DatabaseFile: Sendable {
     let directory: String
     var path: String { directory + "/shared.sqlite" }
 
-    /// The file of a group directory, in a subdirectory that is created when it is missing.
-    init(group: String) throws(StoreError) {
-        directory = group + "/database"
+    /// The file of a group, in a subdirectory that is created when it is missing.
+    init(group: GroupContainer) throws(StoreError) {
+        directory = group.path + "/database"
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw error("Creating", directory, errno) }
         var status = stat()
         guard lstat(directory, &status) == 0 else { throw error("Opening", directory, errno) }

@@ -147,7 +147,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "SharedCorePeer",
-            dependencies: ["LocalMessaging", "SharedCore", "Mailbox"],
+            dependencies: [
+                "LocalMessaging", "SharedCore", "Mailbox",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             path: "Tests/SharedCorePeer",
             swiftSettings: settings
         ),

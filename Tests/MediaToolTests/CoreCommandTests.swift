@@ -139,6 +139,57 @@ struct CoreCommandTests {
         main.wait()
     }
 
+    @Test func `of mains that start at once exactly one runs`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let mains = try (0..<5).map { _ in try processes.main() }
+        Patience.wait { mains.count { $0.isRunning } == 1 }
+        let running = try #require(mains.first { $0.isRunning })
+        #expect(running.printed("running"), "\(running.errors)")
+        for refused in mains where refused !== running {
+            #expect(refused.wait() == 1)
+            #expect(refused.errors.contains("Another main core runs"))
+        }
+        running.interrupt()
+        #expect(running.wait() == 0)
+        #expect(try processes.witness(deaths: [:]).cores.count == 1)
+    }
+
+    /// A main that is stopped keeps its place: whoever took it would write beside it when it goes on.
+    @Test func `beside a main that is stopped a push ends in time, and the message comes when the main goes on`() throws
+    {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 700)])
+        let main = try processes.main()
+        #expect(main.printed("running"))
+        main.signal(SIGSTOP)
+        let begin = Date()
+        let late = try #require(try processes.notify("a", deadline: 1.5).shown())
+        #expect(late["source"] as? String == "fallback")
+        #expect(Date().timeIntervalSince(begin) < 4, "with the start of a process")
+        let waiting = try processes.notify("a")
+        usleep(300_000)
+        main.signal(SIGCONT)
+        let shown = try #require(try waiting.shown())
+        #expect(shown["text"] as? String == "text of a")
+        #expect(shown["source"] as? String == "main")
+        main.interrupt()
+        #expect(main.wait() == 0)
+        #expect(try processes.status()["epoch"] as? Int == 1)
+    }
+
+    @Test func `a database that another process keeps locked is named, and nothing of that process stays when it dies`()
+        throws
+    {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        let holder = try processes.peer("hold")
+        #expect(holder.printed("holding"), "\(holder.errors)")
+        let main = try processes.main()
+        #expect(main.wait() == 1)
+        #expect(main.errors.contains("stayed locked by another process"), "\(main.errors)")
+        holder.killAtOnce()
+        #expect(try processes.notify("a").shown()?["text"] as? String == "text of a")
+        #expect(try processes.status()["acknowledged"] as? Int == 1)
+    }
+
     @Test func `a storm of pushes with kills loses nothing, and shows nothing twice unmarked`() throws {
         var generator = SeededGenerator(seed: 7)
         for round in 0..<2 {

@@ -1,3 +1,4 @@
+import GRDB
 import Glibc
 import LocalMessaging
 import Mailbox
@@ -9,6 +10,7 @@ import SharedCore
 ///     SharedCorePeer import DIR PORT SOURCE       a main that imports `config`, `data` and `downloads` of SOURCE; "done"
 ///     SharedCorePeer refuse DIR PORT CALLID       a push whose message cannot be shown; "refused"
 ///     SharedCorePeer main DIR PORT YIELDMS        a main with that limit for an executor to give way; "running"
+///     SharedCorePeer hold DIR PORT                keeps the database locked until it is killed; "holding"
 ///
 /// PORT is that of a mailbox on this machine.
 @main enum SharedCorePeer {
@@ -52,6 +54,16 @@ import SharedCore
             try await core.start()
             say("running")
             if let failure = await core.failed() { throw failure }
+        case ("hold", nil):
+            let store = try SharedStore(group: group)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let database = try DatabaseQueue(path: store.path, configuration: configuration)
+            try await database.write { db in
+                try db.execute(sql: "UPDATE meta SET acknowledged = 99")
+                say("holding")
+                while true { pause() }
+            }
         default: exit(64)
         }
     }

@@ -127,7 +127,7 @@ let package = Package(
         ),
         .testTarget(
             name: "MediaToolTests",
-            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox"],
+            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -145,10 +145,19 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "SharedCorePeer",
+            dependencies: [
+                "LocalMessaging", "SharedCore", "Mailbox",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tests/SharedCorePeer",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox",
+                "SharedCore", "Mailbox", "SharedCorePeer",
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],

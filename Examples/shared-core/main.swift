@@ -65,7 +65,7 @@ func handlePush(_ callID: String, _ group: GroupContainer, _ server: Server) asy
 let directory = FileManager.default.temporaryDirectory.appending(path: "shared-core-\(UUID().uuidString)")
 defer { try? FileManager.default.removeItem(at: directory) }
 let group = try GroupContainer(directory: directory.path)
-let store = try SharedStore(directory: group.path)
+let store = try SharedStore(group: group)
 let server = Server()
 
 // A burst with no core running: one executor becomes the core, the others find theirs in the store.

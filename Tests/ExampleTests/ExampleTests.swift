@@ -99,15 +99,27 @@ import Testing
 
     @Test func `every test that the guarantees of the shared core name exists`() throws {
         let guarantees = try Example.text("Sources/SharedCore/SharedCore.docc/Guarantees.md").split(separator: "\n")
-        let names = guarantees.filter { $0.hasPrefix("- `") && !$0.contains("in Benchmarks") }
-            .flatMap { $0.matches(of: #/`([^`]+)`/#).map { String($0.1) } }
-        #expect(names.count > 10)
-        let files = [
-            "SharedCoreTests/Core/ExecutorCoreTests.swift", "MediaToolTests/CoreCommandTests.swift",
-            "MailboxTests/MailboxServiceTests.swift",
-        ]
-        let tests = try files.map { try Example.text("Tests/\($0)") }.joined()
-        for name in names { #expect(tests.contains("func `\(name)`"), "\(name)") }
+            .filter { $0.hasPrefix("- `") }.map { line in
+                (name: String(line.dropFirst(3).prefix { $0 != "`" }), isFigure: line.contains(" in Benchmarks"))
+            }
+        let folders = ["Tests/SharedCoreTests", "Tests/MediaToolTests", "Tests/MailboxTests"]
+        let tests = try folders.flatMap { try Example.sources(in: $0).values }.joined()
+        let figures = try Example.sources(in: "Benchmarks/Sources/benchmarks").values.joined()
+        #expect(guarantees.count > 50)
+        for (name, isFigure) in guarantees {
+            #expect(isFigure ? figures.contains("\"\(name)") : tests.contains("func `\(name)`"), "\(name)")
+        }
+    }
+
+    @Test func `every test that the guarantees of local messaging name exists`() throws {
+        let rows = try Example.text("Sources/LocalMessaging/LocalMessaging.docc/Guide.md").split(separator: "\n")
+            .compactMap { $0.wholeMatch(of: /\|.*\| (\w+Tests): (.*) \|/)?.output }
+        #expect(rows.count > 10)
+        let tests = try Example.sources(in: "Tests/LocalMessagingTests")
+        for (_, file, names) in rows {
+            let text = try #require(tests["\(file).swift"], "\(file)")
+            for name in names.components(separatedBy: "; ") { #expect(text.contains("func `\(name)`"), "\(name)") }
+        }
     }
 }
 
@@ -126,6 +138,14 @@ enum Example {
     /// The text of a file of the package.
     static func text(_ path: String) throws -> String {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// The texts of the Swift files in a folder of the package and those below it, by file name.
+    static func sources(in folder: String) throws -> [String: String] {
+        let files = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
+        return try files.filter { $0.hasSuffix(".swift") }.reduce(into: [:]) { texts, file in
+            texts[URL(filePath: file).lastPathComponent] = try text("\(folder)/\(file)")
+        }
     }
 
     /// Runs the example `name` to its end.

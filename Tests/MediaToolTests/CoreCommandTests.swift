@@ -5,116 +5,6 @@ import MediaEngine
 import SharedCore
 import Testing
 
-/// A group, a mailbox server in a process of its own, and runs of the tool's cores: real processes, as a push makes them.
-private final class CoreProcesses {
-    let scratch: Scratch
-    let group: String
-    private let mailbox: ToolRun
-    private let port: Int
-
-    init(messages: [String]) throws {
-        scratch = try Scratch()
-        group = scratch.file("group")
-        try Data(messages.map { $0 + "\n" }.joined().utf8).write(to: URL(fileURLWithPath: scratch.file("m.jsonl")))
-        mailbox = try ToolRun(["core", "mailbox", "--port", "0", "--messages", scratch.file("m.jsonl"), "--json"])
-        try #require(mailbox.printed("\"port\""), "\(mailbox.errors)")
-        let line = try #require(mailbox.output.split(separator: "\n").first)
-        let event = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-        port = try #require(event?["port"] as? Int)
-    }
-
-    deinit {
-        mailbox.interrupt()
-        mailbox.wait()
-    }
-
-    static func message(_ callID: String, delay: Int = 0) -> String {
-        #"{"callID":"\#(callID)","from":"anna","text":"text of \#(callID)","delayMs":\#(delay)}"#
-    }
-
-    func notify(_ callID: String, deadline: Double = 30, fault: String? = nil) throws -> ToolRun {
-        try ToolRun(
-            [
-                "core", "notify", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID,
-                "--deadline", "\(deadline)", "--json",
-            ],
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
-        )
-    }
-
-    func main(_ arguments: String..., fault: String? = nil) throws -> ToolRun {
-        try ToolRun(
-            ["core", "main", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--json"] + arguments,
-            environment: fault.map { ["SHARED_CORE_FAULT": $0] } ?? [:]
-        )
-    }
-
-    func act(_ callID: String, _ arguments: String...) throws -> ToolRun {
-        try ToolRun(
-            ["core", "act", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID] + arguments
-        )
-    }
-
-    /// What the mailbox printed of actions.
-    var performed: String { mailbox.output }
-
-    func status() throws -> [String: Any] {
-        try ToolRun.finished("core", "status", "--group", group, "--json").json()
-    }
-
-    /// Waits until the group is in `state`.
-    func reaches(_ state: CoreState) throws -> Bool {
-        let store = try SharedStore(directory: GroupContainer(directory: group).path)
-        let lock = try CoreLock(directory: group)
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if try lock.owner() != nil || state == .free, try Self.state(of: store) == state { return true }
-            usleep(1000)
-        }
-        return false
-    }
-
-    private static func state(of store: SharedStore) throws -> CoreState {
-        let result = Answer<CoreState>()
-        Task { result.set(try? await store.status().state) }
-        return try #require(result.wait())
-    }
-}
-
-/// A value that a task gives to a thread.
-private final class Answer<Value: Sendable>: @unchecked Sendable {
-    private let semaphore = DispatchSemaphore(value: 0)
-    private var value: Value?
-
-    func set(_ value: Value?) {
-        self.value = value
-        semaphore.signal()
-    }
-
-    func wait() -> Value? {
-        semaphore.wait()
-        return value
-    }
-}
-
-extension ToolRun {
-    /// Waits until the output holds `text`.
-    fileprivate func printed(_ text: String) -> Bool {
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if output.contains(text) { return true }
-            usleep(1000)
-        }
-        return false
-    }
-
-    /// What a notification said; nil when its process was killed before.
-    fileprivate func shown() throws -> [String: Any]? {
-        wait()
-        return output.contains("\n") ? try json() : nil
-    }
-}
-
 /// The cores as processes.
 @Suite(.tags(.realtime), .timeLimit(.minutes(5)), .serialized)
 struct CoreCommandTests {
@@ -151,24 +41,6 @@ struct CoreCommandTests {
         #expect(shown["repeated"] as? Bool == false)
     }
 
-    /// Whatever the place at which a process is killed: the next one shows the message, and says that it may be the
-    /// second time when, and only when, it may be.
-    @Test(arguments: FaultPoint.allCases)
-    func `killed at any place, a message is neither lost nor shown twice unmarked`(_ point: FaultPoint) throws {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
-        var shown: [[String: Any]] = []
-        for hit in 1...3 {
-            if let first = try processes.notify("a", fault: "\(point.rawValue):\(hit)").shown() { shown.append(first) }
-        }
-        if let last = try processes.notify("a").shown() { shown.append(last) }
-        let texts = shown.filter { $0["text"] is String }
-        #expect(!texts.isEmpty)
-        #expect(texts.filter { $0["repeated"] as? Bool == false }.count <= 1, "\(texts)")
-        let status = try processes.status()
-        #expect(status["pending"] as? Int == 0)
-        #expect(status["acknowledged"] as? Int == 1)
-    }
-
     @Test
     func `a main takes over from an executor in order, from a stopped one by force, and its epoch is the later one`()
         throws
@@ -187,10 +59,47 @@ struct CoreCommandTests {
             // The executor's, the fence's when there was one, and the main's.
             #expect(status["epoch"] as? Int == (isStopped ? 3 : 2))
             #expect(executor.isRunning != isStopped)
+            // Whoever was killed by the main ran at most until the main began.
+            let begun = try processes.witness(deaths: [:]).cores
+            #expect(begun.count == 2)
+            let witness = try processes.witness(deaths: isStopped ? [executor.processIdentifier: begun[0].begin] : [:])
+            #expect(witness.mostAtOnce == 1, "\(witness.cores)")
+            #expect(witness.doEpochsRise)
             executor.signal(SIGKILL)
             main.interrupt()
             #expect(main.wait() == 0)
         }
+    }
+
+    @Test func `Ctrl-C ends a push in order, and its message stays`() throws {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
+        let waiting = try processes.notify("a")
+        #expect(try processes.reaches(.executor))
+        waiting.interrupt()
+        #expect(waiting.wait() == 1)
+        #expect(waiting.errors.contains("Interrupted before anything was shown."))
+        #expect(try processes.status()["state"] as? String == "free")
+        // In order: the core noted its end.
+        #expect(try processes.witness(deaths: [:]).cores.map { $0.end != nil } == [true])
+    }
+
+    /// Neither a timer nor a look at something wakes a process that waits.
+    @Test func `a main and a mailbox that have nothing to do sleep until Ctrl-C`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let main = try processes.main()
+        #expect(main.printed("running"))
+        for process in [main.processIdentifier, processes.mailboxProcess] {
+            // What belongs to the start is over when a second goes by in which hardly anything happens.
+            var fewest = Int.max
+            for _ in 0..<10 where fewest > 5 {
+                let before = try ToolRun.switches(of: process)
+                usleep(1_000_000)
+                fewest = min(fewest, try ToolRun.switches(of: process) - before)
+            }
+            #expect(fewest <= 5, "woken \(fewest) times in a second")
+        }
+        main.interrupt()
+        #expect(main.wait() == 0)
     }
 
     @Test func `when the owner is killed one who waits takes its place`() throws {
@@ -219,21 +128,6 @@ struct CoreCommandTests {
         for text in ["alone", "beside"] { #expect(processes.performed.contains(text)) }
     }
 
-    /// A main that is killed leaves nothing behind that keeps the next one, or a message, away.
-    @Test(arguments: FaultPoint.allCases)
-    func `a main killed at any place is followed by the next, with all messages`(_ point: FaultPoint) throws {
-        let processes = try CoreProcesses(messages: (0..<3).map { CoreProcesses.message("\($0)") })
-        for hit in 1...2 { try processes.main("--seconds", "0.3", fault: "\(point.rawValue):\(hit)").wait() }
-        let main = try processes.main()
-        #expect(main.printed("running"), "\(main.errors)")
-        for callID in 0..<3 {
-            #expect(try processes.notify("\(callID)").shown()?["text"] as? String == "text of \(callID)")
-        }
-        main.interrupt()
-        #expect(main.wait() == 0)
-        #expect(try processes.status()["acknowledged"] as? Int == 3)
-    }
-
     @Test func `a second main is refused with the remedy`() throws {
         let processes = try CoreProcesses(messages: [])
         let main = try processes.main()
@@ -245,6 +139,57 @@ struct CoreCommandTests {
         main.wait()
     }
 
+    @Test func `of mains that start at once exactly one runs`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let mains = try (0..<5).map { _ in try processes.main() }
+        Patience.wait { mains.count { $0.isRunning } == 1 }
+        let running = try #require(mains.first { $0.isRunning })
+        #expect(running.printed("running"), "\(running.errors)")
+        for refused in mains where refused !== running {
+            #expect(refused.wait() == 1)
+            #expect(refused.errors.contains("Another main core runs"))
+        }
+        running.interrupt()
+        #expect(running.wait() == 0)
+        #expect(try processes.witness(deaths: [:]).cores.count == 1)
+    }
+
+    /// A main that is stopped keeps its place: whoever took it would write beside it when it goes on.
+    @Test func `beside a main that is stopped a push ends in time, and the message comes when the main goes on`() throws
+    {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 700)])
+        let main = try processes.main()
+        #expect(main.printed("running"))
+        main.signal(SIGSTOP)
+        let begin = Date()
+        let late = try #require(try processes.notify("a", deadline: 1.5).shown())
+        #expect(late["source"] as? String == "fallback")
+        #expect(Date().timeIntervalSince(begin) < 4, "with the start of a process")
+        let waiting = try processes.notify("a")
+        usleep(300_000)
+        main.signal(SIGCONT)
+        let shown = try #require(try waiting.shown())
+        #expect(shown["text"] as? String == "text of a")
+        #expect(shown["source"] as? String == "main")
+        main.interrupt()
+        #expect(main.wait() == 0)
+        #expect(try processes.status()["epoch"] as? Int == 1)
+    }
+
+    @Test func `a database that another process keeps locked is named, and nothing of that process stays when it dies`()
+        throws
+    {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        let holder = try processes.peer("hold")
+        #expect(holder.printed("holding"), "\(holder.errors)")
+        let main = try processes.main()
+        #expect(main.wait() == 1)
+        #expect(main.errors.contains("stayed locked by another process"), "\(main.errors)")
+        holder.killAtOnce()
+        #expect(try processes.notify("a").shown()?["text"] as? String == "text of a")
+        #expect(try processes.status()["acknowledged"] as? Int == 1)
+    }
+
     @Test func `a storm of pushes with kills loses nothing, and shows nothing twice unmarked`() throws {
         var generator = SeededGenerator(seed: 7)
         for round in 0..<2 {
@@ -252,10 +197,12 @@ struct CoreCommandTests {
             let processes = try CoreProcesses(messages: callIDs.map { CoreProcesses.message($0) })
             var shown: [String: [Bool]] = [:]
             var waiting = callIDs
+            var deaths: [Int32: Int64] = [:]
             while !waiting.isEmpty {
                 let runs = try waiting.map { ($0, try processes.notify($0)) }
                 for (_, run) in runs where Bool.random(using: &generator) {
                     usleep(UInt32.random(in: 0...40_000, using: &generator))
+                    deaths[run.processIdentifier] = MonotonicClock.current.nanoseconds
                     run.signal(SIGKILL)
                 }
                 waiting = []
@@ -272,6 +219,9 @@ struct CoreCommandTests {
                 #expect(repeats.filter { !$0 }.count <= 1, "\(callID) was shown twice")
             }
             #expect(try processes.status()["pending"] as? Int == 0)
+            let witness = try processes.witness(deaths: deaths)
+            #expect(witness.mostAtOnce == 1, "\(witness.cores)")
+            #expect(witness.doEpochsRise, "\(witness.cores)")
         }
     }
 

@@ -79,6 +79,8 @@ final class ToolRun {
 
     var isRunning: Bool { process.isRunning }
     var status: Int32 { process.terminationStatus }
+    /// Whether SIGKILL ended it.
+    var isKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }
     var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
     var errors: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
 

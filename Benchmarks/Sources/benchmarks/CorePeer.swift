@@ -25,7 +25,7 @@ enum CorePeer {
         guard process > 0 else {
             throw Options.Wrong(description: "no second process: \(String(cString: strerror(-process)))")
         }
-        let store = try SharedStore(directory: GroupContainer(directory: directory).path)
+        let store = try SharedStore(group: GroupContainer(directory: directory))
         let limit = ContinuousClock.now + .seconds(10)
         while try await store.status().owner?.pid != process {
             guard .now < limit else {
@@ -50,7 +50,7 @@ enum CorePeer {
     static func run(as role: Role, in directory: String) async -> Never {
         do {
             let group = try GroupContainer(directory: directory)
-            let service = WishingWell(try SharedStore(directory: group.path), delivers: role == .main)
+            let service = WishingWell(try SharedStore(group: group), delivers: role == .main)
             switch role {
             case .executor:
                 let core = try ExecutorCore(group: group, service: service)

@@ -30,6 +30,8 @@ enum CoreStorm {
         /// Kills of the process that ran the core, which `kills` does not count.
         var ownerKills = 0
         var coreStarts = 0
+        /// The most cores that ran at one moment.
+        var atOnce = 0
         /// Messages left unacknowledged at the end.
         var pending = 0
         var failures: [String] = []
@@ -42,6 +44,7 @@ enum CoreStorm {
             sum.kills += round.kills
             sum.ownerKills += round.ownerKills
             sum.coreStarts += round.coreStarts
+            sum.atOnce = max(sum.atOnce, round.atOnce)
             sum.pending += round.pending
             sum.failures += round.failures
         }
@@ -61,6 +64,7 @@ enum CoreStorm {
         guard sum.failures.isEmpty, calm.failures.isEmpty else {
             throw Options.Wrong(description: "a push failed: \((calm.failures + sum.failures)[0])")
         }
+        sum.atOnce = max(sum.atOnce, calm.atOnce)
         let messages = options.rounds * pushCount
         let note =
             "\(options.rounds) rounds, \(messages) messages, \(sum.kills + sum.ownerKills) kills, "
@@ -71,6 +75,13 @@ enum CoreStorm {
                 Double(calm.coreStarts),
                 "",
                 .atMost(1)
+            ),
+            Figure(
+                "cores: storm, cores at once, most",
+                Double(sum.atOnce),
+                "",
+                .atMost(1),
+                note: "by what each notes while it holds the lock, and by the moments of the kills"
             ),
             Figure("cores: storm, messages lost", Double(sum.lost + sum.pending), "", .atMost(0), note: note),
             Figure(
@@ -103,10 +114,15 @@ enum CoreStorm {
         defer { mailbox.end() }
         let port = try await mailbox.port()
         let group = directory + "/group"
-        let lock = try CoreLock(directory: GroupContainer(directory: group).path)
+        let lock = try CoreLock(group: GroupContainer(directory: group))
+        // Each process of the tool inherits it.
+        let witness = directory + "/witness"
+        setenv("SHARED_CORE_WITNESS", witness, 1)
+        defer { unsetenv("SHARED_CORE_WITNESS") }
 
         var outcome = Outcome()
         var shown: [String: [Push]] = [:]
+        var deaths: [Int32: Int64] = [:]
         var waiting = callIDs
         for attempt in 0..<mostAttempts where !waiting.isEmpty {
             var runs: [(callID: String, process: ToolProcess)] = []
@@ -133,7 +149,7 @@ enum CoreStorm {
                 if let index {
                     if runs[index].process.kill() { outcome.kills += 1 }
                 } else if let owner = try lock.owner()?.pid,
-                    runs.contains(where: { $0.process.isProcess(owner) && $0.process.kill() })
+                    runs.contains(where: { $0.process.number == owner && $0.process.kill() })
                 {
                     outcome.ownerKills += 1
                 }
@@ -142,6 +158,7 @@ enum CoreStorm {
             for (callID, process) in runs {
                 let status = process.wait()
                 if let push = process.lines.last.flatMap(Push.init(line:)) { shown[callID, default: []].append(push) }
+                if let death = process.killedAt { deaths[process.number] = death }
                 if status == 0 { continue }
                 waiting.append(callID)
                 if status != -SIGKILL { outcome.failures.append("\(callID) ended with \(status)") }
@@ -168,6 +185,16 @@ enum CoreStorm {
         }
         outcome.coreStarts = state.epoch
         outcome.pending = state.pending
+        let notes = (try? String(contentsOfFile: witness, encoding: .utf8)) ?? ""
+        guard let log = CoreWitnessLog(notes, deaths: deaths) else {
+            throw Options.Wrong(description: "a core's note is torn:\n\(notes)")
+        }
+        outcome.atOnce = log.mostAtOnce
+        if !log.doEpochsRise { outcome.failures.append("epochs do not rise: \(log.cores)") }
+        // One that is killed may have begun its epoch and not yet noted it.
+        if log.cores.count < state.epoch - outcome.kills - outcome.ownerKills || log.cores.isEmpty {
+            outcome.failures.append("a core left no note")
+        }
         return outcome
     }
 }
@@ -197,8 +224,11 @@ private struct GroupStatus: Decodable {
 
 /// A run of the tool with its output in a file.
 private final class ToolProcess {
-    private let process: pid_t
+    /// Its process number.
+    let number: pid_t
     private let output: String
+    /// When it was first sent SIGKILL, by the monotonic clock.
+    private(set) var killedAt: Int64?
     private var status: CInt?
 
     init(_ tool: String, _ arguments: [String], output: String) throws {
@@ -214,7 +244,7 @@ private final class ToolProcess {
         guard failure == 0 else {
             throw Options.Wrong(description: "\(tool) did not start: \(String(cString: strerror(failure)))")
         }
-        self.process = process
+        number = process
     }
 
     /// The whole lines that it printed.
@@ -236,13 +266,11 @@ private final class ToolProcess {
         throw Options.Wrong(description: "the mailbox did not start")
     }
 
-    /// Whether it is the process of that number.
-    func isProcess(_ number: pid_t) -> Bool { process == number }
-
     /// Kills it; false when it has ended already.
     func kill() -> Bool {
         guard !hasEnded(options: WNOHANG) else { return false }
-        return Glibc.kill(process, SIGKILL) == 0
+        killedAt = killedAt ?? measure_now()
+        return Glibc.kill(number, SIGKILL) == 0
     }
 
     /// Waits for its end: the exit code, or the negative number of the signal that ended it.
@@ -262,7 +290,7 @@ private final class ToolProcess {
     private func hasEnded(options: CInt) -> Bool {
         if status != nil { return true }
         var status: CInt = 0
-        guard waitpid(process, &status, options) == process else { return false }
+        guard waitpid(number, &status, options) == number else { return false }
         self.status = status
         return true
     }

@@ -37,8 +37,8 @@ public actor ExecutorCore {
         self.group = group
         self.service = service
         self.configuration = configuration
-        lock = try CoreLock(directory: group.path)
-        store = try SharedStore(directory: group.path)
+        lock = try CoreLock(group: group)
+        store = try SharedStore(group: group)
     }
 
     /// Whether this process runs the core at this moment.

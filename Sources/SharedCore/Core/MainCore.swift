@@ -41,8 +41,8 @@ public actor MainCore {
         self.service = service
         self.configuration = configuration
         self.received = received
-        lock = try CoreLock(directory: group.path)
-        store = try SharedStore(directory: group.path)
+        lock = try CoreLock(group: group)
+        store = try SharedStore(group: group)
     }
 
     /// Whether the core runs.
@@ -141,8 +141,10 @@ public actor MainCore {
             in: group,
             waitingForServer: configuration.yieldLimit
         )
-        FaultPoint.reached(.beforeSend)
-        _ = try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)
+        FaultPoint.reached(.beforeRequest)
+        if (try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)) != nil {
+            FaultPoint.reached(.afterReply)
+        }
         await client?.close()
     }
 

@@ -12,6 +12,7 @@ final class RunningCore: Sendable {
     private let server: MessageServer
     private let signals: CoreSignals
     private let received: @Sendable (CoreArrival) -> Void
+    private let witness: CoreWitness?
     private let work = Mutex<[Task<Void, Never>]>([])
 
     /// Begins a core for which the caller holds WRITER; gives WRITER back when that fails.
@@ -28,11 +29,13 @@ final class RunningCore: Sendable {
     ) async throws -> RunningCore {
         var epoch: Epoch?
         var server: MessageServer?
+        var witness: CoreWitness?
         do {
             // So that whoever has to end this process knows which it is, also before it has an epoch.
             try lock.write(OwnerRecord(process: .current, role: role, epoch: Epoch(rawValue: 0), why: why))
             let begun = try await store.beginEpoch(role: role, process: .current)
             epoch = begun
+            witness = CoreWitness.begin(begun)
             try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
             let signals = CoreSignals(mayYield: role == .executor)
             let serving = try await serve(group, signals)
@@ -44,7 +47,8 @@ final class RunningCore: Sendable {
                 service: service,
                 server: serving,
                 signals: signals,
-                received: received
+                received: received,
+                witness: witness
             )
             try await service.start(core.context)
             core.startWork()
@@ -52,6 +56,7 @@ final class RunningCore: Sendable {
         } catch {
             await server?.stop()
             if let epoch { try? await store.endEpoch(epoch) }
+            witness?.end()
             lock.unlock(.writer)
             throw error
         }
@@ -64,7 +69,8 @@ final class RunningCore: Sendable {
         service: any CoreService,
         server: MessageServer,
         signals: CoreSignals,
-        received: @escaping @Sendable (CoreArrival) -> Void
+        received: @escaping @Sendable (CoreArrival) -> Void,
+        witness: CoreWitness?
     ) {
         self.epoch = epoch
         self.store = store
@@ -73,6 +79,7 @@ final class RunningCore: Sendable {
         self.server = server
         self.signals = signals
         self.received = received
+        self.witness = witness
     }
 
     /// Serves the group under the core's name.
@@ -201,6 +208,7 @@ final class RunningCore: Sendable {
         // A core that was fenced has no epoch to end any more.
         try? await store.endEpoch(epoch)
         await server.stop()
+        witness?.end()
         lock.unlock(.writer)
     }
 }

@@ -4,13 +4,15 @@ internal import Synchronization
 /// A named place in the code at which a test ends the process, to prove that nothing is lost there.
 ///
 /// `SHARED_CORE_FAULT=afterInsert:3` in the environment makes a process kill itself (SIGKILL) when it reaches that place for the third
-/// time. Without it a place costs one comparison.
+/// time, after it has said so on standard error: `fault point afterInsert:3`. Without it a place costs one comparison.
 ///
 /// "before" a transaction's name is inside it, with everything written and nothing committed; "after" it is right behind the
 /// commit, before anybody has been told.
 public enum FaultPoint: String, CaseIterable, Sendable {
     // The lock.
     case afterMainLock, afterWriterLock, beforeUnlock, afterUnlock
+    // The store comes into being: complete under another name, and under its own.
+    case beforeCreate, afterCreate
     // Transactions of the store.
     case beforeEpoch, afterEpoch, beforeFence, afterFence, beforeState, afterState
     case beforeInsert, afterInsert, beforeClaim, afterClaim, beforeRelease, afterRelease
@@ -18,8 +20,10 @@ public enum FaultPoint: String, CaseIterable, Sendable {
     case beforeSetting, afterSetting, beforeImport, afterImport
     // Files of an import.
     case beforeImportRename, afterImportRename
-    // What goes to another process.
-    case beforeSend, afterSend, beforeReply, afterReply
+    // What the core that runs tells those who wait.
+    case beforeSend, afterSend
+    // A main asks an executor to give way, the executor was asked, and the main has its answer.
+    case beforeRequest, beforeReply, afterReply
     // What a person sees.
     case beforePresent, afterPresent
 
@@ -27,6 +31,8 @@ public enum FaultPoint: String, CaseIterable, Sendable {
     public static func reached(_ point: FaultPoint) {
         guard let armed, armed.point == point else { return }
         if hits.add(1, ordering: .relaxed).newValue == armed.hit {
+            let line = "fault point \(point.rawValue):\(armed.hit)\n"
+            _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
             kill(getpid(), SIGKILL)
             while true { pause() }
         }

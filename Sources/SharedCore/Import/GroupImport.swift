@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Foundation
 internal import GRDB
+public import LocalMessaging
 
 /// Takes the files that a program kept for itself alone into the group's directory, once.
 ///
@@ -58,13 +59,13 @@ public struct GroupImport: Sendable {
         public internal(set) var alreadyImported: [Part] = []
     }
 
-    /// The group's directory.
-    public let group: String
+    /// The group that it fills.
+    public let group: GroupContainer
     /// The directory from which each part comes.
     public let sources: [Part: String]
 
     /// An import of these directories into a group.
-    public init(group: String, sources: [Part: String]) {
+    public init(group: GroupContainer, sources: [Part: String]) {
         self.group = group
         self.sources = sources
     }
@@ -96,7 +97,7 @@ public struct GroupImport: Sendable {
             DispatchQueue.global().async {
                 let result: Result<Report, StoreError>
                 do throws(StoreError) {
-                    result = .success(try TreeCopy(group: group).copy(part, from: source))
+                    result = .success(try TreeCopy(group: group.path).copy(part, from: source))
                 } catch {
                     result = .failure(error)
                 }

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+public import LocalMessaging
 internal import Synchronization
 
 /// The lock of a group: two bytes of one file, each held by one core at a time.
@@ -31,14 +32,15 @@ public final class CoreLock: Sendable {
     private let descriptor: CInt
     private let uses = Mutex<[Byte: Use]>([:])
 
-    /// Opens the lock file of a group directory, and creates it when it is missing.
+    /// Opens the lock file of a group, and creates it when it is missing.
     ///
     /// Nothing is locked yet.
     ///
     /// Throws: `readOnly` when it may not be written, `foreign` when the name is taken by something else.
-    public init(directory: String) throws(LockError) {
-        let path = directory + "/core.lock"
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    public init(group: GroupContainer) throws(LockError) {
+        let path = group.path + "/core.lock"
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let descriptor = openat(group.descriptor, "core.lock", flags, 0o600)
         guard descriptor >= 0 else { throw LockError("Opening", path: path, errno: errno) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {

@@ -4,19 +4,18 @@
 /// everywhere it has the one to mark as seen. A message that is shown again, by this process or another one of the
 /// group, replaces its earlier notification.
 ///
+/// A bus that ended, or a service that was replaced, is looked for again with the next notification; `actions` goes on.
+///
 /// Source: Desktop Notifications Specification 1.2; `inline-reply` and `NotificationReplied` as in KDE Plasma.
 public final class DesktopPresenter: NotificationPresenter {
     /// What was done with the notifications of this process, and with those in the records.
     public let actions: AsyncStream<MessageAction>
 
-    private let connection: DBusConnection
+    private let action: AsyncStream<MessageAction>.Continuation
     private let applicationName: String
     private let records: NotificationRecords
     private let texts: NotificationTexts
-    private let capabilities: Set<String>
-    /// The unique name of the service: its numbers mean nothing to the one that follows it.
-    private let owner: String
-    private let listening: Task<Void, Never>
+    private let sessions: DesktopSessions
 
     /// Connects to the session bus that `environment` names and asks its service of notifications what it can do.
     ///
@@ -31,83 +30,58 @@ public final class DesktopPresenter: NotificationPresenter {
         environment: [String: String],
         records: String?
     ) async throws -> DesktopPresenter {
-        let connection = try await DBusConnection.connect(to: DBusAddress.session(environment: environment))
-        do {
-            return try await DesktopPresenter(
-                connection,
-                applicationName: applicationName,
-                records: NotificationRecords(directory: records),
-                texts: .localized(environment: environment)
-            )
-        } catch {
-            connection.close()
-            throw error
-        }
+        let presenter = DesktopPresenter(
+            applicationName: applicationName,
+            environment: environment,
+            records: NotificationRecords(directory: records)
+        )
+        _ = try await presenter.sessions.current()
+        return presenter
     }
 
-    private init(
-        _ connection: DBusConnection,
-        applicationName: String,
-        records: NotificationRecords,
-        texts: NotificationTexts
-    ) async throws {
-        // Signals first: what is done with a notification at once is not missed.
-        let rule = "type='signal',interface='\(Self.service)',path='\(Self.path)'"
-        let bus = DBusConnection.bus
-        try await connection.call(.call(bus, DBusConnection.busPath, bus, "AddMatch", [.string(rule)]))
-        let capabilities = try await connection.call(Self.call("GetCapabilities"))
-        let owner = try await connection.call(
-            .call(bus, DBusConnection.busPath, bus, "GetNameOwner", [.string(Self.service)])
-        )
-        guard let names = capabilities.first?.strings, let owner = owner.first?.string else {
-            throw NotificationError(
-                .protocolViolation,
-                "What shows notifications did not tell what it can do. Check it."
-            )
-        }
-        // It becomes a part of file names.
-        guard owner.hasPrefix(":"), !owner.contains("/"), owner.utf8.count <= 128 else {
-            throw NotificationError(
-                .protocolViolation,
-                "The bus gave \(owner) as a unique name. Check the bus address."
-            )
-        }
+    private init(applicationName: String, environment: [String: String], records: NotificationRecords) {
         let (actions, action) = AsyncStream.makeStream(of: MessageAction.self, bufferingPolicy: .bufferingNewest(1024))
         self.actions = actions
-        self.connection = connection
+        self.action = action
         self.applicationName = applicationName
         self.records = records
-        self.texts = texts
-        self.owner = owner
-        self.capabilities = Set(names)
-        listening = Task {
-            for await message in connection.arrivals where message.sender == owner {
-                if let performed = Self.action(of: message, records, owner) { action.yield(performed) }
+        texts = .localized(environment: environment)
+        sessions = DesktopSessions {
+            let connection = try await DBusConnection.connect(to: DBusAddress.session(environment: environment))
+            do {
+                return try await DesktopSession(connection) { message, owner in
+                    if let performed = Self.action(of: message, records, owner) { action.yield(performed) }
+                }
+            } catch {
+                connection.close()
+                throw error
             }
-            action.finish()
         }
     }
 
     deinit {
-        listening.cancel()
-        connection.close()
+        action.finish()
     }
 
     /// Shows the notification, and keeps its number.
     ///
     /// - Throws: `NotificationError` when it is not shown, or will not be known by others.
     public func present(_ notification: MessageNotification) async throws {
-        let earlier = try records.number(of: notification.identifier, owner: owner) ?? 0
+        try await sessions.use { try await present(notification, in: $0) }
+    }
+
+    private func present(_ notification: MessageNotification, in session: DesktopSession) async throws {
+        let earlier = try records.number(of: notification.identifier, owner: session.owner) ?? 0
         var labels: [String] = []
         for action in notification.actions {
             switch action {
-            case .reply where capabilities.contains(Self.replyKey): labels += [Self.replyKey, texts.reply]
+            case .reply where session.capabilities.contains(Self.replyKey): labels += [Self.replyKey, texts.reply]
             case .reply: break
             case .markAsSeen: labels += [Self.seenKey, texts.markAsSeen]
             }
         }
         let room = notification.room.map { " (\($0))" } ?? ""
-        let answer = try await connection.call(
+        let answer = try await session.connection.call(
             Self.call(
                 "Notify",
                 [
@@ -115,7 +89,7 @@ public final class DesktopPresenter: NotificationPresenter {
                     .uint32(earlier),
                     .string(""),
                     .string((notification.sender ?? texts.fallback) + room),
-                    .string(notification.sender == nil ? "" : body(notification.text)),
+                    .string(notification.sender == nil ? "" : body(notification.text, in: session)),
                     .strings(labels),
                     .dictionary([("category", .string("im.received")), ("urgency", .byte(1))]),
                     .int32(-1),
@@ -125,25 +99,27 @@ public final class DesktopPresenter: NotificationPresenter {
         guard let number = answer.first?.uint32 else {
             throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
         }
-        try records.keep(number, of: notification.identifier, owner: owner)
+        try records.keep(number, of: notification.identifier, owner: session.owner)
     }
 
     /// Closes the notification.
     ///
     /// - Throws: `NotificationError`.
     public func withdraw(identifier: String) async throws {
-        guard let number = try records.number(of: identifier, owner: owner) else { return }
-        records.forget(number, owner: owner)
-        do {
-            try await connection.call(Self.call("CloseNotification", [.uint32(number)]))
-        } catch let error as NotificationError where error.code == .refused {
-            // It was closed meanwhile: some desktops call that an error.
+        try await sessions.use { session in
+            guard let number = try records.number(of: identifier, owner: session.owner) else { return }
+            records.forget(number, owner: session.owner)
+            do {
+                try await session.connection.call(Self.call("CloseNotification", [.uint32(number)]))
+            } catch let error as NotificationError where error.code == .refused {
+                // It was closed meanwhile: some desktops call that an error.
+            }
         }
     }
 
     /// The text as the desktop wants it: where it takes markup, letters that would be some are written as entities.
-    private func body(_ text: String) -> String {
-        guard capabilities.contains("body-markup") else { return text }
+    private func body(_ text: String, in session: DesktopSession) -> String {
+        guard session.capabilities.contains("body-markup") else { return text }
         let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;"]
         return text.map { entities[$0] ?? String($0) }.joined()
     }
@@ -169,7 +145,7 @@ public final class DesktopPresenter: NotificationPresenter {
         return MessageAction(id: "desktop/\(owner)/\(number)/\(name)/\(identifier)", callID: identifier, kind: kind)
     }
 
-    private static func call(_ member: String, _ body: [DBusValue] = []) -> DBusMessage {
+    static func call(_ member: String, _ body: [DBusValue] = []) -> DBusMessage {
         .call(service, path, service, member, body)
     }
 

@@ -1,18 +1,19 @@
 internal import CLinux
 internal import GRDB
 internal import Glibc
+internal import LocalMessaging
 
 /// The database file of a group: where it is, how it comes into being, and whether a file is one.
 ///
-/// It appears under its name complete, by a link to a file that was written and flushed under another. So an empty file of
-/// that name is never a store in the making: it was cut.
+/// It appears under its name complete, written and flushed under another before. So an empty file of that name is never a store in
+/// the making: it was cut.
 struct DatabaseFile: Sendable {
     let directory: String
     var path: String { directory + "/shared.sqlite" }
 
-    /// The file of a group directory, in a subdirectory that is created when it is missing.
-    init(group: String) throws(StoreError) {
-        directory = group + "/database"
+    /// The file of a group, in a subdirectory that is created when it is missing.
+    init(group: GroupContainer) throws(StoreError) {
+        directory = group.path + "/database"
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw error("Creating", directory, errno) }
         var status = stat()
         guard lstat(directory, &status) == 0 else { throw error("Opening", directory, errno) }
@@ -35,11 +36,11 @@ struct DatabaseFile: Sendable {
 
     /// Creates an empty store of the present version when there is no file.
     func createIfMissing() throws(StoreError) {
+        removeLeftovers()
         guard try byteCount(of: path) == nil else { return }
         if let logByteCount = try byteCount(of: path + "-wal"), logByteCount > 0 {
             throw .damaged(path, "the file is gone, its log is still there")
         }
-        removeLeftovers()
         let process = ProcessIdentity.current
         let draft = "\(path).\(process.pid).\(process.startTime).\(UInt32.random(in: 0...(.max)))"
         do {
@@ -58,7 +59,10 @@ struct DatabaseFile: Sendable {
         }
         defer { unlinkDraft(draft) }
         // Another process may have been faster: then its file is the store.
-        if link(draft, path) != 0, errno != EEXIST { throw error("Creating", path, errno) }
+        FaultPoint.reached(.beforeCreate)
+        let result = linux_rename_new(AT_FDCWD, draft, AT_FDCWD, path)
+        guard result == 0 || result == -EEXIST else { throw error("Creating", path, -result) }
+        FaultPoint.reached(.afterCreate)
         try flush(directory)
     }
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+public import LocalMessaging
 
 /// What the processes of a group share: one SQLite database in the group directory.
 ///
@@ -21,27 +22,27 @@ public final class SharedStore: Sendable {
     public let limits: StoreLimits
     private let pool: DatabasePool
 
-    /// Opens the store of a group directory, and creates it when the group has none.
+    /// Opens the store of a group, and creates it when the group has none.
     ///
     /// A database that was cut or overwritten is refused and left as it is; so is one of a later version.
     ///
     /// Thread: blocks for some milliseconds; for the busy timeout when another process keeps the database locked.
     public convenience init(
-        directory: String,
+        group: GroupContainer,
         busyTimeout: Duration = .seconds(5),
         limits: StoreLimits = StoreLimits()
     ) throws(StoreError) {
-        try self.init(directory: directory, busyTimeout: busyTimeout, limits: limits) { _ in }
+        try self.init(group: group, busyTimeout: busyTimeout, limits: limits) { _ in }
     }
 
     /// Opens the store with something more to do on every connection.
     init(
-        directory: String,
+        group: GroupContainer,
         busyTimeout: Duration = .seconds(5),
         limits: StoreLimits = StoreLimits(),
         preparing prepare: @escaping @Sendable (Database) throws -> Void
     ) throws(StoreError) {
-        let file = try DatabaseFile(group: directory)
+        let file = try DatabaseFile(group: group)
         try file.createIfMissing()
         path = file.path
         self.limits = limits
@@ -120,13 +121,13 @@ extension SharedStore {
                         let value = try body(db)
                         FaultPoint.reached(before)
                         try db.commit()
+                        FaultPoint.reached(after)
                         return value
                     } catch {
                         if db.isInsideTransaction { try db.rollback() }
                         throw error
                     }
                 }
-                FaultPoint.reached(after)
                 continuation.resume(returning: result)
             }
         }

@@ -66,6 +66,11 @@ extension StoreError {
                 self = .full(path, reason)
             } else if Self.isReadOnly(directory) || error.resultCode != .SQLITE_IOERR && Self.isReadOnly(path) {
                 self = .readOnly(path, reason)
+            } else if Self.isWithoutDescriptor {
+                self.init(
+                    .system,
+                    "No descriptor is left to open \(path) (\(reason)). Close some, or raise the limit (`ulimit -n`)."
+                )
             } else {
                 self.init(
                     .system,
@@ -113,6 +118,15 @@ extension StoreError {
     private static func isFull(_ directory: String) -> Bool {
         var status = statvfs()
         return statvfs(directory, &status) == 0 && (status.f_bavail == 0 || status.f_files > 0 && status.f_favail == 0)
+    }
+
+    private static var isWithoutDescriptor: Bool {
+        let descriptor = dup(STDIN_FILENO)
+        guard descriptor < 0 else {
+            close(descriptor)
+            return false
+        }
+        return errno == EMFILE || errno == ENFILE
     }
 
     private static func isReadOnly(_ path: String) -> Bool {

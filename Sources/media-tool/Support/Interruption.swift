@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Glibc
 import MediaEngine
 import Synchronization
@@ -5,14 +6,31 @@ import Synchronization
 /// Ctrl-C and SIGTERM, taken as the wish to end cleanly; a second one ends at once.
 enum Interruption {
     private static let isWanted = Atomic(false)
+    /// The end of a pipe to which the handler writes: all that a handler may do to wake somebody.
+    private static let writeEnd = Atomic<CInt>(-1)
+    private static let waiters = Mutex(Waiters())
+
+    private struct Waiters {
+        var continuations: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastID = 0
+        /// Reads the other end; there once signals are caught.
+        var source: (any DispatchSourceRead)?
+    }
 
     /// Whether a signal came.
     static var hasCome: Bool { isWanted.load(ordering: .relaxed) }
 
     /// Catches the signals from now on.
     static func catchSignals() {
+        listen()
         var action = sigaction()
-        action.__sigaction_handler.sa_handler = { _ in Interruption.isWanted.store(true, ordering: .relaxed) }
+        action.__sigaction_handler.sa_handler = { _ in
+            let code = errno
+            Interruption.isWanted.store(true, ordering: .relaxed)
+            var byte: UInt8 = 0
+            _ = write(Interruption.writeEnd.load(ordering: .relaxed), &byte, 1)
+            errno = code
+        }
         action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
         sigaction(SIGINT, &action, nil)
         sigaction(SIGTERM, &action, nil)
@@ -25,12 +43,56 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     }
 
-    /// Waits for a signal without a thread, looked at every 20 ms; for `duration` at most when there is one.
+    /// Has those who wait without a thread woken when a signal comes.
+    private static func listen() {
+        waiters.withLock { waiters in
+            guard waiters.source == nil else { return }
+            var ends: [CInt] = [-1, -1]
+            guard pipe(&ends) == 0 else { return }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            writeEnd.store(ends[1], ordering: .relaxed)
+            let source = DispatchSource.makeReadSource(fileDescriptor: ends[0])
+            source.setEventHandler {
+                source.cancel()
+                let woken = Interruption.waiters.withLock { waiters in
+                    defer { waiters.continuations = [:] }
+                    return waiters.continuations.values
+                }
+                for waiter in woken { waiter.resume() }
+            }
+            source.resume()
+            waiters.source = source
+        }
+    }
+
+    /// Waits for a signal without a thread, asleep until it comes; for `duration` at most when there is one.
     static func wait(for duration: Duration? = nil) async {
-        let end = duration.map { ContinuousClock.now + $0 }
-        while !hasCome, !Task.isCancelled {
-            if let end, ContinuousClock.now >= end { return }
-            try? await Task.sleep(for: min(.milliseconds(20), end.map { $0 - .now } ?? .milliseconds(20)))
+        guard let duration else { return await waitForSignal() }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await waitForSignal() }
+            group.addTask { try? await Task.sleep(for: duration) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Waits for a signal, or for the task's cancellation.
+    private static func waitForSignal() async {
+        let id = waiters.withLock { waiters in
+            waiters.lastID += 1
+            return waiters.lastID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = waiters.withLock { waiters in
+                    guard !hasCome, !Task.isCancelled else { return true }
+                    waiters.continuations[id] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            waiters.withLock { $0.continuations.removeValue(forKey: id) }?.resume()
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LocalMessaging
 import Testing
 
 @testable import SharedCore
@@ -43,9 +44,9 @@ import Testing
             setenv("SHARED_CORE_FAULT", place, 1)
             try await FaultPointTests.life(in: path)
         }
-        let lock = try CoreLock(directory: path)
+        let lock = try CoreLock(group: GroupContainer(directory: path))
         #expect(try lock.tryLock(.writer))
-        let store = try SharedStore(directory: path)
+        let store = try SharedStore(group: GroupContainer(directory: path))
         let before = try await store.status().epoch
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         #expect(epoch > before)
@@ -63,8 +64,8 @@ import Testing
 
     /// Everything that a core does with its lock and its store.
     static func life(in path: String) async throws {
-        let lock = try CoreLock(directory: path)
-        let store = try SharedStore(directory: path)
+        let lock = try CoreLock(group: GroupContainer(directory: path))
+        let store = try SharedStore(group: GroupContainer(directory: path))
         guard try lock.tryLock(.writer) else { return }
         let epoch = try await store.beginEpoch(role: .executor, process: .current)
         _ = try await store.insert(.sample("a"), as: epoch)

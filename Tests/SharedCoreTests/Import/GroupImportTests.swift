@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LocalMessaging
 import Testing
 
 @testable import SharedCore
@@ -12,12 +13,12 @@ import Testing
     init() throws {
         old = try TemporaryDirectory()
         group = try TemporaryDirectory()
-        store = try SharedStore(directory: group.path)
+        store = try SharedStore(group: group.group)
     }
 
     private var work: GroupImport {
         GroupImport(
-            group: group.path,
+            group: group.group,
             sources: [
                 .configuration: old.path + "/config", .data: old.path + "/data", .downloads: old.path + "/downloads",
             ]
@@ -111,9 +112,10 @@ import Testing
         try old.write("1", to: "one")
         let inner = old.path + "/group"
         mkdir(inner, 0o700)
-        let store = try SharedStore(directory: inner)
+        let store = try SharedStore(group: GroupContainer(directory: inner))
         let epoch = try await store.beginEpoch(role: .main, process: .current)
-        let report = try await GroupImport(group: inner, sources: [.data: old.path]).run(store: store, as: epoch)
+        let work = try GroupImport(group: GroupContainer(directory: inner), sources: [.data: old.path])
+        let report = try await work.run(store: store, as: epoch)
         #expect(report.copied == ["data/one"])
         #expect(report.skipped == [GroupImport.Skip(path: "data/group", reason: .isGroup)])
     }
@@ -159,12 +161,13 @@ import Testing
         await #expect(processExitsWith: .signal(SIGKILL)) {
             [fault = fault as String, old = old as String, path = path as String] in
             setenv("SHARED_CORE_FAULT", fault, 1)
-            let store = try SharedStore(directory: path)
+            let group = try GroupContainer(directory: path)
+            let store = try SharedStore(group: group)
             let epoch = try await store.beginEpoch(role: .main, process: .current)
             let sources: [GroupImport.Part: String] = [
                 .configuration: old + "/config", .data: old + "/data", .downloads: old + "/downloads",
             ]
-            _ = try await GroupImport(group: path, sources: sources).run(store: store, as: epoch)
+            _ = try await GroupImport(group: group, sources: sources).run(store: store, as: epoch)
         }
         // Whatever has a name is complete.
         if let text = group.text(of: "data/friends.db") { #expect(text.count == 600_000) }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import LocalMessaging
 import Testing
 
 @testable import SharedCore
@@ -13,8 +14,8 @@ import Testing
 
     @Test(arguments: CoreLock.Byte.allCases)
     func `two locks of one process exclude each other`(byte: CoreLock.Byte) throws {
-        let first = try CoreLock(directory: directory.path)
-        let second = try CoreLock(directory: directory.path)
+        let first = try CoreLock(group: directory.group)
+        let second = try CoreLock(group: directory.group)
         #expect(try first.tryLock(byte))
         #expect(try !second.tryLock(byte))
         #expect(try second.isHeldElsewhere(byte))
@@ -25,15 +26,15 @@ import Testing
     }
 
     @Test func `the two bytes do not exclude each other`() throws {
-        let executor = try CoreLock(directory: directory.path)
-        let main = try CoreLock(directory: directory.path)
+        let executor = try CoreLock(group: directory.group)
+        let main = try CoreLock(group: directory.group)
         #expect(try executor.tryLock(.writer))
         #expect(try main.tryLock(.main))
         #expect(try executor.isHeldElsewhere(.main) && main.isHeldElsewhere(.writer))
     }
 
     @Test func `one lock is not taken twice by its own core`() async throws {
-        let lock = try CoreLock(directory: directory.path)
+        let lock = try CoreLock(group: directory.group)
         #expect(try lock.tryLock(.writer))
         #expect(try !lock.tryLock(.writer))
         let error = await #expect(throws: LockError.self) { try await lock.wait(for: .writer) }
@@ -42,17 +43,17 @@ import Testing
     }
 
     @Test func `a lock that is let go of is free`() throws {
-        let second = try CoreLock(directory: directory.path)
+        let second = try CoreLock(group: directory.group)
         do {
-            let first = try CoreLock(directory: directory.path)
+            let first = try CoreLock(group: directory.group)
             #expect(try first.tryLock(.writer))
         }
         #expect(try second.tryLock(.writer))
     }
 
     @Test func `a waiting core gets the lock when its holder lets go`() async throws {
-        let first = try CoreLock(directory: directory.path)
-        let second = try CoreLock(directory: directory.path)
+        let first = try CoreLock(group: directory.group)
+        let second = try CoreLock(group: directory.group)
         var times: [Duration] = []
         for _ in 0..<50 {
             #expect(try first.tryLock(.writer))
@@ -74,8 +75,8 @@ import Testing
     }
 
     @Test func `a cancelled wait ends, and takes nothing afterwards`() async throws {
-        let holder = try CoreLock(directory: directory.path)
-        let waiter = try CoreLock(directory: directory.path)
+        let holder = try CoreLock(group: directory.group)
+        let waiter = try CoreLock(group: directory.group)
         #expect(try holder.tryLock(.writer))
         let wait = Task { try await waiter.wait(for: .writer) }
         try await untilAsleep()
@@ -91,19 +92,19 @@ import Testing
     }
 
     @Test func `a wait of a cancelled task does not begin`() async throws {
-        let lock = try CoreLock(directory: directory.path)
+        let lock = try CoreLock(group: directory.group)
         let wait = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await lock.wait(for: .main)
         }
         await #expect(throws: CancellationError.self) { try await wait.value }
         #expect(!lock.holds(.main))
-        #expect(try CoreLock(directory: directory.path).tryLock(.main))
+        #expect(try CoreLock(group: directory.group).tryLock(.main))
     }
 
     @Test func `a wait cancelled while the lock arrives either has it or leaves it`() async throws {
-        let holder = try CoreLock(directory: directory.path)
-        let waiter = try CoreLock(directory: directory.path)
+        let holder = try CoreLock(group: directory.group)
+        let waiter = try CoreLock(group: directory.group)
         var taken = 0
         for round in 0..<300 {
             #expect(try holder.tryLock(.writer))
@@ -133,8 +134,8 @@ import Testing
     }
 
     @Test func `the owner is readable while it owns`() throws {
-        let owner = try CoreLock(directory: directory.path)
-        let reader = try CoreLock(directory: directory.path)
+        let owner = try CoreLock(group: directory.group)
+        let reader = try CoreLock(group: directory.group)
         let record = OwnerRecord(process: .current, role: .main, epoch: Epoch(rawValue: 3), why: "the application")
         #expect(try reader.owner() == nil)
         #expect(throws: LockError.self) { try owner.write(record) }
@@ -149,7 +150,7 @@ import Testing
     }
 
     @Test func `a record of a dead owner is none`() throws {
-        let owner = try CoreLock(directory: directory.path)
+        let owner = try CoreLock(group: directory.group)
         #expect(try owner.tryLock(.writer))
         try owner.write(OwnerRecord(process: Child.dead(), role: .main, epoch: Epoch(rawValue: 1), why: ""))
         #expect(try owner.owner() == nil)
@@ -157,7 +158,7 @@ import Testing
 
     @Test func `a lock file of another program says nothing about an owner`() throws {
         try directory.write("{\"pid\": 1}\n", to: "core.lock")
-        let lock = try CoreLock(directory: directory.path)
+        let lock = try CoreLock(group: directory.group)
         #expect(try lock.tryLock(.writer))
         #expect(try lock.owner() == nil)
     }
@@ -165,25 +166,36 @@ import Testing
     @Test func `a link in place of the lock file is refused`() throws {
         try directory.write("", to: "elsewhere")
         symlink(directory.path + "/elsewhere", directory.path + "/core.lock")
-        let error = #expect(throws: LockError.self) { try CoreLock(directory: directory.path) }
+        let error = #expect(throws: LockError.self) { try CoreLock(group: directory.group) }
         #expect(error?.code == .foreign)
     }
 
     @Test func `a pipe in place of the lock file is refused`() throws {
         mkfifo(directory.path + "/core.lock", 0o600)
-        let error = #expect(throws: LockError.self) { try CoreLock(directory: directory.path) }
+        let error = #expect(throws: LockError.self) { try CoreLock(group: directory.group) }
         #expect(error?.code == .foreign)
     }
 
-    @Test func `a directory that is missing is named`() throws {
-        let error = #expect(throws: LockError.self) { try CoreLock(directory: directory.path + "/none") }
+    @Test func `a directory that was removed is named`() throws {
+        let group = try GroupContainer(directory: directory.path + "/none")
+        rmdir(group.path)
+        let error = #expect(throws: LockError.self) { try CoreLock(group: group) }
         #expect(error?.message.contains(directory.path + "/none/core.lock") == true)
     }
 
+    /// Whoever opens the group by its name gets another lock.
+    @Test func `the lock of a group that was moved away is not taken`() throws {
+        let group = try GroupContainer(directory: directory.path + "/group")
+        let lock = try CoreLock(group: group)
+        rename(group.path, directory.path + "/elsewhere")
+        let error = #expect(throws: LockError.self) { try lock.tryLock(.writer) }
+        #expect(error?.code == .replaced)
+    }
+
     @Test func `a lock file that was replaced is not taken`() throws {
-        let lock = try CoreLock(directory: directory.path)
+        let lock = try CoreLock(group: directory.group)
         unlink(lock.path)
-        _ = try CoreLock(directory: directory.path)
+        _ = try CoreLock(group: directory.group)
         let error = #expect(throws: LockError.self) { try lock.tryLock(.writer) }
         #expect(error?.code == .replaced)
         #expect(!lock.holds(.writer))
@@ -191,10 +203,10 @@ import Testing
 
     @Test func `the death of a holder hands the lock over at once`() async throws {
         let path = directory.path
-        let parent = try CoreLock(directory: path)
+        let parent = try CoreLock(group: GroupContainer(directory: path))
         #expect(try parent.tryLock(.main))
         async let killed = #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
-            let lock = try CoreLock(directory: path)
+            let lock = try CoreLock(group: GroupContainer(directory: path))
             #expect(try lock.tryLock(.writer))
             try lock.write(OwnerRecord(process: .current, role: .executor, epoch: Epoch(rawValue: 1), why: "test"))
             // Lives until the parent waits for WRITER and lets go of MAIN.

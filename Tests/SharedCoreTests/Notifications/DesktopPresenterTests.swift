@@ -131,14 +131,51 @@ struct DesktopPresenterTests {
         await desktop.end()
     }
 
-    @Test func `a bus that ends is an error, and the actions end`() async throws {
+    @Test func `without its bus a notification is an error, and the next one finds the bus that follows`() async throws
+    {
+        let presenter: DesktopPresenter
+        do {
+            let desktop = try await FakeDesktop(bus, capabilities: [])
+            presenter = try await bus.presenter(records: bus.folder("records"))
+            try await presenter.present(ada)
+            bus.end()
+            await desktop.end()
+        }
+        for _ in 0..<2 {
+            let error = await #expect(throws: NotificationError.self) { try await presenter.present(ada) }
+            #expect(error?.code == .noBus)
+        }
+        try bus.start()
         let desktop = try await FakeDesktop(bus, capabilities: [])
-        let presenter = try await bus.presenter()
-        bus.end()
-        for await _ in presenter.actions { Issue.record("nothing was done") }
-        let error = await #expect(throws: NotificationError.self) { try await presenter.present(ada) }
-        #expect(error?.code == .disconnected)
+        try await presenter.present(ada)
+        #expect(desktop.notifications.map { $0[1] } == [.uint32(0)])
+        // What is done is heard from the new one, by who listened before.
+        desktop.signal("ActionInvoked", [.uint32(1), .string("mark-as-seen")])
+        for await action in presenter.actions {
+            #expect(action.callID == ada.identifier)
+            break
+        }
         await desktop.end()
+    }
+
+    @Test func `a service that takes the place of another is asked what it can do`() async throws {
+        let first = try await FakeDesktop(bus, capabilities: [])
+        let presenter = try await bus.presenter(records: bus.folder("records"))
+        try await presenter.present(ada)
+        await first.end()
+        let second = try await FakeDesktop(bus, capabilities: ["inline-reply"])
+        let labels = ["inline-reply", "Antworten", "mark-as-seen", "Als gelesen markieren"]
+        // The bus says who has the name now; that may come a moment after the new one was let in.
+        while second.notifications.last?[5] != .strings(labels) {
+            try await presenter.present(ada)
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        second.signal("NotificationReplied", [.uint32(UInt32(second.notifications.count)), .string("yes")])
+        for await action in presenter.actions {
+            #expect(action.kind == .reply("yes"))
+            break
+        }
+        await second.end()
     }
 
     private func chosen(_ environment: [String: String]) async -> any NotificationPresenter {
@@ -152,14 +189,12 @@ private final class PrivateBus: Sendable {
 
     let abstract: DBusAddress
     private let root: URL
-    private let process = Process()
-    private let isEnded = Mutex(false)
+    private let process = Mutex<Process?>(nil)
 
     init() throws {
         root = FileManager.default.temporaryDirectory.appendingPathComponent("bus-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         abstract = .abstract(root.path)
-        let configuration = root.appendingPathComponent("bus.conf")
         try """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -177,15 +212,22 @@ private final class PrivateBus: Sendable {
                 <allow own="*"/>
             </policy>
         </busconfig>
-        """.write(to: configuration, atomically: true, encoding: .utf8)
+        """.write(to: root.appendingPathComponent("bus.conf"), atomically: true, encoding: .utf8)
+        try start()
+    }
+
+    /// Starts the daemon, also one that follows another.
+    func start() throws {
+        let process = Process()
         let address = Pipe()
         process.executableURL = URL(fileURLWithPath: Self.program)
-        process.arguments = ["--config-file=\(configuration.path)", "--nofork", "--print-address=1"]
+        process.arguments = ["--config-file=\(root.path)/bus.conf", "--nofork", "--print-address=1"]
         process.standardOutput = address
         process.standardError = FileHandle.nullDevice
         try process.run()
         // It prints its address when it listens.
         _ = address.fileHandleForReading.availableData
+        self.process.withLock { $0 = process }
     }
 
     deinit {
@@ -209,14 +251,14 @@ private final class PrivateBus: Sendable {
     }
 
     func end() {
-        let isFirst = isEnded.withLock { ended in
-            defer { ended = true }
-            return !ended
+        let running = process.withLock { process in
+            defer { process = nil }
+            return process
         }
-        guard isFirst else { return }
+        guard let running else { return }
         // The daemon has inherited that the test runner's threads block SIGTERM.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        kill(running.processIdentifier, SIGKILL)
+        running.waitUntilExit()
     }
 
     private static let program = "/usr/bin/dbus-daemon"

@@ -9,7 +9,7 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory()
-        store = try SharedStore(directory: directory.path)
+        store = try SharedStore(group: directory.group)
     }
 
     @Test func `a message is kept until it is acknowledged`() async throws {
@@ -41,7 +41,7 @@ import Testing
         let names = ["c", "a", "b", "d"]
         for name in names { _ = try await store.insert(.sample(name), as: epoch) }
         try store.close()
-        let again = try SharedStore(directory: directory.path)
+        let again = try SharedStore(group: directory.group)
         #expect(try await again.pending().map(\.message.callID) == names)
     }
 
@@ -70,7 +70,7 @@ import Testing
 
     @Test func `of many who claim at once exactly one wins`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
-        let stores = [store, try SharedStore(directory: directory.path)]
+        let stores = [store, try SharedStore(group: directory.group)]
         for round in 0..<10 {
             let callID = "race \(round)"
             _ = try await store.insert(.sample(callID), as: epoch)
@@ -139,7 +139,7 @@ import Testing
     @Test func `acknowledged messages are remembered up to a number`() async throws {
         var limits = StoreLimits()
         limits.acknowledgedCount = 3
-        let store = try SharedStore(directory: directory.path, limits: limits)
+        let store = try SharedStore(group: directory.group, limits: limits)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         for number in 0..<10 {
             _ = try await store.insert(.sample("\(number)"), as: epoch)
@@ -183,7 +183,7 @@ import Testing
         try await store.write(before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(sql: "UPDATE meta SET boot = 'an earlier one'")
         }
-        let again = try SharedStore(directory: directory.path)
+        let again = try SharedStore(group: directory.group)
         // Processes of this boot have the same numbers, and are others.
         #expect(try await again.status().state == .free)
         #expect(try await again.wishes().isEmpty)

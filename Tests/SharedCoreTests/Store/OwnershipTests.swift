@@ -9,7 +9,7 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory()
-        store = try SharedStore(directory: directory.path)
+        store = try SharedStore(group: directory.group)
     }
 
     @Test func `a new group is free`() async throws {
@@ -49,7 +49,7 @@ import Testing
 
     @Test func `a writer whose epoch is over is refused everything`() async throws {
         let old = try await store.beginEpoch(role: .executor, process: .parent)
-        let other = try SharedStore(directory: directory.path)
+        let other = try SharedStore(group: directory.group)
         let new = try await other.beginEpoch(role: .main, process: .current)
         let call = CallRecord(callID: "a", remote: "b", direction: .incoming, startedAt: .now)
         let action = MessageAction(id: "1", callID: "a", kind: .markAsSeen)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func `epochs of many that begin at once are all different`() async throws {
-        let stores = try (0..<3).map { _ in try SharedStore(directory: directory.path) }
+        let stores = try (0..<3).map { _ in try SharedStore(group: directory.group) }
         let epochs = try await withThrowingTaskGroup(of: Epoch.self) { group in
             for number in 0..<30 {
                 group.addTask { try await stores[number % 3].beginEpoch(role: .executor, process: .current) }

@@ -9,7 +9,7 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory()
-        store = try SharedStore(directory: directory.path)
+        store = try SharedStore(group: directory.group)
     }
 
     @Test func `wishes last as long as their process`() async throws {
@@ -22,7 +22,7 @@ import Testing
         #expect(try await store.wishes() == [second, its])
         child.end()
         #expect(try await store.wishes() == [second])
-        #expect(try await SharedStore(directory: directory.path).wishes() == [second])
+        #expect(try await SharedStore(group: directory.group).wishes() == [second])
     }
 
     @Test func `a room is known once`() async throws {
@@ -40,7 +40,7 @@ import Testing
     @Test func `the call log keeps the latest calls`() async throws {
         var limits = StoreLimits()
         limits.callCount = 3
-        let store = try SharedStore(directory: directory.path, limits: limits)
+        let store = try SharedStore(group: directory.group, limits: limits)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         let start = Date(timeIntervalSince1970: 1_700_000_000)
         for number in 0..<5 {
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `settings and accounts count their changes`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
-        let other = try SharedStore(directory: directory.path)
+        let other = try SharedStore(group: directory.group)
         #expect(try await other.settingsVersion() == 0)
         try await store.set(["a": 1], for: "numbers", as: epoch)
         #expect(try await other.settingsVersion() == 1)

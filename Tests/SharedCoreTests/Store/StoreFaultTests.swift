@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Glibc
+import LocalMessaging
 import Testing
 
 @testable import SharedCore
@@ -20,7 +21,7 @@ import Testing
 
     /// The bytes of a database that holds `messages`, closed in order.
     private func bytesOfDatabase() async throws -> Data {
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         for message in Self.messages { _ = try await store.insert(message, as: epoch) }
         try store.close()
@@ -44,7 +45,7 @@ import Testing
         for cut in cuts {
             let group = try group(bytes.prefix(cut))
             do {
-                let store = try SharedStore(directory: group.path)
+                let store = try SharedStore(group: group.group)
                 let kept = try await store.pending().map(\.message)
                 #expect(kept == Self.messages, "cut at \(cut)")
             } catch {
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test func `a log cut at any byte loses whole commits from its end, and never mixes them`() async throws {
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         for message in Self.messages { _ = try await store.insert(message, as: epoch) }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
@@ -65,15 +66,15 @@ import Testing
         let cuts = [0, 1, 31, 32, 33] + (0..<30).map { _ in Int.random(in: 0..<log.count, using: &generator) }
         for cut in cuts {
             let group = try group(bytes, log: log.prefix(cut))
-            let kept = try await SharedStore(directory: group.path).pending().map(\.message)
+            let kept = try await SharedStore(group: group.group).pending().map(\.message)
             #expect(kept == Array(Self.messages.prefix(kept.count)), "cut at \(cut)")
         }
         let whole = try group(bytes, log: log)
-        #expect(try await SharedStore(directory: whole.path).pending().map(\.message) == Self.messages)
+        #expect(try await SharedStore(group: whole.group).pending().map(\.message) == Self.messages)
     }
 
     @Test func `a database that was cut while its log is in use is refused, or has lost nothing`() async throws {
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         for message in Self.messages.prefix(30) { _ = try await store.insert(message, as: epoch) }
         try await DatabaseQueue(path: database).writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
@@ -85,7 +86,7 @@ import Testing
         {
             let group = try group(bytes.prefix(cut), log: log)
             do {
-                let kept = try await SharedStore(directory: group.path).pending().map(\.message)
+                let kept = try await SharedStore(group: group.group).pending().map(\.message)
                 #expect(kept == Self.messages, "cut at \(cut)")
             } catch {
                 refused += 1
@@ -106,7 +107,7 @@ import Testing
             }
             let group = try group(broken)
             do {
-                let store = try SharedStore(directory: group.path)
+                let store = try SharedStore(group: group.group)
                 #expect(try await store.pending().count <= Self.messages.count)
                 _ = try await store.status()
                 _ = try await store.wishes()
@@ -126,40 +127,40 @@ import Testing
     @Test(arguments: [1, 100, 4096, 50_000])
     func `a file of random bytes is refused`(count: Int) throws {
         let group = try group(Data((0..<count).map { _ in UInt8.random(in: 0...255) }))
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: group.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: group.group) }
         #expect(error?.code == .damaged)
     }
 
     @Test func `an empty file is a damaged store, not a new one`() throws {
         let group = try group(Data())
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: group.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: group.group) }
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("0 bytes") == true)
     }
 
     @Test func `a log without its database is a damaged store, not a new one`() async throws {
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         _ = try await store.beginEpoch(role: .main, process: .current)
         let group = try TemporaryDirectory()
         mkdir(group.path + "/database", 0o700)
         try FileManager.default.copyItem(atPath: database + "-wal", toPath: group.path + "/database/shared.sqlite-wal")
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: group.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: group.group) }
         #expect(error?.code == .damaged)
     }
 
     @Test func `a table that is missing is damage`() async throws {
-        try SharedStore(directory: directory.path).close()
+        try SharedStore(group: directory.group).close()
         try await DatabaseQueue(path: database).write { try $0.execute(sql: "DROP TABLE message") }
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         let error = await #expect(throws: StoreError.self) { try await store.pending() }
         #expect(error?.code == .damaged)
     }
 
     @Test func `a database of a later version is refused and not touched`() throws {
-        try SharedStore(directory: directory.path).close()
+        try SharedStore(group: directory.group).close()
         try DatabaseQueue(path: database).write { try $0.execute(sql: "PRAGMA user_version = 99") }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: directory.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
         #expect(error?.code == .foreign(version: 99))
         #expect(try Data(contentsOf: URL(fileURLWithPath: database)) == bytes)
     }
@@ -168,7 +169,7 @@ import Testing
         mkdir(directory.path + "/database", 0o700)
         try DatabaseQueue(path: database).write { try $0.execute(sql: "CREATE TABLE theirs (id INTEGER)") }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: directory.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
         #expect(error?.code == .foreign(version: 0))
         #expect(try Data(contentsOf: URL(fileURLWithPath: database)) == bytes)
     }
@@ -178,12 +179,12 @@ import Testing
         try await DatabaseQueue(path: database).writeWithoutTransaction { db in
             try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
         }
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         #expect(try await store.beginEpoch(role: .main, process: .current) == Epoch(rawValue: 1))
     }
 
     @Test func `a database that stays locked is an error after the time-out, and works afterwards`() async throws {
-        let store = try SharedStore(directory: directory.path, busyTimeout: .milliseconds(50))
+        let store = try SharedStore(group: directory.group, busyTimeout: .milliseconds(50))
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -198,7 +199,7 @@ import Testing
     }
 
     @Test func `a store that is full says so, and keeps what it has`() async throws {
-        let full = try SharedStore(directory: directory.path) { try $0.execute(sql: "PRAGMA max_page_count = 60") }
+        let full = try SharedStore(group: directory.group) { try $0.execute(sql: "PRAGMA max_page_count = 60") }
         let epoch = try await full.beginEpoch(role: .main, process: .current)
         var kept: [IncomingMessage] = []
         var failure: StoreError?
@@ -213,7 +214,7 @@ import Testing
         }
         #expect(failure?.code == .full)
         #expect(try await full.pending().map(\.message) == kept)
-        let roomy = try SharedStore(directory: directory.path)
+        let roomy = try SharedStore(group: directory.group)
         #expect(try await roomy.insert(.sample("later"), as: epoch))
         #expect(try await full.pending().count == kept.count + 1)
     }
@@ -222,7 +223,7 @@ import Testing
     func `a disk that is full is named, and the store goes on when there is room`() async throws {
         let mount = try Mount(directory.path, options: "size=1m")
         try Data(count: 700_000).write(to: URL(fileURLWithPath: directory.path + "/ballast"))
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         var kept: [IncomingMessage] = []
         var failure: StoreError?
@@ -247,11 +248,11 @@ import Testing
     @Test(.enabled(if: Mount.isPossible || geteuid() != 0))
     func `a read-only group is refused with its name`() async throws {
         let mount = Mount.isPossible ? try Mount(directory.path, options: "size=1m") : nil
-        let store = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
         _ = try await store.beginEpoch(role: .main, process: .current)
         try store.close()
         if let mount { try mount.makeReadOnly() } else { chmod(directory.path + "/database", 0o500) }
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: directory.path) }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
         #expect(error?.code == .readOnly)
         #expect(error?.message.contains(database) == true)
         chmod(directory.path + "/database", 0o700)
@@ -259,30 +260,30 @@ import Testing
     }
 
     @Test func `a group in which nothing can be created is refused`() throws {
-        let error = #expect(throws: StoreError.self) { try SharedStore(directory: "/sys") }
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: GroupContainer(directory: "/sys")) }
         #expect(error?.code == .readOnly)
     }
 
     @Test func `a link in place of the directory or of the database is refused`() throws {
         let elsewhere = try TemporaryDirectory()
-        try SharedStore(directory: elsewhere.path).close()
+        try SharedStore(group: elsewhere.group).close()
         symlink(elsewhere.path + "/database", directory.path + "/database")
-        #expect(throws: StoreError.self) { try SharedStore(directory: directory.path) }
+        #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
         unlink(directory.path + "/database")
         mkdir(directory.path + "/database", 0o700)
         symlink(elsewhere.path + "/database/shared.sqlite", database)
-        #expect(throws: StoreError.self) { try SharedStore(directory: directory.path) }
+        #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
     }
 
     @Test func `many that open a new group at once share one store`() async throws {
-        let path = directory.path
-        let epochs = try await withThrowingTaskGroup(of: Epoch.self) { group in
+        let group = directory.group
+        let epochs = try await withThrowingTaskGroup(of: Epoch.self) { tasks in
             for _ in 0..<8 {
-                group.addTask {
-                    try await SharedStore(directory: path).beginEpoch(role: .executor, process: .current)
+                tasks.addTask {
+                    try await SharedStore(group: group).beginEpoch(role: .executor, process: .current)
                 }
             }
-            return try await group.reduce(into: Set()) { $0.insert($1) }
+            return try await tasks.reduce(into: Set()) { $0.insert($1) }
         }
         #expect(epochs.map(\.rawValue).sorted() == Array(1...8))
     }
@@ -296,7 +297,7 @@ import Testing
         ] {
             try directory.write("draft", to: "database/\(name)")
         }
-        try SharedStore(directory: directory.path).close()
+        try SharedStore(group: directory.group).close()
         #expect(try directory.names(in: "database") == ["shared.sqlite", live])
     }
 

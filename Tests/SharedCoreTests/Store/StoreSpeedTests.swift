@@ -12,7 +12,7 @@ import Testing
 
     @Test func `opening the lock and the store takes milliseconds`() async throws {
         let clock = ContinuousClock()
-        let creation = try clock.measure { try SharedStore(directory: directory.path).close() }
+        let creation = try clock.measure { try SharedStore(group: directory.group).close() }
         var locks: [Duration] = []
         var cold: [Duration] = []
         var closing: [Duration] = []
@@ -20,17 +20,17 @@ import Testing
         for _ in 0..<20 {
             locks.append(
                 try clock.measure {
-                    let lock = try CoreLock(directory: directory.path)
+                    let lock = try CoreLock(group: directory.group)
                     #expect(try lock.tryLock(.writer))
                 }
             )
             let start = clock.now
-            let store = try SharedStore(directory: directory.path)
+            let store = try SharedStore(group: directory.group)
             cold.append(clock.now - start)
             closing.append(try clock.measure { try store.close() })
         }
-        let first = try SharedStore(directory: directory.path)
-        for _ in 0..<20 { warm.append(try clock.measure { try SharedStore(directory: directory.path).close() }) }
+        let first = try SharedStore(group: directory.group)
+        for _ in 0..<20 { warm.append(try clock.measure { try SharedStore(group: directory.group).close() }) }
         try first.close()
         print(
             "created in \(creation); lock opened and taken p50 \(Self.median(locks)); store opened p50 \(Self.median(cold)) "
@@ -40,8 +40,8 @@ import Testing
     }
 
     @Test func `a commit takes milliseconds`() async throws {
-        let store = try SharedStore(directory: directory.path)
-        let reader = try SharedStore(directory: directory.path)
+        let store = try SharedStore(group: directory.group)
+        let reader = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         let clock = ContinuousClock()
         var inserts: [Duration] = []

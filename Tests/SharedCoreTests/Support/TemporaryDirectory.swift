@@ -1,14 +1,18 @@
 import Foundation
 import Glibc
+import LocalMessaging
 
 /// A directory of a test, removed with the object.
 final class TemporaryDirectory: Sendable {
     let path: String
+    /// The group in it.
+    let group: GroupContainer
 
     init() throws {
         var template = [UInt8]("/tmp/shared-core-XXXXXX\0".utf8).map(CChar.init(bitPattern:))
         guard mkdtemp(&template) != nil else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        group = try GroupContainer(directory: path)
     }
 
     deinit {

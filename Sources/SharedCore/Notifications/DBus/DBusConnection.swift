@@ -115,6 +115,9 @@ final class DBusConnection: Sendable {
         send(message, serial: nextSerial())
     }
 
+    /// Whether the bus has closed it, or it was closed.
+    var hasEnded: Bool { state.withLock { $0.end != nil } }
+
     /// Ends the connection; calls that wait fail.
     func close() {
         channel.close(promise: nil)

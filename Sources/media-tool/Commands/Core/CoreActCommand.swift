@@ -53,8 +53,9 @@ struct CoreActCommand: AsyncParsableCommand {
         )
         let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
         let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
-        let isDone = try await core.perform(action)
-        await core.stop()
+        let isDone = try await Interruption.orValue { try await core.perform(action) }
+        _ = try await Interruption.orValue { await core.stop() }
+        guard let isDone else { throw ToolFailure("Interrupted. What was queued is performed by the next core.") }
         guard isDone else {
             throw ToolFailure(
                 "Nobody performed it within \(deadline) s. It is queued; run a core to have it performed."

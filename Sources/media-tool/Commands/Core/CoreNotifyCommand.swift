@@ -50,22 +50,25 @@ struct CoreNotifyCommand: AsyncParsableCommand {
             configuration: configuration
         )
         let variables = ProcessEnvironment.variables
-        let outcome = try await core.notify(callID: callID, texts: .localized(environment: variables)) {
-            shown,
-            source in
-            show(
-                shown.sender,
-                shown.text,
-                source,
-                isRepeated: shown.isRepeated,
-                (ContinuousClock.now - begin).milliseconds
-            )
-            try? await desktop(of: group)?.present(shown)
+        let outcome = try await Interruption.orValue {
+            try await core.notify(callID: callID, texts: .localized(environment: variables)) { shown, source in
+                show(
+                    shown.sender,
+                    shown.text,
+                    source,
+                    isRepeated: shown.isRepeated,
+                    (ContinuousClock.now - begin).milliseconds
+                )
+                try? await desktop(of: group)?.present(shown)
+            }
         }
         if case .shownElsewhere = outcome {
             show(nil, nil, .store, isRepeated: false, (ContinuousClock.now - begin).milliseconds)
         }
-        await core.stop()
+        _ = try await Interruption.orValue { await core.stop() }
+        guard outcome != nil else {
+            throw ToolFailure("Interrupted before anything was shown. The message stays for who asks next.")
+        }
     }
 
     private func show(

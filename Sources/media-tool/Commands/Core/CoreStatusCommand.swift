@@ -27,8 +27,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         let group = try groupOption.container()
-        let store = try SharedStore(directory: group.path)
-        let lock = try CoreLock(directory: group.path)
+        let store = try SharedStore(group: group)
+        let lock = try CoreLock(group: group)
         var last: Snapshot?
         repeat {
             let now = try await Snapshot(store, lock)

@@ -1,0 +1,1 @@
+../../../Tests/MediaToolTests/CoreWitnessLog.swift

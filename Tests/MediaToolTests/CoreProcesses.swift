@@ -1,0 +1,175 @@
+import Foundation
+import Glibc
+import LocalMessaging
+import MediaEngine
+import SharedCore
+import Testing
+
+/// A group, a mailbox server in a process of its own, and runs of the tool's cores: real processes, as a push makes them.
+final class CoreProcesses {
+    let scratch: Scratch
+    let group: String
+    private let mailbox: ToolRun?
+    private let port: Int
+
+    /// A group without a mailbox: nobody listens at its port.
+    init() throws {
+        scratch = try Scratch()
+        group = scratch.file("group")
+        mailbox = nil
+        port = 1
+    }
+
+    init(messages: [String]) throws {
+        scratch = try Scratch()
+        group = scratch.file("group")
+        try Data(messages.map { $0 + "\n" }.joined().utf8).write(to: URL(fileURLWithPath: scratch.file("m.jsonl")))
+        let mailbox = try ToolRun(["core", "mailbox", "--port", "0", "--messages", scratch.file("m.jsonl"), "--json"])
+        try #require(mailbox.printed("\"port\""), "\(mailbox.errors)")
+        let line = try #require(mailbox.output.split(separator: "\n").first)
+        let event = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        port = try #require(event?["port"] as? Int)
+        self.mailbox = mailbox
+    }
+
+    deinit {
+        mailbox?.interrupt()
+        mailbox?.wait()
+    }
+
+    static func message(_ callID: String, delay: Int = 0) -> String {
+        #"{"callID":"\#(callID)","from":"anna","text":"text of \#(callID)","delayMs":\#(delay)}"#
+    }
+
+    func notify(_ callID: String, deadline: Double = 30, fault: Fault? = nil) throws -> ToolRun {
+        try tool(["notify", "--call-id", callID, "--deadline", "\(deadline)", "--json"], fault)
+    }
+
+    func main(_ arguments: String..., fault: Fault? = nil) throws -> ToolRun {
+        try tool(["main", "--json"] + arguments, fault)
+    }
+
+    func act(_ callID: String, _ arguments: String..., fault: Fault? = nil) throws -> ToolRun {
+        try tool(["act", "--call-id", callID] + arguments, fault)
+    }
+
+    /// A run of `Tests/SharedCorePeer`.
+    func peer(_ command: String, _ argument: String..., fault: Fault? = nil) throws -> ToolRun {
+        let path = URL(fileURLWithPath: ToolRun.path).deletingLastPathComponent().appendingPathComponent(
+            "SharedCorePeer"
+        )
+        return try ToolRun(
+            [command, group, "\(port)"] + argument,
+            program: path.path,
+            environment: environment(fault)
+        )
+    }
+
+    private func tool(_ arguments: [String], _ fault: Fault?) throws -> ToolRun {
+        let group = ["--group", group, "--mailbox", "127.0.0.1:\(port)"]
+        return try ToolRun(
+            ["core", arguments[0]] + group + arguments.dropFirst(),
+            environment: environment(fault)
+        )
+    }
+
+    private func environment(_ fault: Fault?) -> [String: String] {
+        (fault?.environment ?? [:]).merging(["SHARED_CORE_WITNESS": scratch.file("witness")]) { $1 }
+    }
+
+    /// What the cores noted of their beginnings and ends; `deaths` are the moments at which processes were killed.
+    func witness(deaths: [Int32: Int64]) throws -> CoreWitnessLog {
+        let text = try String(contentsOfFile: scratch.file("witness"), encoding: .utf8)
+        return try #require(CoreWitnessLog(text, deaths: deaths), "\(text)")
+    }
+
+    /// The process of the mailbox.
+    var mailboxProcess: Int32 { mailbox?.processIdentifier ?? 0 }
+
+    /// The group, opened by this process.
+    var container: GroupContainer { get throws { try GroupContainer(directory: group) } }
+
+    /// What the mailbox printed of actions.
+    var performed: String { mailbox?.output ?? "" }
+
+    func status() throws -> [String: Any] {
+        try ToolRun.finished("core", "status", "--group", group, "--json").json()
+    }
+
+    /// Waits until the group is in `state`.
+    func reaches(_ state: CoreState) throws -> Bool {
+        let store = try SharedStore(group: container)
+        let lock = try CoreLock(group: container)
+        let end = Date().addingTimeInterval(20)
+        while Date() < end {
+            if try lock.owner() != nil || state == .free, try Self.state(of: store) == state { return true }
+            usleep(1000)
+        }
+        return false
+    }
+
+    private static func state(of store: SharedStore) throws -> CoreState {
+        try #require(Answer.of { try await store.status().state })
+    }
+}
+
+/// A place at which a process kills itself.
+struct Fault: CustomStringConvertible {
+    let point: FaultPoint
+    var hit = 1
+
+    var environment: [String: String] { ["SHARED_CORE_FAULT": description] }
+    var description: String { "\(point.rawValue):\(hit)" }
+}
+
+/// A value that a task gives to a thread.
+final class Answer<Value: Sendable>: @unchecked Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+    private var value: Value?
+
+    /// What the task returned; nil when it failed.
+    static func of(_ body: @escaping @Sendable () async throws -> Value) -> Value? {
+        let answer = Answer()
+        Task {
+            answer.value = try? await body()
+            answer.semaphore.signal()
+        }
+        answer.semaphore.wait()
+        return answer.value
+    }
+}
+
+extension ToolRun {
+    /// How often the threads of a process went to sleep by themselves until now.
+    ///
+    /// Source: proc_pid_status(5), voluntary_ctxt_switches.
+    static func switches(of process: Int32) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").reduce(0) { sum, thread in
+            let status = try String(contentsOfFile: "/proc/\(process)/task/\(thread)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+        }
+    }
+
+    /// Waits until the output holds `text`.
+    func printed(_ text: String) -> Bool {
+        let end = Date().addingTimeInterval(20)
+        while Date() < end {
+            if output.contains(text) { return true }
+            usleep(1000)
+        }
+        return false
+    }
+
+    /// What a notification said; nil when its process was killed before.
+    func shown() throws -> [String: Any]? {
+        wait()
+        return output.contains("\n") ? try json() : nil
+    }
+
+    /// Waits for its end; whether it was SIGKILL at this place, as the process said last.
+    func died(at fault: Fault) -> Bool {
+        wait()
+        return isKilled && errors.hasSuffix("fault point \(fault)\n")
+    }
+}

@@ -105,7 +105,7 @@ public final class MessageConnection: Sendable, Identifiable {
         let frame = try outgoing(.request, type, correlation, request, topic: "", attachments)
         let answer = try await answer(to: frame, correlation, timeout: timeout)
         do throws(MessageCoding.Failure) {
-            let bounds = JSONBounds(configuration)
+            let bounds = MessageBounds(configuration)
             let reply = try MessageCoding.decode(Request.Reply.self, from: answer.frame.payload, within: bounds)
             return (reply, try self.attachments(of: answer))
         } catch {
@@ -362,7 +362,7 @@ extension MessageConnection {
 
     /// Takes the other side's word on a frame of this one.
     func failed(_ frame: Frame) {
-        let bounds = JSONBounds(configuration)
+        let bounds = MessageBounds(configuration)
         let failure =
             (try? MessageCoding.decode(RemoteFailure.self, from: frame.payload, within: bounds))
             ?? RemoteFailure(.handlerFailed, "The peer failed without saying why.")
@@ -404,7 +404,7 @@ extension MessageConnection {
             } catch {
                 throw RemoteFailure(.undecodable, error.description)
             }
-            let bounds = JSONBounds(configuration)
+            let bounds = MessageBounds(configuration)
             let context = MessageContext(connection: self, topic: frame.topic, attachments: attachments)
             switch (entry, frame.kind) {
             case (.message(let perform), .message):

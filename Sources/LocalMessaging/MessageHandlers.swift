@@ -18,8 +18,8 @@ public struct MessageContext: Sendable {
 /// message ends before the next begins, requests are served side by side.
 public struct MessageHandlers: Sendable {
     enum Entry: Sendable {
-        case message(@Sendable (ByteBuffer, JSONBounds, MessageContext) async throws -> Void)
-        case request(@Sendable (ByteBuffer, JSONBounds, MessageContext) async throws -> (ByteBuffer, Attachments))
+        case message(@Sendable (ByteBuffer, MessageBounds, MessageContext) async throws -> Void)
+        case request(@Sendable (ByteBuffer, MessageBounds, MessageContext) async throws -> (ByteBuffer, Attachments))
     }
 
     private var entries: [MessageType: Entry] = [:]
@@ -83,7 +83,7 @@ public struct MessageHandlers: Sendable {
     private static func decode<Message: Decodable>(
         _: Message.Type,
         _ payload: ByteBuffer,
-        _ bounds: JSONBounds
+        _ bounds: MessageBounds
     ) throws(RemoteFailure) -> Message {
         do throws(MessageCoding.Failure) {
             return try MessageCoding.decode(Message.self, from: payload, within: bounds)

@@ -30,8 +30,8 @@ struct AncestorDefectTests {
         )
     }
 
-    private func bytes(_ text: String) -> ByteBuffer {
-        Frame(.message, type: Note.messageType, payload: ByteBuffer(string: #"{"text":"\#(text)"}"#))
+    private func bytes(_ text: String) throws -> ByteBuffer {
+        try Frame(.message, type: Note.messageType, payload: MessageCoding.encode(Note(text: text)))
             .serialized(with: ByteBufferAllocator())
     }
 
@@ -40,8 +40,8 @@ struct AncestorDefectTests {
         let server = try await startRawServer(record)
         let peer = try await RawPeer.connect(to: "core", over: transport)
         try await peer.introduce()
-        var two = bytes("one")
-        two.writeImmutableBuffer(bytes("two"))
+        var two = try bytes("one")
+        two.writeImmutableBuffer(try bytes("two"))
         try await peer.send(two)
         try await peer.send(bytes("three"))
         #expect(await record.values(3) == ["one", "two", "three"])
@@ -150,7 +150,7 @@ struct AncestorDefectTests {
         for number in 1...20 {
             let peer = try await RawPeer.connect(to: "core", over: transport)
             try await peer.introduce()
-            var half = bytes("half")
+            var half = try bytes("half")
             half.moveWriterIndex(to: number)
             try await peer.send(half)
             await peer.close()
@@ -168,7 +168,7 @@ struct AncestorDefectTests {
         let server = try await startRawServer(record)
         let peer = try await RawPeer.connect(to: "core", over: transport)
         try await peer.introduce()
-        try await peer.send(Frame(.message, payload: ByteBuffer(string: "{}")))
+        try await peer.send(Frame(.message, payload: ByteBuffer(cbor: "a0")))
         #expect(await peer.frames.values(2)[1].kind == .failure)
         try await peer.send(bytes("still here"))
         #expect(await record.values(1) == ["still here"])

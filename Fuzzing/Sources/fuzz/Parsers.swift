@@ -19,7 +19,7 @@ enum Parsers {
         ("sdp", sdp),
         ("trace", trace),
         ("message-frames", messageFrames),
-        ("message-json", messageJSON),
+        ("message-values", messageValues),
     ]
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
@@ -161,11 +161,41 @@ enum Parsers {
         return frames
     }
 
-    private static func messageJSON(_ bytes: Span<UInt8>) throws {
+    /// One of each shape that `Codable` has.
+    private struct Values: Codable {
+        enum Shape: Codable {
+            case point
+            case circle(radius: Double)
+            indirect case group([Shape])
+        }
+
+        let integers: [Int8]?
+        let large: [UInt64]?
+        let fractions: [Float?]?
+        let text: String?
+        let bytes: [UInt8]?
+        let shapes: [Shape]?
+        let byName: [String: Int]?
+        let byNumber: [Int: String]?
+    }
+
+    /// What decodes is encoded to bytes that decode.
+    private static func messageValues(_ bytes: Span<UInt8>) throws {
         var configuration = MessagingConfiguration()
-        (configuration.maximumDepth, configuration.maximumValueCount) = (4, 100)
-        let (text, bounds) = (ByteBuffer(bytes: array(bytes)), JSONBounds(configuration))
-        let introduction = try MessageCoding.decode(Handshake.Introduction.self, from: text, within: bounds)
+        (configuration.maximumDepth, configuration.maximumValueCount) = (8, 100)
+        let (payload, bounds) = (ByteBuffer(bytes: array(bytes)), MessageBounds(configuration))
+        func decode<Value: Codable>(_ type: Value.Type) {
+            guard let value = try? MessageCoding.decode(type, from: payload, within: bounds) else { return }
+            guard let again = try? MessageCoding.encode(value) else { preconditionFailure("it cannot be encoded") }
+            precondition((try? MessageCoding.decode(type, from: again, within: bounds)) != nil)
+        }
+        decode(Values.self)
+        decode([Values].self)
+        decode([[Int]].self)
+        decode([UInt8].self)
+        decode(Double.self)
+        decode(RemoteFailure.self)
+        let introduction = try MessageCoding.decode(Handshake.Introduction.self, from: payload, within: bounds)
         precondition(introduction.accepts.count <= 100)
     }
 

@@ -171,7 +171,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func receiveHandshake(_ frame: Frame) {
-        let bounds = JSONBounds(configuration)
+        let bounds = MessageBounds(configuration)
         do throws(MessageCoding.Failure) {
             switch (role, frame.kind) {
             case (.server, .hello), (.client, .welcome):

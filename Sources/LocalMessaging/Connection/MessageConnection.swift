@@ -111,7 +111,7 @@ public final class MessageConnection: Sendable, Identifiable {
             throw error
         }
         do throws(MessageCoding.Failure) {
-            let bounds = JSONBounds(configuration)
+            let bounds = MessageBounds(configuration)
             let reply = try MessageCoding.decode(Request.Reply.self, from: answer.frame.payload, within: bounds)
             return (reply, try self.attachments(of: answer))
         } catch {
@@ -375,7 +375,7 @@ extension MessageConnection {
 
     /// Takes the other side's word on a frame of this one.
     func failed(_ frame: Frame) {
-        let bounds = JSONBounds(configuration)
+        let bounds = MessageBounds(configuration)
         let failure =
             (try? MessageCoding.decode(RemoteFailure.self, from: frame.payload, within: bounds))
             ?? RemoteFailure(.handlerFailed, "The peer failed without saying why.")
@@ -434,7 +434,7 @@ extension MessageConnection {
             let (entry, context) = try handler(of: received)
             guard case .message(let perform) = entry else { throw RemoteFailure(notTaken: received.frame) }
             do {
-                try await perform(received.frame.payload, JSONBounds(configuration), context)
+                try await perform(received.frame.payload, MessageBounds(configuration), context)
             } catch {
                 throw RemoteFailure(describing: error)
             }
@@ -497,7 +497,7 @@ extension MessageConnection {
         do {
             let (entry, context) = try handler(of: received)
             guard case .request(let answer) = entry else { throw RemoteFailure(notTaken: frame) }
-            let (payload, attachments) = try await answer(frame.payload, JSONBounds(configuration), context)
+            let (payload, attachments) = try await answer(frame.payload, MessageBounds(configuration), context)
             let reply = Frame(.reply, correlation: frame.correlation, payload: payload)
             let outgoing = try OutgoingFrame(reply, attachments, configuration, allocator: channel.allocator)
             try await enqueue(checked(outgoing), isPrompt: true)

@@ -6,7 +6,7 @@ import NIOCore
 ///     | length       | version | kind | type length | files  | correlation           |
 ///     16             18             19      20               24
 ///     | type version | topic length | flags | payload length |
-///     | type name | topic | payload (JSON) | blob ...
+///     | type name | topic | payload (CBOR) | blob ...
 ///
 /// Shape: numbers in network byte order; `length` counts what follows it, the blob takes what is left of it.
 struct Frame: Sendable {

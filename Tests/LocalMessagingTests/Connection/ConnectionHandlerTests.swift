@@ -33,8 +33,10 @@ struct ConnectionHandlerTests {
 
     private func peer() async throws -> RawPeer { try await RawPeer.connect(to: "core", over: transport) }
 
-    private static func note(_ payload: String, type: MessageType? = Note.messageType) -> Frame {
-        Frame(.message, correlation: 9, type: type, payload: ByteBuffer(string: payload))
+    private static func note(_ text: String) throws -> Frame { message(try MessageCoding.encode(Note(text: text))) }
+
+    private static func message(_ payload: ByteBuffer, type: MessageType? = Note.messageType) -> Frame {
+        Frame(.message, correlation: 9, type: type, payload: payload)
     }
 
     private static func failure(_ frame: Frame) throws -> RemoteFailure {
@@ -42,7 +44,7 @@ struct ConnectionHandlerTests {
         return try MessageCoding.decode(
             RemoteFailure.self,
             from: frame.payload,
-            within: JSONBounds(MessagingConfiguration())
+            within: MessageBounds(MessagingConfiguration())
         )
     }
 
@@ -72,7 +74,7 @@ struct ConnectionHandlerTests {
     @Test func `a message before the introduction ends the stream`() async throws {
         let server = try await startServer()
         let peer = try await peer()
-        try await peer.send(Self.note(#"{"text":"x"}"#))
+        try await peer.send(Self.note("x"))
         _ = await peer.end.values(1)
         #expect(heard.values.isEmpty)
         await server.stop()
@@ -82,16 +84,21 @@ struct ConnectionHandlerTests {
         let server = try await startServer()
         let peer = try await peer()
         try await peer.introduce()
-        try await peer.send(Frame(.hello, payload: ByteBuffer(string: #"{"accepts":[],"maximumFrameByteCount":1}"#)))
+        let introduction = Handshake.Introduction(accepts: [], maximumFrameByteCount: 1)
+        try await peer.send(Frame(.hello, payload: MessageCoding.encode(introduction)))
         #expect(await clients.left.values(1) == [.violation("a second introduction.")])
         await server.stop()
     }
 
-    @Test(arguments: ["", "null", "{}", #"{"accepts":7,"maximumFrameByteCount":1}"#])
-    func `an introduction that cannot be read ends the stream`(text: String) async throws {
+    @Test(arguments: [
+        ByteBuffer(), ByteBuffer(cbor: "f6"), ByteBuffer(cbor: "a0"),
+        // {"accepts": 7, "maximumFrameByteCount": 1}
+        ByteBuffer(cbor: "a2 67 61636365707473 07 75 6d6178696d756d4672616d6542797465436f756e74 01"),
+    ])
+    func `an introduction that cannot be read ends the stream`(payload: ByteBuffer) async throws {
         let server = try await startServer()
         let peer = try await peer()
-        try await peer.send(Frame(.hello, payload: ByteBuffer(string: text)))
+        try await peer.send(Frame(.hello, payload: payload))
         _ = await peer.end.values(1)
         await server.stop()
     }
@@ -125,7 +132,7 @@ struct ConnectionHandlerTests {
                 _ = await peer.end.values(1)
             }
         }
-        try await other.send(Self.note(#"{"text":"still here"}"#))
+        try await other.send(Self.note("still here"))
         #expect(await heard.values(1) == ["still here"])
         await server.stop()
     }
@@ -158,14 +165,14 @@ struct ConnectionHandlerTests {
         try await peer.introduce()
         let types = [MessageType(name: "test.other"), MessageType(name: "test.note", version: 2), nil]
         for (index, type) in types.enumerated() {
-            // No JSON: a decoder would say so.
-            try await peer.send(Self.note("\u{1}\u{2}", type: type))
+            // No CBOR: a decoder would say so.
+            try await peer.send(Self.message(ByteBuffer(cbor: "ff ff"), type: type))
             let answer = await peer.frames.values(index + 2)[index + 1]
             #expect(answer.correlation == 9)
             #expect(answer.type == type)
             #expect(try Self.failure(answer).code == .unknownType)
         }
-        try await peer.send(Self.note(#"{"text":"known"}"#))
+        try await peer.send(Self.note("known"))
         #expect(await heard.values(1) == ["known"])
         await server.stop()
     }
@@ -175,11 +182,11 @@ struct ConnectionHandlerTests {
         let peer = try await peer()
         try await peer.introduce()
         let payloads = [
-            "", "{}", #"{"text":1}"#, String(repeating: "[", count: 5000),
-            #"{"text":\#(String(repeating: "[0],", count: 70_000))"#,
+            ByteBuffer(), ByteBuffer(cbor: "a0"), ByteBuffer(cbor: "a1 64 74657874 01"),
+            ByteBuffer(repeating: 0x81, count: 5000), try MessageCoding.encode([Bool](repeating: true, count: 70_000)),
         ]
         for (index, payload) in payloads.enumerated() {
-            try await peer.send(Self.note(payload))
+            try await peer.send(Self.message(payload))
             #expect(try Self.failure(await peer.frames.values(index + 2)[index + 1]).code == .undecodable)
         }
         #expect(heard.values.isEmpty)
@@ -192,9 +199,10 @@ struct ConnectionHandlerTests {
         let server = try await startServer(handlers: handlers)
         let peer = try await peer()
         try await peer.introduce()
-        try await peer.send(Self.note(#"{"terms":[]}"#, type: Sum.messageType))
+        try await peer.send(Self.message(MessageCoding.encode(Sum(terms: [])), type: Sum.messageType))
         #expect(try Self.failure(await peer.frames.values(2)[1]).code == .unknownType)
-        try await peer.send(Frame(.request, correlation: 1, type: Note.messageType, payload: ByteBuffer(string: "{}")))
+        let request = Frame(.request, correlation: 1, type: Note.messageType, payload: ByteBuffer(cbor: "a0"))
+        try await peer.send(request)
         #expect(try Self.failure(await peer.frames.values(3)[2]).code == .unknownType)
         await server.stop()
     }
@@ -219,12 +227,8 @@ struct ConnectionHandlerTests {
         let server = try await startServer(handlers: .hanging(begun: begun, cancelled: cancelled))
         let peer = try await peer()
         try await peer.introduce()
-        let request = Frame(
-            .request,
-            correlation: 1,
-            type: Sum.messageType,
-            payload: ByteBuffer(string: #"{"terms":[]}"#)
-        )
+        let payload = try MessageCoding.encode(Sum(terms: []))
+        let request = Frame(.request, correlation: 1, type: Sum.messageType, payload: payload)
         try await peer.send(request)
         await begun.passed()
         try await peer.send(request)
@@ -240,7 +244,7 @@ struct ConnectionHandlerTests {
         for kind in [Frame.Kind.reply, .failure, .cancel, .unsubscribe] {
             try await peer.send(Frame(kind, correlation: .max))
         }
-        try await peer.send(Self.note(#"{"text":"still here"}"#))
+        try await peer.send(Self.note("still here"))
         #expect(await heard.values(1) == ["still here"])
         await server.stop()
     }
@@ -255,7 +259,7 @@ struct ConnectionHandlerTests {
         try await peer.introduce()
         await side.holdReading(true)
         let sent = Record<Int>()
-        let unknown = Self.note("", type: MessageType(name: "test.other"))
+        let unknown = Self.message(ByteBuffer(), type: MessageType(name: "test.other"))
         let sending = Task {
             for number in 0..<40_000 {
                 try await peer.send(unknown)
@@ -297,7 +301,7 @@ struct ConnectionHandlerTests {
         let server = try await startServer()
         let peer = try await peer()
         try await peer.introduce()
-        var frame = Self.note(#"{"text":"x"}"#)
+        var frame = try Self.note("x")
         frame.fileCount = 1
         try await peer.send(frame)
         #expect(await clients.left.values(1) == [.violation("descriptors before a socket for them.")])

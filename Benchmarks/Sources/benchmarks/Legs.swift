@@ -139,7 +139,7 @@ enum UnpacedLegs {
             )
             let transport = RTPTransport(
                 session: RTPSession(configuration: rules, seed: UInt64(leg)),
-                link: socket,
+                link: UnpacedLink(socket),
                 localAddress: socket.localAddress,
                 payloadType: 0,
                 clockRate: 8000,
@@ -159,5 +159,25 @@ enum UnpacedLegs {
         }
         let cost = Double(measure_thread_cpu() - start) / 1000 / Double(options.seconds * count)
         return [Figure("g711-unpaced: N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")]
+    }
+}
+
+/// A socket whose datagrams arrive with the tick that takes them: without a pause between ticks, the kernel's time stamps
+/// would say of every packet that the network had held it back.
+private final class UnpacedLink: DatagramLink {
+    private let socket: UDPSocket
+
+    init(_ socket: UDPSocket) {
+        self.socket = socket
+    }
+
+    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+        socket.send(bytes, to: destination, at: now)
+    }
+
+    func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        socket.receive(into: &buffer, at: now).map {
+            ReceivedDatagram(byteCount: $0.byteCount, source: $0.source, arrival: now)
+        }
     }
 }

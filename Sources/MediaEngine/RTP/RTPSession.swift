@@ -10,10 +10,12 @@ public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
     public static var maximumControlByteCount: Int { 328 &+ RTCPExtendedReport.maximumByteCount }
 
+    // One thread owns the session, and no access lasts longer than a call, so checking each would be a waste of the tick.
+
     /// The source that this side sends as; it changes when somebody else uses it.
-    public private(set) var localSSRC: UInt32
+    @exclusivity(unchecked) public private(set) var localSSRC: UInt32
     /// Where RTP goes; symmetric RTP puts the valid source's address here.
-    public var destination: SocketAddress?
+    @exclusivity(unchecked) public var destination: SocketAddress?
     /// Where the next RTCP datagram goes; with multiplexing this is `destination`.
     public var controlDestination: SocketAddress? {
         get { configuration.isMultiplexed ? destination : separateControlDestination }
@@ -22,7 +24,6 @@ public final class RTPSession: @unchecked Sendable {
 
     let configuration: RTPSessionConfiguration
     let canonicalName: [UInt8]
-    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) var generator: SeededGenerator
     @exclusivity(unchecked) var scheduler: RTCPScheduler
     @exclusivity(unchecked) private var clockRates = InlineArray<128, UInt32>(repeating: 0)

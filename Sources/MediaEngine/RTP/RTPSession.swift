@@ -324,13 +324,19 @@ public final class RTPSession: @unchecked Sendable {
 
     /// The counters as they are now.
     public var statistics: RTPStatistics {
-        var result = counters
+        var result = RTPStatistics()
+        writeStatistics(to: &result)
+        return result
+    }
+
+    /// Puts the counters as they are now in place of `result`.
+    func writeStatistics(to result: inout RTPStatistics) {
+        result = counters
         result.reception = reception
-        guard let remote = current else { return result }
+        guard let remote = current else { return }
         result.remoteSSRC = remote.ssrc
         result.jitterNanoseconds = remote.statistics.jitterDuration.nanoseconds
         fold(remote.statistics, into: &result)
-        return result
     }
 
     private func fold(_ source: ReceiverStatistics, into total: inout RTPStatistics) {

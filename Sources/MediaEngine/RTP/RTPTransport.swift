@@ -12,10 +12,6 @@ public final class RTPTransport: @unchecked Sendable {
     public let redPayloadType: UInt8?
 
     let clockRate: UInt32
-    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
-    @exclusivity(unchecked) var eventSender: TelephoneEventSender
-    @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
-    @exclusivity(unchecked) var redReceiver = REDReceiver()
     /// Whether the session's counters have changed since they were published.
     private var hasNews = false
     private let link: any DatagramLink
@@ -25,6 +21,11 @@ public final class RTPTransport: @unchecked Sendable {
     private let memory: PacketScratch
     private let published = LatestValue(RTPStatistics())
     private let publishedAnchor = LatestValue(SenderAnchor())
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    // Last, because they are long: what every tick asks lies together before them.
+    @exclusivity(unchecked) var redReceiver = REDReceiver()
+    @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
+    @exclusivity(unchecked) var eventSender: TelephoneEventSender
 
     /// A transport over `link`, and over `controlLink` for RTCP when it has a port of its own.
     ///
@@ -165,7 +166,7 @@ public final class RTPTransport: @unchecked Sendable {
     func publishStatistics() {
         guard hasNews else { return }
         hasNews = false
-        published.publish(session.statistics)
+        published.publish { session.writeStatistics(to: &$0) }
     }
 
     /// Hears from the playout that the packet came too late, or did not fit.

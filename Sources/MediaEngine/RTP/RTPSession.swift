@@ -53,7 +53,8 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var lossTrace = LossTrace()
     /// What the leg's codec adds to delay and impairment; set it before the session is used.
     public var voicePath = VoicePath()
-    @exclusivity(unchecked) var playout = PlayoutQuality()
+    /// What the playout knows when a report is made; without one, nothing was played.
+    var playoutQuality: (() -> PlayoutQuality?)?
     @exclusivity(unchecked) var reportedPlayout = PlayoutQuality()
     private var conflict: Conflict?
     var leavingSSRC: UInt32?

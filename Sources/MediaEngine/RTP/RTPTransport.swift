@@ -181,9 +181,6 @@ public final class RTPTransport: @unchecked Sendable {
         hasNews = true
     }
 
-    /// Hears from the playout how long packets wait.
-    func note(_ quality: PlayoutQuality) { session.playout = quality }
-
     private func take(
         from link: any DatagramLink,
         at now: MediaTime,

@@ -252,7 +252,7 @@ public final class Playout: @unchecked Sendable {
         }
         buffer.removeFirst()
         let playTime = now + waiting
-        counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
+        counters.totalWaitNanoseconds &+= playTime.nanoseconds(since: header.arrival)
         counters.lastPlayTime = playTime
         counters.lastPlayEnd = playTime + format.duration(ofFrames: decoded > 0 ? decoded : expected)
         counters.lastPlayTimestamp = header.rtpTimestamp

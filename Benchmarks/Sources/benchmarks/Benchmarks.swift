@@ -4,13 +4,14 @@ import Glibc
 /// Measures what the engine promises and says whether it keeps it.
 @main enum Benchmarks {
     static let usage = """
-        usage: benchmarks [--only NAME,…] [--speech F.wav] [--tool PATH] [--repeat K=3] [--seconds S=4] [--rounds R=20]
-               [--json] [--list]
+        usage: benchmarks [--only NAME,…] [--speech F.wav] [--tool PATH] [--repeat K=3] [--seconds S=4] [--legs N=20]
+               [--rounds R=20] [--json] [--list]
           --only     run these alone; --list prints their names
           --speech   a WAV to send; without it a chirp with pauses
           --tool     the release build of media-tool, for "tool" and the storm of "cores"
           --repeat   how often each is measured; the least disturbed counts
           --seconds  how long each run over the network lasts
+          --legs     legs of the unpaced benchmarks
           --rounds   rounds of the storm of "cores"
         Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage.
         """
@@ -18,7 +19,8 @@ import Glibc
     static let all: [(name: String, run: @Sendable (Options) async throws -> [Figure])] = [
         ("opus-legs", OpusLegs.measure),
         ("g711-legs", G711Legs.measure),
-        ("g711-unpaced", UnpacedLegs.measure),
+        ("g711-unpaced", UnpacedLegs.measureG711),
+        ("opus-unpaced", UnpacedLegs.measureOpus),
         ("allocations", SteadyTicks.measure),
         ("filter-step", FilterSteps.measureStep),
         ("gain", FilterSteps.measureGain),

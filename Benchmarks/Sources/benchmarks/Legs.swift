@@ -61,12 +61,16 @@ enum Legs {
 enum OpusLegs {
     static let count = 40
 
-    static func measure(_ options: Options) throws -> [Figure] {
-        let speech = try Speech.samples(options, AudioFormat(sampleRate: 48000))
+    static var stream: AudioStreamConfiguration {
         var stream = AudioStreamConfiguration()
         stream.encoder.complexity = 5
         stream.encoder.bitrate = 24000
         stream.fec = .on
+        return stream
+    }
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let speech = try Speech.samples(options, AudioFormat(sampleRate: 48000))
         var runs: [Legs.Cost] = []
         for _ in 0..<options.repetitions {
             runs.append(try Legs.run(count: count, seconds: options.seconds, speech: speech, stream: stream))
@@ -90,10 +94,14 @@ enum OpusLegs {
 enum G711Legs {
     static let count = 200
 
-    static func measure(_ options: Options) throws -> [Figure] {
-        let speech = try Speech.samples(options, AudioFormat(sampleRate: 8000))
+    static var stream: AudioStreamConfiguration {
         var stream = AudioStreamConfiguration()
         stream.codec = "PCMU"
+        return stream
+    }
+
+    static func measure(_ options: Options) throws -> [Figure] {
+        let speech = try Speech.samples(options, AudioFormat(sampleRate: 8000))
         var floors: [Double] = []
         var legs: [Legs.Cost] = []
         for _ in 0..<options.repetitions {
@@ -120,15 +128,26 @@ enum G711Legs {
     }
 }
 
-/// G.711 legs over UDP whose ticks follow each other without a pause: for profilers, and to compare two builds.
+/// Legs over UDP whose ticks follow each other without a pause: for profilers, and to compare two builds.
 ///
 /// Instructions per leg and second: run `valgrind --tool=callgrind` with `--seconds 2` and `--seconds 6`, divide the
 /// difference by 4 s and the legs.
 enum UnpacedLegs {
-    static let count = 20
+    static func measureG711(_ options: Options) throws -> [Figure] {
+        [try measure("g711-unpaced", G711Legs.stream, options)]
+    }
 
-    static func measure(_ options: Options) throws -> [Figure] {
-        let codec = try PluginRegistry.standard().codec(named: "PCMU")
+    static func measureOpus(_ options: Options) throws -> [Figure] {
+        [try measure("opus-unpaced", OpusLegs.stream, options)]
+    }
+
+    private static func measure(
+        _ name: String,
+        _ configuration: AudioStreamConfiguration,
+        _ options: Options
+    ) throws -> Figure {
+        let count = options.legs & ~1
+        let codec = try PluginRegistry.standard().codec(named: configuration.codec)
         let speech = SharedSamples(TestSignal.samples(2, codec.description.format))
         let sockets = try (0..<count).map { _ in try UDPSocket(bind: .loopback(port: 0)) }
         var graph = Graph()
@@ -139,14 +158,14 @@ enum UnpacedLegs {
             )
             let transport = RTPTransport(
                 session: RTPSession(configuration: rules, seed: UInt64(leg)),
-                link: socket,
+                link: UnpacedLink(socket),
                 localAddress: socket.localAddress,
-                payloadType: 0,
-                clockRate: 8000,
+                payloadType: configuration.payloadType ?? codec.description.staticPayloadType ?? 96,
+                clockRate: UInt32(codec.description.clockRate),
                 telephoneEventPayloadType: 101
             )
             let source = LoopingSource(speech, format: codec.description.format, offset: leg * 800)
-            let stream = try AudioStream(codec, AudioStreamConfiguration(), transport: transport)
+            let stream = try AudioStream(codec, configuration, transport: transport)
             try stream.assemble(in: &graph, source: source)
         }
         let runner = GraphRunner()
@@ -158,6 +177,26 @@ enum UnpacedLegs {
             now += .milliseconds(10)
         }
         let cost = Double(measure_thread_cpu() - start) / 1000 / Double(options.seconds * count)
-        return [Figure("g711-unpaced: N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")]
+        return Figure("\(name): N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")
+    }
+}
+
+/// A socket whose datagrams arrive with the tick that takes them: without a pause between ticks, the kernel's time stamps
+/// would say of every packet that the network had held it back.
+private final class UnpacedLink: DatagramLink {
+    private let socket: UDPSocket
+
+    init(_ socket: UDPSocket) {
+        self.socket = socket
+    }
+
+    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+        socket.send(bytes, to: destination, at: now)
+    }
+
+    func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        socket.receive(into: &buffer, at: now).map {
+            ReceivedDatagram(byteCount: $0.byteCount, source: $0.source, arrival: now)
+        }
     }
 }

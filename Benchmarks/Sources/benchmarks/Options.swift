@@ -9,6 +9,7 @@ struct Options {
     var toolPath: String?
     var repetitions = 3
     var seconds = 4
+    var legs = 20
     var rounds = 20
     var isJSON = false
 
@@ -33,6 +34,7 @@ struct Options {
             case "--tool": toolPath = try value(argument)
             case "--repeat": repetitions = try number(argument)
             case "--seconds": seconds = try number(argument)
+            case "--legs": legs = max(try number(argument), 2)
             case "--rounds": rounds = try number(argument)
             case "--json": isJSON = true
             case "--list": throw Wrong(description: Benchmarks.all.map(\.name).joined(separator: " "))

@@ -129,7 +129,10 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
         var taken = 0
         while taken < samples.count {
             let count = min(samples.count &- taken, gatheredCapacity &- gatheredCount)
-            for index in 0..<count { gathered[gatheredCount &+ index] = samples[taken &+ index] }
+            samples.extracting(taken..<taken &+ count).withUnsafeBufferPointer { piece in
+                guard let start = piece.baseAddress else { return }
+                (gathered + gatheredCount).update(from: start, count: count)
+            }
             taken = taken &+ count
             gatheredCount = gatheredCount &+ count
             if gatheredCount == gatheredCapacity {

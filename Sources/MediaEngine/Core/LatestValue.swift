@@ -28,7 +28,15 @@ public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
     ///
     /// Allocates nothing, waits for nobody.
     public func publish(_ value: Value) {
-        slots[writeSlot] = value
+        publish { $0 = value }
+    }
+
+    /// Makes what `write` leaves the newest value.
+    ///
+    /// What it finds is an older value; a large one is written in place, without a copy of its own.
+    @inline(__always)
+    public func publish(_ write: (inout Value) -> Void) {
+        write(&slots[writeSlot])
         writeSlot = exchange.exchange(writeSlot | Self.freshFlag, ordering: .acquiringAndReleasing) & 3
     }
 

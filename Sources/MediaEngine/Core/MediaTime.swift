@@ -32,6 +32,10 @@ public struct MediaTime: Hashable, Comparable, Sendable, BitwiseCopyable, Custom
         Duration(wholeNanoseconds: left.nanoseconds &- right.nanoseconds)
     }
 
+    /// The nanoseconds from `earlier` to here; a `Duration` counts in 128 bits and would be divided to tell them.
+    @inline(__always)
+    func nanoseconds(since earlier: MediaTime) -> Int64 { nanoseconds &- earlier.nanoseconds }
+
     /// Moves the instant on by `duration`.
     public static func += (time: inout MediaTime, duration: Duration) { time = time + duration }
 

@@ -32,7 +32,8 @@ public final class Playout: @unchecked Sendable {
     private var isSteady = false
     /// Whether what plays came in packets; not what is invented, or the silence when there is nothing.
     private(set) var playsPackets = false
-    private var tracer: PlayoutTracer?
+    // One thread owns it, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) private var tracer: PlayoutTracer?
 
     /// A receiver should take packets of up to 200 ms (RFC 3551, section 4.2); FFmpeg sends G.711 in 128 ms.
     private static let longestPacket = Duration.milliseconds(200)
@@ -319,7 +320,7 @@ public final class Playout: @unchecked Sendable {
         }
         buffer.removeFirst()
         let playTime = now + waiting
-        counters.totalWaitNanoseconds &+= (playTime - header.arrival).nanoseconds
+        counters.totalWaitNanoseconds &+= playTime.nanoseconds(since: header.arrival)
         counters.lastPlayTime = playTime
         counters.lastPlayEnd = playTime + format.duration(ofFrames: expected)
         counters.lastPlayTimestamp = header.rtpTimestamp

@@ -17,7 +17,7 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     ///   - codecName: The codec's name, for drawings.
     ///   - delay: How long packets are held back, at least.
     ///   - longestDelay: The most that they are held back when the buffer adapts; nil when it does not.
-    ///   - transport: Hears which packets did not serve and how long the others waited, for its reports.
+    ///   - transport: Hears which packets did not serve, and asks how long the others waited, for its reports.
     public init(
         _ playout: Playout,
         codecName: String,
@@ -38,6 +38,7 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
                 latency: delay
             )
         )
+        transport?.session.playoutQuality = { [weak self] in self?.quality }
     }
 
     /// What was done so far.
@@ -73,12 +74,12 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         playout.play(into: &samples, at: io.time)
         if transport != nil, playout.playsPackets { level.process(samples.span) }
         if let number = playout.recoveredSequenceNumber { transport?.noteRecovery(number) }
-        if playout.takeNews() { publish() }
+        if playout.takeNews() { published.publish(playout.statistics) }
     }
 
-    private func publish() {
+    /// What the transport's reports tell, a few times a minute.
+    private var quality: PlayoutQuality {
         let statistics = playout.statistics
-        published.publish(statistics)
         var quality = PlayoutQuality()
         quality.playedCount = statistics.buffer.playedCount
         quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
@@ -87,6 +88,6 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
         quality.isAdaptive = longestDelay != delay
         quality.speechLevel = level.speechLevel
         quality.noiseLevel = level.noiseLevel
-        transport?.note(quality)
+        return quality
     }
 }

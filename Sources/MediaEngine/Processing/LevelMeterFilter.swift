@@ -71,11 +71,28 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
 }
 
 /// The sum of the squares of `samples`, and the largest magnitude among them.
+///
+/// Eight at a time: a plain loop, because of its sum of 64 bits, becomes vector code that takes two. The squares of two
+/// neighbours just fit into 32 bits without a sign, and their sum is one instruction of the processor.
 @_noAllocation @_noLocks
 func measure(_ samples: Span<Int16>) -> (energy: Int64, largest: Int32) {
-    var energy: Int64 = 0
-    var (lowest, highest): (Int16, Int16) = (0, 0)
-    for index in 0..<samples.count {
+    let whole = samples.count & ~7
+    var sums = SIMD4<UInt64>()
+    var (lows, highs) = (SIMD8<Int16>(), SIMD8<Int16>())
+    samples.withUnsafeBytes { bytes in
+        for index in stride(from: 0, to: whole, by: 8) {
+            let eight = bytes.loadUnaligned(fromByteOffset: index &* 2, as: SIMD8<Int16>.self)
+            let even = SIMD4<Int32>(truncatingIfNeeded: eight.evenHalf)
+            let odd = SIMD4<Int32>(truncatingIfNeeded: eight.oddHalf)
+            let squares = SIMD4<UInt32>(truncatingIfNeeded: even &* even &+ odd &* odd)
+            sums &+= SIMD4<UInt64>(truncatingIfNeeded: squares)
+            lows = pointwiseMin(lows, eight)
+            highs = pointwiseMax(highs, eight)
+        }
+    }
+    var energy = Int64(sums.wrappedSum())
+    var (lowest, highest) = (lows.min(), highs.max())
+    for index in whole..<samples.count {
         let sample = samples[index]
         energy &+= Int64(Int32(sample) &* Int32(sample))
         lowest = min(lowest, sample)

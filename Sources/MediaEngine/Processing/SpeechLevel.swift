@@ -1,5 +1,3 @@
-import Glibc
-
 /// How loud speech is, and what is heard in its pauses, as means over about 5 s of each.
 ///
 /// `VoiceActivity` tells the two apart; what it takes for speech includes 200 ms after each word.
@@ -21,9 +19,9 @@ public struct SpeechLevel: Sendable, BitwiseCopyable {
     /// Hears 10 ms.
     public mutating func process(_ samples: Span<Int16>) {
         if activity.process(samples) {
-            speech.add(activity.level)
+            speech.add(activity.power)
         } else {
-            pauses.add(activity.level)
+            pauses.add(activity.power)
         }
     }
 
@@ -32,9 +30,9 @@ public struct SpeechLevel: Sendable, BitwiseCopyable {
         private var power = 0.0
         private var blockCount = 0
 
-        mutating func add(_ level: Decibels) {
+        mutating func add(_ blockPower: Double) {
             blockCount = min(blockCount &+ 1, SpeechLevel.memory)
-            power += (pow(10, level.value / 10) - power) / Double(blockCount)
+            power += (blockPower - power) / Double(blockCount)
         }
 
         var level: Decibels? {

@@ -149,6 +149,10 @@ public final class RTPSendFilter: Filter, @unchecked Sendable {
 
     private func sendEvents(at now: MediaTime) {
         guard let payloadType = transport.telephoneEventPayloadType else { return }
+        guard !transport.eventSender.isIdle else {
+            dropsAudio = false
+            return
+        }
         var bytes = InlineArray<4, UInt8>(repeating: 0)
         while let packet = transport.eventSender.next(at: timestamp) {
             var payload = bytes.mutableSpan

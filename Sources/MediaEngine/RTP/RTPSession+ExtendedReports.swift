@@ -82,6 +82,7 @@ extension RTPSession {
     private func makeMetrics() -> RTCPVoIPMetrics? {
         guard let remote = heardSource else { return nil }
         let loss = reception.statistics
+        let playout = playoutQuality?() ?? PlayoutQuality()
         let wait = playout.meanWait(since: reportedPlayout)
         reportedPlayout = playout
         var metrics = RTCPVoIPMetrics(ssrc: remote.ssrc)

@@ -10,10 +10,12 @@ public final class RTPSession: @unchecked Sendable {
     /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
     public static var maximumControlByteCount: Int { 328 &+ RTCPExtendedReport.maximumByteCount }
 
+    // One thread owns the session, and no access lasts longer than a call, so checking each would be a waste of the tick.
+
     /// The source that this side sends as; it changes when somebody else uses it.
-    public private(set) var localSSRC: UInt32
+    @exclusivity(unchecked) public private(set) var localSSRC: UInt32
     /// Where RTP goes; symmetric RTP puts the valid source's address here.
-    public var destination: SocketAddress?
+    @exclusivity(unchecked) public var destination: SocketAddress?
     /// Where the next RTCP datagram goes; with multiplexing this is `destination`.
     public var controlDestination: SocketAddress? {
         get { configuration.isMultiplexed ? destination : separateControlDestination }
@@ -22,7 +24,6 @@ public final class RTPSession: @unchecked Sendable {
 
     let configuration: RTPSessionConfiguration
     let canonicalName: [UInt8]
-    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) var generator: SeededGenerator
     @exclusivity(unchecked) var scheduler: RTCPScheduler
     @exclusivity(unchecked) private var clockRates = InlineArray<128, UInt32>(repeating: 0)
@@ -52,7 +53,8 @@ public final class RTPSession: @unchecked Sendable {
     @exclusivity(unchecked) var lossTrace = LossTrace()
     /// What the leg's codec adds to delay and impairment; set it before the session is used.
     public var voicePath = VoicePath()
-    @exclusivity(unchecked) var playout = PlayoutQuality()
+    /// What the playout knows when a report is made; without one, nothing was played.
+    var playoutQuality: (() -> PlayoutQuality?)?
     @exclusivity(unchecked) var reportedPlayout = PlayoutQuality()
     private var conflict: Conflict?
     var leavingSSRC: UInt32?
@@ -323,13 +325,19 @@ public final class RTPSession: @unchecked Sendable {
 
     /// The counters as they are now.
     public var statistics: RTPStatistics {
-        var result = counters
+        var result = RTPStatistics()
+        writeStatistics(to: &result)
+        return result
+    }
+
+    /// Puts the counters as they are now in place of `result`.
+    func writeStatistics(to result: inout RTPStatistics) {
+        result = counters
         result.reception = reception
-        guard let remote = current else { return result }
+        guard let remote = current else { return }
         result.remoteSSRC = remote.ssrc
         result.jitterNanoseconds = remote.statistics.jitterDuration.nanoseconds
         fold(remote.statistics, into: &result)
-        return result
     }
 
     private func fold(_ source: ReceiverStatistics, into total: inout RTPStatistics) {

@@ -14,12 +14,6 @@ public final class RTPTransport: @unchecked Sendable {
     public let comfortNoise: (payloadType: UInt8, clockRate: UInt32)?
 
     let clockRate: UInt32
-    /// The clock rate of each payload type that holds sound; 0 for others.
-    @exclusivity(unchecked) private var audioClockRates = InlineArray<128, UInt32>(repeating: 0)
-    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
-    @exclusivity(unchecked) var eventSender: TelephoneEventSender
-    @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
-    @exclusivity(unchecked) var redReceiver = REDReceiver()
     /// Whether the session's counters have changed since they were published.
     private var hasNews = false
     private let link: any DatagramLink
@@ -29,6 +23,13 @@ public final class RTPTransport: @unchecked Sendable {
     private let memory: PacketScratch
     private let published = LatestValue(RTPStatistics())
     private let publishedAnchor = LatestValue(SenderAnchor())
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    // Last, because they are long: what every tick asks lies together before them.
+    /// The clock rate of each payload type that holds sound; 0 for others.
+    @exclusivity(unchecked) private var audioClockRates = InlineArray<128, UInt32>(repeating: 0)
+    @exclusivity(unchecked) var redReceiver = REDReceiver()
+    @exclusivity(unchecked) var eventReceiver = TelephoneEventReceiver()
+    @exclusivity(unchecked) var eventSender: TelephoneEventSender
 
     /// A transport over `link`, and over `controlLink` for RTCP when it has a port of its own.
     ///
@@ -187,7 +188,7 @@ public final class RTPTransport: @unchecked Sendable {
     func publishStatistics() {
         guard hasNews else { return }
         hasNews = false
-        published.publish(session.statistics)
+        published.publish { session.writeStatistics(to: &$0) }
     }
 
     /// Hears from the playout that the packet came too late, or did not fit.
@@ -201,9 +202,6 @@ public final class RTPTransport: @unchecked Sendable {
         session.reception.recover(sequenceNumber)
         hasNews = true
     }
-
-    /// Hears from the playout how long packets wait.
-    func note(_ quality: PlayoutQuality) { session.playout = quality }
 
     private func take(
         from link: any DatagramLink,

@@ -34,15 +34,16 @@ struct ReceptionPacing {
         guard let previous, header.sequenceNumber == previous.sequence &+ 1, clockRate > 0 else { return calmCount = 0 }
         let units = Int64(Int32(bitPattern: header.timestamp &- previous.timestamp))
         let pace = units &* 1_000_000_000 / Int64(clockRate)
-        let spacing = (arrival - previous.arrival).nanoseconds
-        let wait = (now - arrival).nanoseconds
-        guard pace > 0, spacing <= pace &+ Self.tolerance, wait <= tick.nanoseconds &+ Self.tolerance else {
+        let spacing = arrival.nanoseconds(since: previous.arrival)
+        let tick = tick.nanoseconds
+        let wait = now.nanoseconds(since: arrival)
+        guard pace > 0, spacing <= pace &+ Self.tolerance, wait <= tick &+ Self.tolerance else {
             return calmCount = 0
         }
         guard calmCount >= Self.calmRun else { return }
         looksAgain = false
         // One that could have been read a tick ago says that the looks come late in the packets' rhythm.
-        let early = wait > tick.nanoseconds ? tick.nanoseconds : 0
+        let early = wait > tick ? tick : 0
         nextLook = MediaTime(nanoseconds: now.nanoseconds &+ min(pace, Self.longestPause) &- early)
     }
 }

@@ -71,10 +71,12 @@ public struct TelephoneEventSender: Sendable {
     }
 
     /// Whether nothing sounds, waits or is queued.
-    public var isIdle: Bool { phase == .idle && queuedCount == 0 }
+    ///
+    /// Inlined, as `isSending`: to call it, the whole queue would be copied first.
+    @inline(__always) public var isIdle: Bool { phase == .idle && queuedCount == 0 }
 
     /// Whether an event is being sent, its repeated ends included: audio stays away for so long.
-    public var isSending: Bool { phase == .sounding || phase == .repeatingEnd }
+    @inline(__always) public var isSending: Bool { phase == .sounding || phase == .repeatingEnd }
 
     /// Appends the event `code` for `duration`, at least 40 ms, and `gap` after it; answers false when the queue is full.
     @discardableResult

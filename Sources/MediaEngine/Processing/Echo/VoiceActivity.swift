@@ -8,6 +8,8 @@ import Glibc
 public struct VoiceActivity: Sendable, BitwiseCopyable {
     /// Whether someone speaks.
     public private(set) var isActive = false
+    /// The power of the last block: 1 for the loudest sine.
+    public private(set) var power = 0.0
     /// The level of the last block, in dBov of a sine.
     public private(set) var level = Decibels.silence
     /// The level of the noise.
@@ -24,7 +26,8 @@ public struct VoiceActivity: Sendable, BitwiseCopyable {
     public mutating func process(_ samples: Span<Int16>) -> Bool {
         let (energy, _) = measure(samples)
         let meanSquare = Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768)
-        level = Decibels(amplitude: (2 * meanSquare).squareRoot())
+        power = 2 * meanSquare
+        level = Decibels(amplitude: power.squareRoot())
         // The first half second may begin within a word: the floor then rises no faster than later.
         if blockCount == 0 || level < noiseFloor {
             let isFirst = blockCount == 0

@@ -19,11 +19,11 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
     let writer: CBORWriter
     private let parent: CBOREncoder?
     private let step: CBORStep
-    private var shape = Shape.nothing
-    private var headOffset = 0
+    @exclusivity(unchecked) private var shape = Shape.nothing
+    @exclusivity(unchecked) private var headOffset = 0
     /// Elements or pairs so far.
-    private(set) var count = 0
-    private var later: [(offset: Int, encoder: CBOREncoder)] = []
+    @exclusivity(unchecked) private(set) var count = 0
+    @exclusivity(unchecked) private var later: [(offset: Int, encoder: CBOREncoder)] = []
 
     init(_ writer: CBORWriter) {
         self.writer = writer
@@ -156,7 +156,7 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
     /// An encoder of the next value, that may be used until this one ends.
     func encodeLater(_ step: CBORStep) -> CBOREncoder {
         guard writer.depth < Self.maximumDepth else {
-            writer.failure = tooDeep(step)
+            if writer.failure == nil { writer.failure = tooDeep(step) }
             return self
         }
         let child = CBOREncoder(CBORWriter(capacity: 32, depth: writer.depth + 1), in: self, step)

@@ -14,7 +14,7 @@ public struct MessagingConfiguration: Sendable {
     public var sendBufferByteCount = 1 << 20
     /// Bytes of received messages that wait for their handlers, an open file counted as 16 KiB; at that size nothing
     /// more is read.
-    public var receiveBufferByteCount = 128 << 10
+    public var receiveBufferByteCount = 256 << 10
     /// Requests of one peer that are served at the same time.
     public var maximumConcurrentRequests = 64
     /// Requests of this side that wait for their answers.

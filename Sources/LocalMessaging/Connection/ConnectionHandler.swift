@@ -26,6 +26,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private let configuration: MessagingConfiguration
     private var established: EventLoopPromise<MessageConnection>?
     private let acceptAttachments: @Sendable () -> Void
+    /// Nil where time is the tests'.
+    private let polling: BusyPolling?
 
     private var context: ChannelHandlerContext?
     private var parser: FrameParser
@@ -70,6 +72,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.configuration = configuration
         self.established = established
         self.acceptAttachments = acceptAttachments
+        polling = transport is SocketTransport ? SocketTransport.polling : nil
         parser = FrameParser(maximumByteCount: configuration.maximumFrameByteCount)
         switch role {
         case .client: (isAccepted, token) = (true, [])
@@ -92,6 +95,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        polling?.note()
         parser.append(unwrapInboundIn(data))
         receiveFrames()
     }
@@ -371,6 +375,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     // MARK: Sending
+
+    /// Writes what the outbox holds, and stays awake for an answer when one is about to come.
+    func flushPromptly() {
+        flushOutbox()
+        polling?.begin()
+    }
 
     /// Writes what the outbox holds.
     func flushOutbox() {

@@ -279,7 +279,7 @@ extension MessageConnection {
     }
 
     private func flush(isPrompt: Bool = false) {
-        if isPrompt, channel.eventLoop.inEventLoop { return driver.value.flushOutbox() }
+        if isPrompt, channel.eventLoop.inEventLoop { return driver.value.flushPromptly() }
         channel.eventLoop.execute { [driver] in driver.value.flushOutbox() }
     }
 }

@@ -8,13 +8,20 @@ import Synchronization
 struct SocketTransport: MessageTransport {
     private static let backlog: CInt = 4096
     /// A read fills one of them; frames that wait for their handlers hold the whole of it.
-    private static let receiveBuffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: 64 << 10)
+    private static let receiveBuffers = AdaptiveRecvByteBufferAllocator(
+        minimum: 1024,
+        initial: 4096,
+        maximum: 256 << 10
+    )
     /// A channel keeps as many buffers for good; the next read is one turn of the event loop away.
     private static let readsAtOnce: UInt = 1
 
     let group: GroupContainer
     /// One thread serves all connections of a process: handlers run elsewhere.
     static let eventLoop: any EventLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+
+    /// Of that thread.
+    static let polling = BusyPolling(eventLoop)
 
     var eventLoop: any EventLoop { Self.eventLoop }
 

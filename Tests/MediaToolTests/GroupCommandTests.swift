@@ -108,8 +108,19 @@ import Testing
         let body = #"{"a":[-1,0.5,"x\n"],"z":{}}"#
         #expect(try send("echo", body, "--request", "--json").output == body + "\n")
         #expect(try send("echo", "-5", "--request").output == "-5\n")
+        let numbers = "[9223372036854775807,-9007199254740993,1.5e+300]"
+        #expect(try send("echo", numbers, "--request").output == numbers + "\n")
         #expect(try plain.jsonLines().first?["kind"] as? String == "request")
-        #expect(try echo.jsonLines().count == 2)
+        #expect(try echo.jsonLines().count == 3)
+    }
+
+    @Test func `a server that starts at the same moment is waited for, and none that never comes`() throws {
+        let server = try runs.start(["group", "serve", "--json"] + place("news"))
+        #expect(try send("news", "1").status == 0)
+        Patience.wait { server.output.hasSuffix("\n") }
+        #expect(try server.jsonLines().count == 1)
+        let lost = try send("nobody", "1", "--timeout", "50")
+        #expect(lost.status == 1 && lost.errors.contains("nobody"))
     }
 
     @Test func `a server that is stopped in its tracks fails a request after its time-out`() throws {

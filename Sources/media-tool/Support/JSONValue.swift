@@ -27,10 +27,11 @@ enum JSONValue {
         }
     }
 
-    /// The number without exponent, to six decimals at most; `null` where JSON has no such number.
+    /// The number, below 1e15 without exponent and to six decimals at most; `null` where JSON has no such number.
     private static func plain(_ value: Double) -> String {
-        guard value.isFinite, abs(value) < 1e15 else { return "null" }
+        guard value.isFinite else { return "null" }
         let short = "\(value)"
+        guard abs(value) < 1e15 else { return short }
         guard short.contains("e") else { return short.hasSuffix(".0") ? String(short.dropLast(2)) : short }
         let millionths = Int((abs(value) * 1_000_000).rounded())
         let digits = String(millionths % 1_000_000)

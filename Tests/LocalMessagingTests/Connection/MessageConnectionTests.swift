@@ -275,7 +275,7 @@ struct MessageConnectionTests {
         let server = try await group.startServer(name: "core", handlers: .sums)
         var configuration = MessagingConfiguration()
         configuration.sendBufferByteCount = 1
-        configuration.stallLimit = .seconds(60)
+        configuration.stallLimit = .seconds(100_000)
         let client = try await group.connect(to: "core", configuration: configuration)
         await group.holdReading(of: server)
         // The first ones fill the stream; those after them wait for room.

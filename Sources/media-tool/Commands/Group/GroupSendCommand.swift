@@ -8,7 +8,7 @@ struct GroupSendCommand: AsyncParsableCommand {
         abstract: "Sends one message to a server of a group; with --request prints the reply.",
         discussion: """
             The body is any JSON of at most \(bodyDepth) levels. A file is passed open, not copied: the receiver reads \
-            it, whatever its size and wherever it is.
+            it, whatever its size and wherever it is. A server that is not there yet is waited for, 1 s at most.
 
             EXAMPLES
               media-tool group send --group /tmp/g --name news --body '{"text":"hello"}'
@@ -61,7 +61,7 @@ struct GroupSendCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         let text = self.body == "-" ? try TextFile.read("/dev/stdin", limit: Self.bodyByteCount) : Array(self.body.utf8)
         let body = try parsedBody(text)
-        let group = try GroupContainer(directory: server.place.group, isCreated: false)
+        let group = try await openGroup()
         let files = try file.map { [try OpenFile(readingFrom: $0)] } ?? []
         let sent: JSONValue?
         do {
@@ -79,6 +79,21 @@ struct GroupSendCommand: AsyncParsableCommand {
         common.show(sent, text: request ? sent.text + "\n" : "Sent to \(server.name) in \(group.path).\n")
     }
 
+    /// How long a group and its server are waited for: a script starts the server, and sends at once.
+    private var startLimit: Duration { min(.milliseconds(timeout), .seconds(1)) }
+
+    private func openGroup() async throws -> GroupContainer {
+        let deadline = ContinuousClock.now + startLimit
+        while true {
+            do throws(GroupError) {
+                return try GroupContainer(directory: server.place.group, isCreated: false)
+            } catch {
+                guard error.code == .missing, .now < deadline, !Interruption.hasCome else { throw error }
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
     /// Sends it; answers what is printed.
     private func send(_ body: JSONValue, _ attachments: Attachments, _ group: GroupContainer) async throws -> JSONValue
     {
@@ -86,7 +101,12 @@ struct GroupSendCommand: AsyncParsableCommand {
         var configuration = MessagingConfiguration()
         configuration.handshakeLimit = limit
         configuration.stallLimit = limit
-        let client = try await MessageClient.connect(to: server.name, in: group, configuration: configuration)
+        let client = try await MessageClient.connect(
+            to: server.name,
+            in: group,
+            configuration: configuration,
+            waitingForServer: startLimit
+        )
         guard !request else {
             let reply = try await client.request(GroupRequest(body: body), attachments: attachments, timeout: limit)
             await client.close()

@@ -208,6 +208,8 @@ extension MessageConnection {
                 let (refusal, admitted, mustFlush) = state.withLock { state -> ((any Error)?, [Outbox.Waiter], Bool) in
                     if let reason = state.end { return (MessagingError.invalidated(reason), [], false) }
                     if Task.isCancelled { return (CancellationError(), [], false) }
+                    // Its time may have run out while it was encoded; nobody would look at it again.
+                    if let failure = state.pending.failure(of: id) { return (failure, [], false) }
                     state.outbox.wait(waiter)
                     // Room may have come before the wait began; and a flush looks at the time that requests have.
                     return (nil, state.outbox.written(0), state.scheduleFlush())

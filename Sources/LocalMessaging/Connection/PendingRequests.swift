@@ -72,6 +72,11 @@ struct PendingRequests {
         }
     }
 
+    /// Why a request is over that nobody waits for yet.
+    func failure(of correlation: UInt64) -> (any Error)? {
+        if case .ended(.failure(let error)) = entries[correlation]?.slot { error } else { nil }
+    }
+
     func isKnown(_ correlation: UInt64) -> Bool { entries[correlation] != nil }
 
     mutating func remove(_ correlation: UInt64) {

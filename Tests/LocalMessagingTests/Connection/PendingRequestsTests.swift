@@ -43,6 +43,14 @@ struct PendingRequestsTests {
         #expect(!pending.isKnown(1))
     }
 
+    @Test func `the failure of one that nobody waits for yet is known`() {
+        var pending = Self.pending(5, 6)
+        #expect(pending.failure(of: 1) == nil)
+        _ = pending.end(1, with: .failure(Failure()))
+        _ = pending.end(2, with: .success(Self.answer))
+        #expect(pending.failure(of: 1) is Failure && pending.failure(of: 2) == nil && pending.failure(of: 3) == nil)
+    }
+
     @Test func `an answer to nothing, or to what nobody waits for any more, is nobody's`() {
         var pending = Self.pending(5)
         pending.remove(1)

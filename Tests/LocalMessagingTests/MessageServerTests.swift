@@ -254,7 +254,8 @@ struct MessageServerTests {
             #expect(inOrder.errors.isEmpty)
             #expect(broadcasts.errors.isEmpty)
             // 200,000 messages of some 60 bytes went through; what waits at a time is bounded.
-            #expect(try residentByteCount() - before < 128 << 20)
+            // The address sanitizer keeps what was freed.
+            if dlsym(nil, "__asan_init") == nil { #expect(try residentByteCount() - before < 128 << 20) }
             for client in clients { await client.close() }
         }
         await server.stop()

@@ -302,8 +302,9 @@ public final class MessageClient: Sendable {
             return state.waiters
         }
         guard let waiters else { return }
-        for waiter in waiters { waiter.resume(returning: reason) }
+        // Whoever waited for the end finds it told.
         changed?(.invalidated(reason))
+        for waiter in waiters { waiter.resume(returning: reason) }
     }
 }
 

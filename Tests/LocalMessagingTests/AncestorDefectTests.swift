@@ -209,7 +209,7 @@ struct AncestorDefectTests {
             #expect(await peer.line() == "ready")
             let connection = await clients.joined.values(number)[number - 1]
             let sending = Task {
-                while true { _ = try await connection.request(Sleep(), timeout: .milliseconds(1)) }
+                while true { _ = try await connection.request(NeverAnswered(), timeout: .milliseconds(1)) }
             }
             await peer.kill()
             #expect(await connection.invalidated() == .peerDied)

@@ -31,7 +31,7 @@ struct ProcessTests {
                 if case .invalidated(let reason) = $0 { changes.add(reason) }
             }
         )
-        let requests = (0..<10).map { _ in Task { try await client.request(Sleep(), timeout: .seconds(60)) } }
+        let requests = (0..<10).map { _ in Task { try await client.request(NeverAnswered(), timeout: .seconds(60)) } }
         _ = try await client.request(WhoAreYou())
         await server.kill()
         for request in requests {
@@ -52,7 +52,7 @@ struct ProcessTests {
         let other = try await MessageClient.connect(to: "core", in: group)
         let peer = try PeerProcess("connect", scratch.path, "core")
         let connection = await clients.joined.values(2)[1]
-        let request = Task { try await connection.request(Sleep(), timeout: .seconds(60)) }
+        let request = Task { try await connection.request(NeverAnswered(), timeout: .seconds(60)) }
         // An answer to the second says that the first is there.
         #expect(try await connection.request(WhoAreYou()) == peer.processID)
         await peer.kill()

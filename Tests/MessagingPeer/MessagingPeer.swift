@@ -32,9 +32,8 @@ import LocalMessaging
             say("ready")
             await forever(client)
         case "exhausted":
-            // The thread of all connections and that of the pool's timers are there; neither starts without a descriptor.
-            _ = MessagingExecutor.shared
-            try await Task.sleep(for: .milliseconds(1))
+            // Threads and timers of the process do not start without a descriptor: they are there after a first attempt.
+            _ = try? await MessageClient.connect(to: "nobody", in: group)
             limitDescriptors(to: 64)
             while dup(0) >= 0 {}
             do {
@@ -59,9 +58,9 @@ import LocalMessaging
     private static var handlers: MessageHandlers {
         var handlers = MessageHandlers()
         handlers.reply(to: WhoAreYou.self) { _, _ in getpid() }
-        handlers.reply(to: Sleep.self) { _, _ in
-            try await Task.sleep(for: .seconds(3600))
-            return 0
+        handlers.reply(to: NeverAnswered.self) { _, _ in
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+            throw CancellationError()
         }
         return handlers
     }
@@ -98,8 +97,8 @@ struct WhoAreYou: LocalRequest {
     typealias Reply = Int32
 }
 
-/// Answered in an hour.
-struct Sleep: LocalRequest {
-    static let messageType = MessageType(name: "test.sleep")
+/// Waits until its sender does not.
+struct NeverAnswered: LocalRequest {
+    static let messageType = MessageType(name: "test.never")
     typealias Reply = Int
 }

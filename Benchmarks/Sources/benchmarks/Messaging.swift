@@ -1,4 +1,5 @@
 import CMeasure
+import Foundation
 import Glibc
 import LocalMessaging
 import Synchronization
@@ -17,9 +18,8 @@ enum Messaging {
     private static let rounds = 20
 
     static func measure(_ options: Options) async throws -> [Figure] {
-        var path = Array("/tmp/messaging-XXXXXX".utf8CString)
-        guard mkdtemp(&path) != nil else { throw Options.Wrong(description: "no directory in /tmp") }
-        let directory = String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let directory = "/tmp/messaging-\(getpid())"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
         let pong = measure_start_pong()
         guard pong >= 0 else { throw Options.Wrong(description: "no socket pair") }
         defer { close(pong) }

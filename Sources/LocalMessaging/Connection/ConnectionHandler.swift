@@ -17,42 +17,39 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case server(shouldAccept: @Sendable (PeerIdentity) async -> String?)
     }
 
-    /// Descriptors that the peer had no room for are tried again after this.
-    private static var attachmentRetry: TimeAmount { .milliseconds(1) }
-
-    private let role: Role
-    private let transport: any MessageTransport
+    let role: Role
+    let transport: any MessageTransport
     private let handlers: MessageHandlers
-    private let configuration: MessagingConfiguration
+    let configuration: MessagingConfiguration
     private var established: EventLoopPromise<MessageConnection>?
-    private let acceptAttachments: @Sendable () -> Void
+    let acceptAttachments: @Sendable () -> Void
     /// Nil where time is the tests'.
-    private let polling: BusyPolling?
+    let polling: BusyPolling?
 
-    private var context: ChannelHandlerContext?
+    var context: ChannelHandlerContext?
     private var parser: FrameParser
-    private var peer: PeerIdentity?
-    private var introduction: Handshake.Introduction?
+    var peer: PeerIdentity?
+    var introduction: Handshake.Introduction?
     private var isAccepted: Bool
-    private var connection: MessageConnection?
-    private var isOver = false
+    var connection: MessageConnection?
+    var isOver = false
     private var handshakeTimer: Scheduled<Void>?
-    private var requestTimer: (deadline: NIODeadline, scheduled: Scheduled<Void>)?
+    var requestTimer: (deadline: NIODeadline, scheduled: Scheduled<Void>)?
 
     /// What a client must say on its connection for descriptors.
     let token: [UInt8]
-    private var attachments: AttachmentSocket?
-    private var hasAskedForAttachments = false
-    private var passedCount: UInt64 = 0
-    private var receivedCount: UInt64 = 0
+    var attachments: AttachmentSocket?
+    var hasAskedForAttachments = false
+    var passedCount: UInt64 = 0
+    var receivedCount: UInt64 = 0
 
     /// Frames out of the outbox that wait for their descriptors to be passed.
-    private var backlog: [OutgoingFrame] = []
-    private var unwrittenByteCount = 0
-    private var lastProgress = NIODeadline.distantPast
-    private var stallTimer: Scheduled<Void>?
-    private var isClosing = false
-    private var isRetryScheduled = false
+    var backlog: [OutgoingFrame] = []
+    var unwrittenByteCount = 0
+    var lastProgress = NIODeadline.distantPast
+    var stallTimer: Scheduled<Void>?
+    var isClosing = false
+    var isRetryScheduled = false
 
     private var isReadingPaused = false
     private var isAtEnd = false
@@ -296,173 +293,5 @@ final class ConnectionHandler: ChannelDuplexHandler {
             isReadPending = false
             context?.read()
         }
-    }
-
-    // MARK: Descriptors
-
-    private func receiveFiles(_ count: Int) -> [OpenFile]? {
-        guard let attachments else {
-            end(.violation("descriptors before a socket for them."))
-            return nil
-        }
-        guard case .done(let files) = attachments.receive(for: receivedCount), files.count == count else {
-            end(.violation("descriptors that did not come with their message."))
-            return nil
-        }
-        receivedCount += 1
-        return files
-    }
-
-    /// Passes a frame's descriptors; false when the frame has to wait.
-    private func passFiles(of frame: OutgoingFrame) -> Bool {
-        guard let context else { return false }
-        if attachments == nil {
-            switch role {
-            case .client: openAttachments()
-            case .server:
-                guard !hasAskedForAttachments else { return false }
-                hasAskedForAttachments = true
-                write(Frame(.openAttachments))
-                return false
-            }
-        }
-        switch attachments?.pass(frame.files, for: passedCount) {
-        case .done:
-            passedCount += 1
-            return true
-        case .later:
-            guard !isRetryScheduled else { return false }
-            isRetryScheduled = true
-            context.eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) {
-                self.isRetryScheduled = false
-                self.writeBacklog()
-            }
-        case .failed(let why): end(.system("descriptors could not be passed: \(why)."))
-        case nil: break
-        }
-        return false
-    }
-
-    /// A client's half of making the socket for descriptors.
-    private func openAttachments() {
-        guard attachments == nil, case .client(let name) = role, let token = introduction?.token else { return }
-        var bytes: [UInt8] = []
-        var digits = Substring(token)
-        while let byte = UInt8(digits.prefix(2), radix: 16) {
-            bytes.append(byte)
-            digits = digits.dropFirst(2)
-        }
-        attachments = transport.connectAttachments(to: name, token: bytes)
-        guard attachments != nil else { return end(.system("the server takes no connection for descriptors.")) }
-        write(Frame(.attachmentsOpen))
-    }
-
-    /// A server's half.
-    private func acceptOpenedAttachments() {
-        if attachments == nil { acceptAttachments() }
-        guard attachments != nil else { return end(.violation("no connection for descriptors was made.")) }
-        writeBacklog()
-    }
-
-    /// Takes the socket of a client that said this connection's token.
-    func take(_ socket: AttachmentSocket, from process: pid_t) {
-        if attachments == nil, process == peer?.process { attachments = socket }
-    }
-
-    private func write(_ frame: Frame) {
-        guard let context else { return }
-        context.writeAndFlush(wrapOutboundOut(frame.serialized(with: context.channel.allocator)), promise: nil)
-    }
-
-    // MARK: Sending
-
-    /// Writes what the outbox holds, and stays awake for an answer when one is about to come.
-    func flushPromptly() {
-        flushOutbox()
-        polling?.begin()
-    }
-
-    /// Writes what the outbox holds.
-    func flushOutbox() {
-        guard !isOver, let connection else { return }
-        let (frames, deadline) = connection.state.withLock { state in
-            state.isFlushScheduled = false
-            return (state.outbox.takeFrames(), state.pending.earliestDeadline)
-        }
-        if let deadline { watchRequests(until: deadline) }
-        if backlog.isEmpty { backlog = frames } else { backlog += frames }
-        writeBacklog()
-    }
-
-    private func writeBacklog() {
-        guard !isOver, let context else { return }
-        var written = 0
-        var chunk = 0
-        for frame in backlog {
-            guard frame.files.isEmpty || passFiles(of: frame) else { break }
-            written += 1
-            chunk += frame.byteCount
-            unwrittenByteCount += frame.byteCount
-            let isLast = written == backlog.count
-            // Progress is seen at least for each 64 KiB.
-            let promise = isLast || chunk >= 1 << 16 ? wrote(chunk, on: context.eventLoop) : nil
-            if promise != nil { chunk = 0 }
-            if frame.blob.readableBytes > 0 {
-                context.write(wrapOutboundOut(frame.header), promise: nil)
-                context.write(wrapOutboundOut(frame.blob), promise: promise)
-            } else {
-                context.write(wrapOutboundOut(frame.header), promise: promise)
-            }
-        }
-        guard !isOver else { return }
-        if chunk > 0 { context.write(wrapOutboundOut(ByteBuffer()), promise: wrote(chunk, on: context.eventLoop)) }
-        backlog.removeFirst(written)
-        context.flush()
-        if unwrittenByteCount > 0 || !backlog.isEmpty { watchForStall() }
-    }
-
-    private func wrote(_ count: Int, on eventLoop: any EventLoop) -> EventLoopPromise<Void> {
-        let promise = eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenSuccess {
-            self.unwrittenByteCount -= count
-            self.lastProgress = eventLoop.now
-            self.connection?.written(count)
-            // The goodbye was the last of them.
-            if self.isClosing, self.unwrittenByteCount == 0, self.backlog.isEmpty { self.end(.closed) }
-        }
-        return promise
-    }
-
-    private func watchForStall() {
-        guard stallTimer == nil, let context else { return }
-        let limit = configuration.stallLimit
-        let begin = context.eventLoop.now
-        stallTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
-            self.stallTimer = nil
-            guard self.unwrittenByteCount > 0 || !self.backlog.isEmpty else { return }
-            guard self.lastProgress < begin else { return self.watchForStall() }
-            self.end(self.isClosing ? .closed : .stalled(limit))
-        }
-    }
-
-    private func watchRequests(until deadline: NIODeadline) {
-        guard let context, requestTimer.map({ deadline < $0.deadline }) ?? true else { return }
-        requestTimer?.scheduled.cancel()
-        let scheduled = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            self.requestTimer = nil
-            guard let connection = self.connection, let now = self.context?.eventLoop.now else { return }
-            connection.endLateRequests(at: now)
-            if let next = connection.state.withLock({ $0.pending.earliestDeadline }) { self.watchRequests(until: next) }
-        }
-        requestTimer = (deadline, scheduled)
-    }
-
-    /// Writes what is left, says goodbye, and ends.
-    func closeInOrder() {
-        guard !isOver, let connection else { return end(.closed) }
-        guard !isClosing else { return }
-        isClosing = true
-        connection.sayGoodbye()
-        flushOutbox()
     }
 }

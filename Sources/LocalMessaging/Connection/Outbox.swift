@@ -1,14 +1,5 @@
 import NIOCore
 
-/// A frame on its way out.
-struct OutgoingFrame: Sendable {
-    let header: ByteBuffer
-    let blob: ByteBuffer
-    let files: [OpenFile]
-
-    var byteCount: Int { header.readableBytes + blob.readableBytes }
-}
-
 /// What a connection still has to send, and who waits for room in it.
 ///
 /// Senders are let in as long as the peer has fewer than `capacity` bytes to take; from there on they wait, and half of

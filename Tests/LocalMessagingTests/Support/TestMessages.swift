@@ -32,9 +32,9 @@ struct WhoAreYou: LocalRequest {
     typealias Reply = Int32
 }
 
-/// What `Tests/MessagingPeer` answers in an hour.
-struct Sleep: LocalRequest {
-    static let messageType = MessageType(name: "test.sleep")
+/// What `Tests/MessagingPeer` never answers.
+struct NeverAnswered: LocalRequest {
+    static let messageType = MessageType(name: "test.never")
     typealias Reply = Int
 }
 

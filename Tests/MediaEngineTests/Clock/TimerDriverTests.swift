@@ -1,4 +1,4 @@
-import Glibc
+import Dispatch
 import MediaEngine
 import Synchronization
 import Testing
@@ -30,10 +30,12 @@ import Testing
 @Suite(.tags(.realtime), .serialized) struct TimerDriverTests {
     private final class Target: TickTarget, @unchecked Sendable {
         let times = Mutex<[(due: MediaTime, late: Duration)]>([])
-        let stallAtTick: Int?
+        private let wanted: Int
+        private let isReached = DispatchSemaphore(value: 0)
 
-        init(stallAtTick: Int? = nil) {
-            self.stallAtTick = stallAtTick
+        /// Waits for `wanted` ticks.
+        init(_ wanted: Int) {
+            self.wanted = wanted
         }
 
         func tick(at now: MediaTime, lateness: Duration) {
@@ -41,41 +43,63 @@ import Testing
                 times.append((now, lateness))
                 return times.count
             }
-            if count == stallAtTick { usleep(100_000) }
+            if count == wanted { isReached.signal() }
+        }
+
+        func wait() throws {
+            try #require(isReached.wait(timeout: .now() + 30) == .success)
         }
     }
 
-    @Test func `ticks are due exactly one tick apart`() async throws {
-        let target = Target()
+    /// Says of one tick that it was due 100 ms ago.
+    private final class StallingPacer: TickPacer, @unchecked Sendable {
+        private let pacer = DeadlinePacer()
+        private var count = 0
+
+        func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
+            count += 1
+            let due = pacer.wait(until: deadline, tickDuration: tickDuration)
+            return count == 5 ? due - .milliseconds(100) : due
+        }
+    }
+
+    @Test func `ticks are due exactly one tick apart, and none comes after the end`() throws {
+        let target = Target(100)
         let driver = TimerDriver(target, tickDuration: .milliseconds(2))
         try driver.start()
-        try await Task.sleep(for: .milliseconds(200))
+        try target.wait()
         driver.stop()
         let times = target.times.withLock { $0.map(\.due) }
-        #expect(times.count > 20)
         #expect(driver.statistics.count == times.count)
         let steps = zip(times, times.dropFirst()).map { ($1 - $0).nanoseconds }
         #expect(steps.allSatisfy { $0 % 2_000_000 == 0 })
-        let count = times.count
-        try await Task.sleep(for: .milliseconds(20))
-        #expect(target.times.withLock { $0.count } == count)
+        let other = Target(10)
+        let otherDriver = TimerDriver(other, tickDuration: .milliseconds(2))
+        try otherDriver.start()
+        try other.wait()
+        otherDriver.stop()
+        #expect(target.times.withLock { $0.count } == times.count)
     }
 
-    @Test func `after a stall the driver skips, counts and goes on`() async throws {
-        let target = Target(stallAtTick: 5)
-        let driver = TimerDriver(target, tickDuration: .milliseconds(5), policy: LatenessPolicy(maximumCatchUp: 2))
+    @Test func `after a stall the driver skips, counts and goes on`() throws {
+        let target = Target(10)
+        let driver = TimerDriver(
+            target,
+            tickDuration: .milliseconds(5),
+            pacer: StallingPacer(),
+            policy: LatenessPolicy(maximumCatchUp: 2)
+        )
         try driver.start()
-        try await Task.sleep(for: .milliseconds(300))
+        try target.wait()
         driver.stop()
         #expect(driver.statistics.skippedCount >= 15)
         #expect(driver.statistics.lateCount >= 1)
         #expect(driver.statistics.lateness.maximum >= .milliseconds(10))
     }
 
-    @Test func `the scheduling that was granted is told`() async throws {
-        let driver = TimerDriver(Target(), priority: 10)
+    @Test func `the scheduling that was granted is told`() throws {
+        let driver = TimerDriver(Target(1), priority: 10)
         try driver.start()
-        try await Task.sleep(for: .milliseconds(50))
         driver.stop()
         let scheduling = try #require(driver.scheduling)
         switch scheduling {

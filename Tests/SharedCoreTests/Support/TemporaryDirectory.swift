@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import LocalMessaging
 
 /// A directory of a test, removed with the object.
@@ -9,9 +8,8 @@ final class TemporaryDirectory: Sendable {
     let group: GroupContainer
 
     init() throws {
-        var template = [UInt8]("/tmp/shared-core-XXXXXX\0".utf8).map(CChar.init(bitPattern:))
-        guard mkdtemp(&template) != nil else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        path = "/tmp/shared-core-\(UUID().uuidString)"
+        // Makes it, for this user alone.
         group = try GroupContainer(directory: path)
     }
 

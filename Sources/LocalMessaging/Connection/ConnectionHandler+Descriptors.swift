@@ -1,0 +1,77 @@
+import Glibc
+import NIOCore
+
+/// Descriptors, which come and go through a socket of their own.
+extension ConnectionHandler {
+    /// Descriptors that the peer had no room for are tried again after this.
+    private static var attachmentRetry: TimeAmount { .milliseconds(1) }
+
+    func receiveFiles(_ count: Int) -> [OpenFile]? {
+        guard let attachments else {
+            end(.violation("descriptors before a socket for them."))
+            return nil
+        }
+        guard case .done(let files) = attachments.receive(for: receivedCount), files.count == count else {
+            end(.violation("descriptors that did not come with their message."))
+            return nil
+        }
+        receivedCount += 1
+        return files
+    }
+
+    /// Passes a frame's descriptors; false when the frame has to wait.
+    func passFiles(of frame: OutgoingFrame) -> Bool {
+        guard let context else { return false }
+        if attachments == nil {
+            switch role {
+            case .client: openAttachments()
+            case .server:
+                guard !hasAskedForAttachments else { return false }
+                hasAskedForAttachments = true
+                write(Frame(.openAttachments))
+                return false
+            }
+        }
+        switch attachments?.pass(frame.files, for: passedCount) {
+        case .done:
+            passedCount += 1
+            return true
+        case .later:
+            guard !isRetryScheduled else { return false }
+            isRetryScheduled = true
+            context.eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) {
+                self.isRetryScheduled = false
+                self.writeBacklog()
+            }
+        case .failed(let why): end(.system("descriptors could not be passed: \(why)."))
+        case nil: break
+        }
+        return false
+    }
+
+    /// A client's half of making the socket for descriptors.
+    func openAttachments() {
+        guard attachments == nil, case .client(let name) = role, let token = introduction?.token else { return }
+        var bytes: [UInt8] = []
+        var digits = Substring(token)
+        while let byte = UInt8(digits.prefix(2), radix: 16) {
+            bytes.append(byte)
+            digits = digits.dropFirst(2)
+        }
+        attachments = transport.connectAttachments(to: name, token: bytes)
+        guard attachments != nil else { return end(.system("the server takes no connection for descriptors.")) }
+        write(Frame(.attachmentsOpen))
+    }
+
+    /// A server's half.
+    func acceptOpenedAttachments() {
+        if attachments == nil { acceptAttachments() }
+        guard attachments != nil else { return end(.violation("no connection for descriptors was made.")) }
+        writeBacklog()
+    }
+
+    /// Takes the socket of a client that said this connection's token.
+    func take(_ socket: AttachmentSocket, from process: pid_t) {
+        if attachments == nil, process == peer?.process { attachments = socket }
+    }
+}

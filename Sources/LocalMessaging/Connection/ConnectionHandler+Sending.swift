@@ -1,0 +1,100 @@
+import NIOCore
+import Synchronization
+
+/// What goes out, and what takes too long.
+extension ConnectionHandler {
+    /// Writes what the outbox holds, and stays awake for an answer when one is about to come.
+    func flushPromptly() {
+        flushOutbox()
+        polling?.begin()
+    }
+
+    /// Writes what the outbox holds.
+    func flushOutbox() {
+        guard !isOver, let connection else { return }
+        let (frames, deadline) = connection.state.withLock { state in
+            state.isFlushScheduled = false
+            return (state.outbox.takeFrames(), state.pending.earliestDeadline)
+        }
+        if let deadline { watchRequests(until: deadline) }
+        if backlog.isEmpty { backlog = frames } else { backlog += frames }
+        writeBacklog()
+    }
+
+    func writeBacklog() {
+        guard !isOver, let context else { return }
+        var written = 0
+        var chunk = 0
+        for frame in backlog {
+            guard frame.files.isEmpty || passFiles(of: frame) else { break }
+            written += 1
+            chunk += frame.byteCount
+            unwrittenByteCount += frame.byteCount
+            let isLast = written == backlog.count
+            // Progress is seen at least for each 64 KiB.
+            let promise = isLast || chunk >= 1 << 16 ? wrote(chunk, on: context.eventLoop) : nil
+            if promise != nil { chunk = 0 }
+            if frame.blob.readableBytes > 0 {
+                context.write(wrapOutboundOut(frame.header), promise: nil)
+                context.write(wrapOutboundOut(frame.blob), promise: promise)
+            } else {
+                context.write(wrapOutboundOut(frame.header), promise: promise)
+            }
+        }
+        guard !isOver else { return }
+        if chunk > 0 { context.write(wrapOutboundOut(ByteBuffer()), promise: wrote(chunk, on: context.eventLoop)) }
+        backlog.removeFirst(written)
+        context.flush()
+        if unwrittenByteCount > 0 || !backlog.isEmpty { watchForStall() }
+    }
+
+    private func wrote(_ count: Int, on eventLoop: any EventLoop) -> EventLoopPromise<Void> {
+        let promise = eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenSuccess {
+            self.unwrittenByteCount -= count
+            self.lastProgress = eventLoop.now
+            self.connection?.written(count)
+            // The goodbye was the last of them.
+            if self.isClosing, self.unwrittenByteCount == 0, self.backlog.isEmpty { self.end(.closed) }
+        }
+        return promise
+    }
+
+    private func watchForStall() {
+        guard stallTimer == nil, let context else { return }
+        let limit = configuration.stallLimit
+        let begin = context.eventLoop.now
+        stallTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
+            self.stallTimer = nil
+            guard self.unwrittenByteCount > 0 || !self.backlog.isEmpty else { return }
+            guard self.lastProgress < begin else { return self.watchForStall() }
+            self.end(self.isClosing ? .closed : .stalled(limit))
+        }
+    }
+
+    private func watchRequests(until deadline: NIODeadline) {
+        guard let context, requestTimer.map({ deadline < $0.deadline }) ?? true else { return }
+        requestTimer?.scheduled.cancel()
+        let scheduled = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.requestTimer = nil
+            guard let connection = self.connection, let now = self.context?.eventLoop.now else { return }
+            connection.endLateRequests(at: now)
+            if let next = connection.state.withLock({ $0.pending.earliestDeadline }) { self.watchRequests(until: next) }
+        }
+        requestTimer = (deadline, scheduled)
+    }
+
+    /// Writes what is left, says goodbye, and ends.
+    func closeInOrder() {
+        guard !isOver, let connection else { return end(.closed) }
+        guard !isClosing else { return }
+        isClosing = true
+        connection.sayGoodbye()
+        flushOutbox()
+    }
+
+    func write(_ frame: Frame) {
+        guard let context else { return }
+        context.writeAndFlush(wrapOutboundOut(frame.serialized(with: context.channel.allocator)), promise: nil)
+    }
+}

@@ -23,7 +23,13 @@ public struct AudioFormat: Hashable, Sendable, CustomStringConvertible {
 
     /// The time that `frameCount` frames last.
     public func duration(ofFrames frameCount: Int) -> Duration {
-        .nanoseconds(Int64(frameCount) * 1_000_000_000 / Int64(sampleRate))
+        .nanoseconds(nanoseconds(ofFrames: frameCount))
+    }
+
+    /// The same in nanoseconds, for the media thread: a `Duration` counts in 128 bits.
+    @inline(__always)
+    func nanoseconds(ofFrames frameCount: Int) -> Int64 {
+        Int64(frameCount) * 1_000_000_000 / Int64(sampleRate)
     }
 
     /// "48000 Hz mono", "44100 Hz stereo", or "16000 Hz, 4 channels".

@@ -84,7 +84,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         var result = InsertionResult.accepted
         var (sequence, timestamp) = timeline.place(of: header)
         if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clockRate) {
-            restart()
+            reset()
+            counters.restartCount &+= 1
             (sequence, timestamp) = timeline.place(of: header)
             result = .restarted
         }
@@ -393,10 +394,5 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         counters.concealedDuration &+= Int(lost)
         counters.comfortDuration &+= Int(invented &- lost)
         invented = 0
-    }
-
-    private func restart() {
-        reset()
-        counters.restartCount &+= 1
     }
 }

@@ -6,33 +6,36 @@
 public final class Playout: @unchecked Sendable {
     /// The sound that comes out.
     public let format: AudioFormat
-    private let decoder: any AudioDecoder
-    private let alternatives: [Alternative]
+    let decoder: any AudioDecoder
+    let alternatives: [Alternative]
+
+    // Of what follows one thread is the owner, and no access lasts longer than a call: checking each
+    // (`@exclusivity(unchecked)` leaves that out) would be a waste of the tick.
+
     /// The decoder of what was played last, where that is one of the alternatives.
-    @exclusivity(unchecked) private var alternative: (any AudioDecoder)?
+    @exclusivity(unchecked) var alternative: (any AudioDecoder)?
     @exclusivity(unchecked) private var alignment: TimestampAlignment
-    @exclusivity(unchecked) private var noise: ComfortNoise
-    private let buffer: any JitterBuffer
+    @exclusivity(unchecked) var noise: ComfortNoise
+    let buffer: any JitterBuffer
     private let clockRate: Int
     private let comfortNoiseClockRate: Int
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
-    private let samples: UnsafeMutableBufferPointer<Int16>
+    let samples: UnsafeMutableBufferPointer<Int16>
     private var readIndex = 0
-    private var writeIndex = 0
-    private var counters = PlayoutStatistics()
+    var writeIndex = 0
+    @exclusivity(unchecked) var counters = PlayoutStatistics()
     /// The number of the packet that was rebuilt from its successor in this tick, if one was.
-    private(set) var recoveredSequenceNumber: UInt16?
+    var recoveredSequenceNumber: UInt16?
     /// Whether a packet has come or a decision was carried out since it was last asked.
-    private var hasNews = false
+    var hasNews = false
     private let stretcher: TimeStretcher
     /// Frames played since sound was stretched last.
     private var framesSinceStretch = 0
     /// Whether a packet was decoded in this tick, and nothing invented.
-    private var isSteady = false
+    var isSteady = false
     /// Whether what plays came in packets; not what is invented, or the silence when there is nothing.
-    private(set) var playsPackets = false
-    // One thread owns it, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    var playsPackets = false
     @exclusivity(unchecked) private var tracer: PlayoutTracer?
 
     /// A receiver should take packets of up to 200 ms (RFC 3551, section 4.2); FFmpeg sends G.711 in 128 ms.
@@ -43,9 +46,9 @@ public final class Playout: @unchecked Sendable {
     private static let bridge = Duration.milliseconds(10)
     /// A packet of comfort noise stands for so much, and the silence behind it for the rest.
     private static let noise = Duration.milliseconds(10)
-    private let noiseFrameCount: Int
+    let noiseFrameCount: Int
     private let longestFrameCount: Int
-    private let bridgeFrameCount: Int
+    let bridgeFrameCount: Int
     /// Heard sound that is kept to be repeated.
     private let keptFrameCount: Int
     /// Sound that must wait to be shortened, and the time between two stretches.
@@ -171,7 +174,7 @@ public final class Playout: @unchecked Sendable {
 
     /// The decoder for packets of `payloadType`, where that is not the stream's own.
     @inline(__always)
-    private func alternative(for payloadType: UInt8) -> Alternative? {
+    func alternative(for payloadType: UInt8) -> Alternative? {
         guard !alternatives.isEmpty else { return nil }
         for index in 0..<alternatives.count where alternatives[index].payloadType == payloadType {
             return alternatives[index]
@@ -183,7 +186,7 @@ public final class Playout: @unchecked Sendable {
     ///
     /// A stream of one codec reads a constant here, which nothing need keep alive.
     @inline(__always)
-    private func withDecoder<Result>(_ body: (any AudioDecoder) -> Result) -> Result {
+    func withDecoder<Result>(_ body: (any AudioDecoder) -> Result) -> Result {
         guard let alternative else { return body(decoder) }
         return body(alternative)
     }
@@ -276,153 +279,8 @@ public final class Playout: @unchecked Sendable {
         hasNews = true
     }
 
-    /// Carries out one decision; answers false when nothing is due.
-    private func perform(_ decision: PlayoutDecision, at now: MediaTime) -> Bool {
-        makeRoom()
-        switch decision {
-        case .idle:
-            return false
-        case .play:
-            isSteady = true
-            playsPackets = true
-            playFirst(at: now)
-        case .recover(let duration):
-            isSteady = false
-            playsPackets = true
-            recover(frameCount: frameCount(of: duration), duration: duration)
-        case .conceal(let duration):
-            isSteady = false
-            playsPackets = false
-            conceal(frameCount: frameCount(of: duration))
-        case .comfort(let duration):
-            isSteady = false
-            counters.comfortFrameCount &+= conceal(frameCount: frameCount(of: duration))
-        }
-        hasNews = true
-        return true
-    }
-
-    private func playFirst(at now: MediaTime) {
-        let waiting = format.duration(ofFrames: waitingCount / format.channelCount)
-        var beginsNoise = false
-        let (header, expected, decoded) = buffer.withFirst { header, payload in
-            if header.isComfortNoise {
-                beginsNoise = !noise.isOn
-                noise.begin(payload)
-                return (header, noiseFrameCount, 0)
-            }
-            let former = alternatives.isEmpty ? nil : change(to: header.payloadType)
-            var target = freeSamples
-            let decoded = withDecoder { $0.decode(payload, into: &target) }
-            if let former, !noise.isOn { join(former, frameCount: decoded) }
-            if decoded > 0 { noise.end() }
-            return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
-        }
-        buffer.removeFirst()
-        let playTime = now + waiting
-        counters.totalWaitNanoseconds &+= playTime.nanoseconds(since: header.arrival)
-        counters.lastPlayTime = playTime
-        counters.lastPlayEnd = playTime + format.duration(ofFrames: expected)
-        counters.lastPlayTimestamp = header.rtpTimestamp
-        guard !header.isComfortNoise else {
-            isSteady = false
-            counters.comfortNoiseCount &+= 1
-            playNoise(isFirst: beginsNoise)
-            return
-        }
-        guard decoded > 0 else {
-            counters.corruptCount &+= 1
-            counters.concealedFrameCount &+= conceal(frameCount: expected)
-            return
-        }
-        writeIndex &+= decoded &* format.channelCount
-    }
-
-    /// Plays what stands for a packet of comfort noise; where it follows sound, that dies away within it.
-    private func playNoise(isFirst: Bool) {
-        let (start, channelCount) = (writeIndex, format.channelCount)
-        let count = conceal(frameCount: noiseFrameCount)
-        counters.comfortFrameCount &+= count
-        guard isFirst, start >= channelCount else { return }
-        for index in start..<writeIndex {
-            let rest = count &- (index &- start) / channelCount
-            let last = Int(samples[start &- channelCount &+ (index &- start) % channelCount])
-            samples[index] = Int16(clamping: Int(samples[index]) &+ last &* rest &* rest / (count &* count))
-        }
-    }
-
-    /// Takes up the decoder for packets of `payloadType`; answers the one before it, when that is another.
-    private func change(to payloadType: UInt8) -> (any AudioDecoder)? {
-        let next = alternative(for: payloadType)?.decoder
-        let former = alternative ?? decoder
-        guard (next ?? decoder) !== former else { return nil }
-        alternative = next
-        (next ?? decoder).reset()
-        // The first packet changes nothing.
-        guard buffer.statistics.playedCount > 1 else { return nil }
-        counters.codecChangeCount &+= 1
-        return former
-    }
-
-    /// Lets what the `former` decoder would have gone on with give way to the `frameCount` frames just decoded.
-    private func join(_ former: any AudioDecoder, frameCount: Int) {
-        let start = writeIndex &+ max(frameCount, 0) &* format.channelCount
-        let room = (samples.count &- start) / format.channelCount
-        guard frameCount >= bridgeFrameCount, room >= bridgeFrameCount else { return }
-        var continuation = UnsafeMutableBufferPointer(rebasing: samples[start...]).mutableSpan
-        former.conceal(frameCount: bridgeFrameCount, into: &continuation)
-        let half = bridgeFrameCount / 2
-        for frame in 0..<bridgeFrameCount {
-            let weight = max(frame &- half, 0)
-            for channel in 0..<format.channelCount {
-                let index = frame &* format.channelCount &+ channel
-                let old = Int(continuation[index]) &* (half &- weight)
-                samples[writeIndex &+ index] = Int16(
-                    truncatingIfNeeded: (old &+ Int(samples[writeIndex &+ index]) &* weight) / half
-                )
-            }
-        }
-    }
-
-    private func recover(frameCount: Int, duration: Int) {
-        let (successor, recovered) = buffer.withFirst { header, payload in
-            // What another codec encodes holds no copy of what was lost before it.
-            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative,
-                !header.isComfortNoise
-            else { return (header.sequenceNumber, 0) }
-            var target = freeSamples
-            let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
-            return (header.sequenceNumber, recovered)
-        }
-        guard recovered > 0 else {
-            buffer.recoveryFailed(duration: duration)
-            conceal(frameCount: frameCount)
-            return
-        }
-        noise.end()
-        counters.recoveredCount &+= 1
-        recoveredSequenceNumber = successor &- 1
-        writeIndex &+= recovered &* format.channelCount
-    }
-
-    /// Invents at most as many frames as fit, and answers how many.
-    @discardableResult
-    private func conceal(frameCount: Int) -> Int {
-        let room = (samples.count &- writeIndex) / format.channelCount
-        let count = min(max(frameCount, 1), room)
-        var target = freeSamples
-        if noise.isOn {
-            noise.fill(&target, from: 0, to: count &* format.channelCount)
-        } else {
-            withDecoder { $0.conceal(frameCount: count, into: &target) }
-        }
-        counters.inventedFrameCount &+= count
-        writeIndex &+= count &* format.channelCount
-        return count
-    }
-
     /// Moves what waits, and as much heard sound as may be repeated, to the front.
-    private func makeRoom() {
+    func makeRoom() {
         let kept = min(readIndex, keptFrameCount &* format.channelCount)
         let first = readIndex &- kept
         guard first > 0, let base = samples.baseAddress else { return }
@@ -437,7 +295,7 @@ public final class Playout: @unchecked Sendable {
     }
 
     /// Decoded samples that wait.
-    private var waitingCount: Int { writeIndex &- readIndex }
+    var waitingCount: Int { writeIndex &- readIndex }
 
     // Most codecs have one rate for both, and divisions are dear.
 
@@ -445,11 +303,11 @@ public final class Playout: @unchecked Sendable {
         clockRate == format.sampleRate ? frameCount : frameCount &* clockRate / format.sampleRate
     }
 
-    private func frameCount(of duration: Int) -> Int {
+    func frameCount(of duration: Int) -> Int {
         clockRate == format.sampleRate ? duration : duration &* format.sampleRate / clockRate
     }
 
-    private var freeSamples: MutableSpan<Int16> {
+    var freeSamples: MutableSpan<Int16> {
         @_lifetime(borrow self) get {
             let free = UnsafeMutableBufferPointer(rebasing: samples[writeIndex...])
             return _overrideLifetime(free.mutableSpan, borrowing: self)

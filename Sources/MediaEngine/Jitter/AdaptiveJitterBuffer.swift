@@ -82,15 +82,11 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
         var result = InsertionResult.accepted
-        var (sequence, timestamp) = timeline.place(of: header)
+        var (sequence, timestamp) = timeline.place(of: header, position: playhead &+ invented)
         if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clockRate) {
-            reset()
-            counters.restartCount &+= 1
-            (sequence, timestamp) = timeline.place(of: header)
+            restart()
+            (sequence, timestamp) = timeline.place(of: header, position: playhead)
             result = .restarted
-        }
-        if header.isComfortNoise {
-            timestamp = timeline.noiseStart(sequence: sequence, timestamp: timestamp, behind: packetDuration)
         }
         learn(header, timestamp, duration)
         if state == .playing, timestamp &+ Int64(duration) <= playhead {
@@ -108,7 +104,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             if stored == .refused { counters.discardedCount &+= 1 }
             return stored
         }
-        timeline.note(sequence: sequence, timestamp: timestamp)
+        timeline.note(sequence: sequence, timestamp: timestamp, duration: Int64(duration))
         if !header.isComfortNoise || packetDuration == 0 { packetDuration = Int64(duration) }
         if state == .waiting { state = .starting }
         return result
@@ -394,5 +390,10 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         counters.concealedDuration &+= Int(lost)
         counters.comfortDuration &+= Int(invented &- lost)
         invented = 0
+    }
+
+    private func restart() {
+        reset()
+        counters.restartCount &+= 1
     }
 }

@@ -56,15 +56,12 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Takes a packet, unless it is late, there already, or too far ahead.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
-        var (sequence, timestamp) = timeline.place(of: header)
+        var (sequence, timestamp) = timeline.place(of: header, position: playhead)
         var result = InsertionResult.accepted
         if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: Int64(clockRate)) {
             restart()
-            (sequence, timestamp) = timeline.place(of: header)
+            (sequence, timestamp) = timeline.place(of: header, position: playhead)
             result = .restarted
-        }
-        if header.isComfortNoise {
-            timestamp = timeline.noiseStart(sequence: sequence, timestamp: timestamp, behind: Int64(packetDuration))
         }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
             guard !header.isRedundant else { return .late }
@@ -73,7 +70,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             settleProvisional(missing: 1)
             guard lateRun >= Self.lateRunLimit else { return .late }
             restart()
-            (sequence, timestamp) = timeline.place(of: header)
+            (sequence, timestamp) = timeline.place(of: header, position: playhead)
             counters.lateCount &-= 1
             result = .restarted
         }
@@ -88,7 +85,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             if stored == .refused { counters.discardedCount &+= 1 }
             return stored
         }
-        timeline.note(sequence: sequence, timestamp: timestamp)
+        timeline.note(sequence: sequence, timestamp: timestamp, duration: Int64(duration))
         lateRun = 0
         if !header.isComfortNoise || packetDuration == 0 { packetDuration = duration }
         switch state {

@@ -4,6 +4,8 @@
 struct PacketTimeline: BitwiseCopyable {
     private var highestSequence: Int64?
     private var highestTimestamp: Int64 = 0
+    /// Where the packet of the highest number ends.
+    private var highestEnd: Int64 = 0
     /// The number of the packet played last, or that before the first.
     private(set) var playedSequence: Int64 = 0
     /// Packets of a number only that were passed behind a gap since the last packet was played.
@@ -12,14 +14,19 @@ struct PacketTimeline: BitwiseCopyable {
     /// on, but not with sound.
     private(set) var isSoundPaused = false
 
-    /// The extended number and time stamp of a packet.
-    func place(of header: PacketHeader) -> (sequence: Int64, timestamp: Int64) {
+    /// The extended number and time stamp of a packet that comes when `position` is played.
+    ///
+    /// Some senders repeat the time stamp of the last sound in packets of comfort noise: such noise begins behind what came
+    /// before it, and not before it can be played.
+    func place(of header: PacketHeader, position: Int64) -> (sequence: Int64, timestamp: Int64) {
         guard let highestSequence else {
             return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32)
         }
         let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
         let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
-        return (sequence, highestTimestamp &+ Int64(step))
+        let timestamp = highestTimestamp &+ Int64(step)
+        guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else { return (sequence, timestamp) }
+        return (sequence, max(highestEnd, position))
     }
 
     /// The place of a packet of a number only, which becomes known; nil before the first packet.
@@ -37,20 +44,12 @@ struct PacketTimeline: BitwiseCopyable {
         return abs(step) > 5 &* clockRate || sequence > highestSequence && step < 0
     }
 
-    /// When comfort noise begins that is numbered `sequence` and said to begin at `timestamp`.
-    ///
-    /// Some senders repeat the time stamp of the last sound, which lasted `duration`: noise begins behind all sound before
-    /// it, lest it look late.
-    func noiseStart(sequence: Int64, timestamp: Int64, behind duration: Int64) -> Int64 {
-        guard let highestSequence, sequence > highestSequence else { return timestamp }
-        return max(timestamp, highestTimestamp &+ duration)
-    }
-
     /// A packet was taken.
-    mutating func note(sequence: Int64, timestamp: Int64) {
+    mutating func note(sequence: Int64, timestamp: Int64, duration: Int64) {
         guard sequence >= highestSequence ?? .min else { return }
         highestSequence = sequence
         highestTimestamp = timestamp
+        highestEnd = timestamp &+ duration
     }
 
     /// The packet numbered `sequence` has been played or thrown away; comfort noise pauses the sound.

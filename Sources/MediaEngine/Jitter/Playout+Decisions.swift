@@ -8,11 +8,9 @@ extension Playout {
             return false
         case .play:
             isSteady = true
-            playsPackets = true
             playFirst(at: now)
         case .recover(let duration):
             isSteady = false
-            playsPackets = true
             recover(frameCount: frameCount(of: duration), duration: duration)
         case .conceal(let duration):
             isSteady = false
@@ -20,6 +18,7 @@ extension Playout {
             conceal(frameCount: frameCount(of: duration))
         case .comfort(let duration):
             isSteady = false
+            playsPackets = false
             counters.comfortFrameCount &+= conceal(frameCount: frameCount(of: duration))
         }
         hasNews = true
@@ -43,6 +42,7 @@ extension Playout {
             return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
         }
         buffer.removeFirst()
+        playsPackets = decoded > 0
         let playTime = MediaTime(nanoseconds: now.nanoseconds &+ waiting)
         counters.totalWaitNanoseconds &+= playTime.nanoseconds(since: header.arrival)
         counters.lastPlayTime = playTime
@@ -59,6 +59,7 @@ extension Playout {
             counters.concealedFrameCount &+= conceal(frameCount: expected)
             return
         }
+        hasDecoded = true
         writeIndex &+= decoded &* format.channelCount
     }
 
@@ -82,8 +83,7 @@ extension Playout {
         guard (next ?? decoder) !== former else { return nil }
         alternative = next
         (next ?? decoder).reset()
-        // The first packet changes nothing.
-        guard buffer.statistics.playedCount > 1 else { return nil }
+        guard hasDecoded else { return nil }
         counters.codecChangeCount &+= 1
         return former
     }
@@ -118,6 +118,7 @@ extension Playout {
             let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
             return (header.sequenceNumber, recovered)
         }
+        playsPackets = recovered > 0
         guard recovered > 0 else {
             buffer.recoveryFailed(duration: duration)
             conceal(frameCount: frameCount)

@@ -19,6 +19,8 @@ public final class Playout: @unchecked Sendable {
     let buffer: any JitterBuffer
     private let clockRate: Int
     private let comfortNoiseClockRate: Int
+    /// Whether time stamps of several clock rates may come.
+    private let alignsTimestamps: Bool
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
     let samples: UnsafeMutableBufferPointer<Int16>
@@ -34,7 +36,9 @@ public final class Playout: @unchecked Sendable {
     private var framesSinceStretch = 0
     /// Whether a packet was decoded in this tick, and nothing invented.
     var isSteady = false
-    /// Whether what plays came in packets; not what is invented, or the silence when there is nothing.
+    /// Whether the source has been heard: its first packet changes no codec.
+    var hasDecoded = false
+    /// Whether what was decoded last came in a packet of sound; not what is invented, or the silence when there is nothing.
     var playsPackets = false
     @exclusivity(unchecked) private var tracer: PlayoutTracer?
 
@@ -99,6 +103,7 @@ public final class Playout: @unchecked Sendable {
         self.buffer = buffer
         self.clockRate = clockRate
         self.comfortNoiseClockRate = comfortNoiseClockRate ?? clockRate
+        alignsTimestamps = !alternatives.isEmpty || self.comfortNoiseClockRate != clockRate
         noise = ComfortNoise(format: format)
         stretcher = TimeStretcher(format: format)
         noiseFrameCount = format.frameCount(in: Self.noise)
@@ -154,7 +159,7 @@ public final class Playout: @unchecked Sendable {
             return .refused
         }
         counters.insertedCount &+= 1
-        if !alternatives.isEmpty {
+        if alignsTimestamps {
             header.rtpTimestamp = alignment.place(header, rate: rate, duration: duration)
         }
         let result = buffer.insert(header, payload: payload, duration: duration)
@@ -166,6 +171,7 @@ public final class Playout: @unchecked Sendable {
     public func reset() {
         buffer.reset()
         alternative = nil
+        hasDecoded = false
         decoder.reset()
         noise.end()
         alignment = TimestampAlignment(clockRate: clockRate)
@@ -230,6 +236,7 @@ public final class Playout: @unchecked Sendable {
         let frameCount = (block.count &- ready) / format.channelCount
         counters.inventedFrameCount &+= frameCount
         counters.comfortFrameCount &+= frameCount
+        hasNews = true
     }
 
     // MARK: Stretching

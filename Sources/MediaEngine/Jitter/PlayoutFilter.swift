@@ -55,17 +55,19 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
     public func startOver() -> GraphCommand { GraphCommand(to: self, "reset") }
 
     public override func handle(_ command: GraphCommand) {
-        if command.name == "reset" { playout.reset() }
+        if command.name == "reset" { beginSource() }
+    }
+
+    private func beginSource() {
+        playout.reset()
+        level = SpeechLevel()
     }
 
     public override func process(_ io: borrowing FilterIO) {
         let packets = io.inputPackets()
         for index in 0..<packets.count {
             let header = packets.header(index)
-            if header.beginsSource {
-                playout.reset()
-                level = SpeechLevel()
-            }
+            if header.beginsSource { beginSource() }
             let result = playout.insert(header, payload: packets.payload(index))
             if result == .late || result == .refused { transport?.noteDiscard(header.sequenceNumber) }
         }

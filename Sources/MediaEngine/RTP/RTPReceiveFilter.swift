@@ -7,6 +7,8 @@
 public final class RTPReceiveFilter: Filter, @unchecked Sendable {
     private let transport: RTPTransport
     private var hasSource = false
+    /// Whether the next packet handed on is to tell that a source begins: the packet it began with may not have been one.
+    private var beginsSource = false
     private var pacing = ReceptionPacing()
     /// Datagrams taken in one tick at most, so that a flood costs a bounded time.
     private static let datagramLimit = 48
@@ -49,7 +51,12 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                 case .control(let events): told.formUnion(events)
                 case .ignored: break
                 case .media(let media):
-                    if media.isNewSource { isNewSource = true }
+                    if media.isNewSource {
+                        isNewSource = true
+                        beginsSource = true
+                        // What a former source sent is no neighbour of this one's packets.
+                        if transport.redPayloadType != nil { transport.redReceiver = REDReceiver() }
+                    }
                     pacing.took(
                         media.packet.header,
                         clockRate: clockRate(of: media.packet.header.payloadType),
@@ -78,6 +85,7 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
 
     /// The clock rate that time stamps of packets of this type count at.
     private func clockRate(of payloadType: UInt8) -> UInt32 {
+        if let noise = transport.comfortNoise, noise.payloadType == payloadType { return noise.clockRate }
         let audio = transport.audioClockRate(of: payloadType)
         return audio > 0 ? audio : transport.clockRate
     }
@@ -91,9 +99,9 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         let header = media.packet.header
         let payload = media.packet.payload(in: bytes)
         if header.payloadType == transport.redPayloadType {
-            deliverRED(header, payload, arrival, beginsSource: media.isNewSource, packets)
+            deliverRED(header, payload, arrival, packets)
         } else {
-            deliver(header, payload, arrival, beginsSource: media.isNewSource, packets)
+            deliver(header, payload, arrival, packets)
         }
     }
 
@@ -102,7 +110,6 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         _ header: RTPHeader,
         _ payload: Span<UInt8>,
         _ arrival: MediaTime,
-        beginsSource: Bool,
         _ packets: PacketBatch
     ) {
         let isAudio = transport.audioClockRate(of: header.payloadType) > 0
@@ -114,9 +121,11 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                 transport.eventReceiver.receive(header, payload: payload, arrival: arrival)
             }
             // Events share the audio's sequence numbers: without this, the numbers they took would look lost.
-            packets.append(
-                PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival)
-            ) { _ in 0 }
+            append(
+                Span(),
+                PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival),
+                to: packets
+            )
             return
         }
         var fields = PacketHeader(
@@ -126,7 +135,6 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
             isMarked: header.isMarked,
             arrival: arrival
         )
-        fields.beginsSource = beginsSource
         fields.isComfortNoise = isComfortNoise
         append(payload, fields, to: packets)
     }
@@ -136,21 +144,18 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
         _ header: RTPHeader,
         _ payload: Span<UInt8>,
         _ arrival: MediaTime,
-        beginsSource: Bool,
         _ packets: PacketBatch
     ) {
         guard let parts = try? REDPayload(parsing: payload) else {
             transport.session.counters.malformedREDCount &+= 1
             return
         }
-        // What a former source sent is no neighbour of this one's packets.
-        if beginsSource { transport.redReceiver = REDReceiver() }
         for index in 0..<parts.redundantCount {
             deliverCopy(parts.redundant(index), of: header, parts.primary.payloadType, payload, arrival, packets)
         }
         var own = header
         own.payloadType = parts.primary.payloadType
-        deliver(own, parts.primary.content(in: payload), arrival, beginsSource: beginsSource, packets)
+        deliver(own, parts.primary.content(in: payload), arrival, packets)
     }
 
     private func deliverCopy(
@@ -193,11 +198,16 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
 
     private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {
         guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
-        if payload.isEmpty, !header.isRedundant { transport.session.counters.emptyPayloadCount &+= 1 }
-        packets.append(header) { target in
+        if payload.isEmpty, !header.isRedundant, !header.isNumberOnly {
+            transport.session.counters.emptyPayloadCount &+= 1
+        }
+        var header = header
+        header.beginsSource = beginsSource
+        let wasAppended = packets.append(header) { target in
             for index in 0..<payload.count { target[index] = payload[index] }
             return payload.count
         }
+        if wasAppended { beginsSource = false }
     }
 
     private func reportKeys(_ io: borrowing FilterIO) {

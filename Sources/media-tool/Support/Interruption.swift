@@ -20,9 +20,10 @@ enum Interruption {
     /// Whether a signal came.
     static var hasCome: Bool { isWanted.load(ordering: .relaxed) }
 
-    /// Catches the signals from now on.
+    /// Catches the signals from now on; without a descriptor for that they end the process, as they do by default.
     static func catchSignals() {
-        listen()
+        signal(SIGPIPE, SIG_IGN)
+        guard listen() else { return }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in
             let code = errno
@@ -34,7 +35,6 @@ enum Interruption {
         action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
         sigaction(SIGINT, &action, nil)
         sigaction(SIGTERM, &action, nil)
-        signal(SIGPIPE, SIG_IGN)
         // Whoever started the tool may have left them blocked.
         var wanted = sigset_t()
         sigemptyset(&wanted)
@@ -43,12 +43,12 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     }
 
-    /// Has those who wait without a thread woken when a signal comes.
-    private static func listen() {
+    /// Has those who wait without a thread woken when a signal comes; answers false when there is no pipe to be had.
+    private static func listen() -> Bool {
         waiters.withLock { waiters in
-            guard waiters.source == nil else { return }
+            guard waiters.source == nil else { return true }
             var ends: [CInt] = [-1, -1]
-            guard pipe(&ends) == 0 else { return }
+            guard pipe(&ends) == 0 else { return false }
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             writeEnd.store(ends[1], ordering: .relaxed)
             let source = DispatchSource.makeReadSource(fileDescriptor: ends[0])
@@ -62,6 +62,7 @@ enum Interruption {
             }
             source.resume()
             waiters.source = source
+            return true
         }
     }
 

@@ -22,16 +22,12 @@ struct ChangingSender {
             let kind = index / period % codecs.count
             let clockRate = codecs[kind].codec.description.clockRate
             let payload = payloads[kind][index % period]
-            let header = RTPHeader(
+            return CallReceiver.datagram(
                 payloadType: codecs[kind].payloadType,
-                sequenceNumber: UInt16(truncatingIfNeeded: 65_500 + index),
-                timestamp: UInt32(truncatingIfNeeded: clockRate * 77_777 + index * clockRate / 50),
-                ssrc: 9
+                number: index,
+                timestamp: clockRate * 77_777 + index * clockRate / 50,
+                payload: payload
             )
-            var bytes = [UInt8](repeating: 0, count: RTPHeader.byteCount + payload.count)
-            var target = bytes.mutableSpan
-            header.serialize(with: payload.span, into: &target)
-            return bytes
         }
     }
 }

@@ -140,15 +140,19 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 }
 
 extension ToolRun {
-    /// How often the threads of a process went to sleep by themselves until now.
+    /// How often each thread of a process went to sleep by itself until now.
     ///
     /// Source: proc_pid_status(5), voluntary_ctxt_switches.
-    static func switches(of process: Int32) throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").reduce(0) { sum, thread in
-            let status = try String(contentsOfFile: "/proc/\(process)/task/\(thread)/status", encoding: .utf8)
+    static func switches(of process: Int32) throws -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task") {
+            let path = "/proc/\(process)/task/\(thread)/status"
+            // The thread may have ended by now.
+            guard let status = try? String(contentsOfFile: path, encoding: .utf8) else { continue }
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+            counts[thread] = line?.split(separator: "\t").last.flatMap { Int($0) }
         }
+        return counts
     }
 
     /// Waits until the output holds `text`.

@@ -35,7 +35,9 @@ extension CallReport {
         add("media_duplicate_packets", "Packets that came twice.") { Double($0.received.duplicate) }
         add("media_reordered_packets", "Packets that came after one sent later.") { Double($0.received.reordered) }
         add("media_discarded_packets", "Packets thrown away as too many.") { Double($0.received.discarded) }
-        add("media_rejected_packets", "Packets that were none of this leg.") { Double($0.received.rejected) }
+        add("media_rejected_packets", "Packets that were none of this leg, or held nothing.") {
+            Double($0.received.rejected)
+        }
         add("media_recovered_packets", "Packets rebuilt from their successor.") { Double($0.received.fecRecovered) }
         add("media_redundant_packets", "Packets that a copy replaced before they came.") {
             Double($0.received.redundant)
@@ -101,8 +103,10 @@ extension CallReport {
         add("media_remote_loss_runs", "Runs of losses that the peer saw between its last reports.") {
             $0.rtcp.lossRuns.map { Double($0.count) }
         }
-        add("media_remote_loss_run_mean", "Their mean length.") { $0.rtcp.lossRuns.map(\.mean) }
-        add("media_remote_loss_run_longest", "The length of the longest.") {
+        add("media_remote_loss_run_mean", "Mean length of the loss runs that the peer saw, in packets.") {
+            $0.rtcp.lossRuns.map(\.mean)
+        }
+        add("media_remote_loss_run_longest", "Longest loss run that the peer saw, in packets.") {
             $0.rtcp.lossRuns.map { Double($0.longest) }
         }
         add("media_remote_loss", unit: "ratio", "Loss that the peer saw in all.") {

@@ -63,7 +63,7 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("mouth to ear ms") { $0.mouthToEarMs.map { "\($0)" } ?? "unknown" }
         row("round trip ms") { $0.rtcp.roundTripMs.map { "\($0)" } ?? "unknown" }
         row("loss reported by peer") { $0.rtcp.fractionLost.map { "\(($0 * 1000).rounded() / 10) %" } ?? "unknown" }
-        row("in a row, mean / longest") {
+        row("loss runs, mean / longest") {
             $0.rtcp.lossRuns.map { "\($0.mean) / \($0.longest)" } ?? "unknown"
         }
         row("loss protection") { $0.lossProtection.mode.rawValue }

@@ -34,7 +34,7 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var comfortNoise: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
-        /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, or corrupt inside.
+        /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, empty, or corrupt inside.
         public var rejected: Int
     }
 

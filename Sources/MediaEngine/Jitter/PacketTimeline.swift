@@ -25,7 +25,9 @@ struct PacketTimeline: BitwiseCopyable {
         let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
         let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
         let timestamp = highestTimestamp &+ Int64(step)
-        guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else { return (sequence, timestamp) }
+        guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else {
+            return (sequence, timestamp)
+        }
         return (sequence, max(highestEnd, position))
     }
 

@@ -133,7 +133,9 @@ import Testing
         #expect(try Self.hear(Self.packets("G722", pause: 600, interval: 200), by: wide).comfortNoise == 3)
         #expect((200...450).contains(wide.level(1200..<1550)))
         let own = try CallReceiver("opus") { $0.comfortNoisePayloadType = 98 }
-        #expect(try Self.hear(Self.packets("opus", pause: 600, interval: 200, noiseType: 98), by: own).comfortNoise == 3)
+        #expect(
+            try Self.hear(Self.packets("opus", pause: 600, interval: 200, noiseType: 98), by: own).comfortNoise == 3
+        )
         #expect((200...450).contains(own.level(1200..<1550)))
     }
 
@@ -143,6 +145,33 @@ import Testing
         #expect(received.comfortNoise == 3 && received.rejected == 0 && received.concealedMs == 0)
         #expect((200...450).contains(receiver.level(1200..<1550)))
         #expect(abs(receiver.level(1900..<2400) / Self.toneLevel - 1) < 0.05)
+    }
+
+    @Test func `a copy of sound comes beside noise of the same clock, also when the stream's own clock is another`()
+        throws
+    {
+        let receiver = try CallReceiver("opus") {
+            $0.acceptedCodecs = [AcceptedCodec("PCMU")]
+            $0.redPayloadType = 121
+        }
+        let packets = try Self.packets(pause: 600, interval: 200)
+        try receiver.hear(count: 51) { index in
+            // The last packet of sound is lost; that of noise holds its copy (RFC 2198, section 3).
+            let packet = packets[index < 49 ? index : 50]
+            let copy = packets[49].payload
+            let offset = packets[50].timestamp - packets[49].timestamp
+            let red = [
+                0x80, UInt8(offset >> 6), UInt8(offset << 2 & 0xFF) | UInt8(copy.count >> 8), UInt8(copy.count & 0xFF),
+                13,
+            ]
+            return CallReceiver.datagram(
+                payloadType: index < 49 ? 0 : 121,
+                number: index < 49 ? index : 50,
+                timestamp: packet.timestamp,
+                payload: index < 49 ? packet.payload : red + copy + packet.payload
+            )
+        }
+        #expect(receiver.received.redundant == 1)
     }
 
     @Test func `where it was not agreed, comfort noise is an unknown payload type`() throws {

@@ -237,12 +237,18 @@ import Testing
 
     @Test(arguments: [-1, 2, .nan, .infinity, -.infinity, 1e300]) func `lies change nothing for the worse`(lie: Double)
     {
-        var policy = LossPolicy(Self.opus)
-        for index in 0..<5 {
-            _ = policy.update(fractionLost: lie, runs: LossRuns(), at: .zero + .seconds(index))
-            _ = policy.update(fractionLost: 0.1, runs: LossRuns(), at: .zero + .seconds(index))
+        // As long a run as a report can tell of, and as many.
+        var (longest, most) = (LossRuns(), LossRuns())
+        longest.count(65_533, areLost: true)
+        for index in 0..<65_533 { most.count(1, areLost: index % 2 == 0) }
+        for runs in [LossRuns(), longest, most] {
+            var policy = LossPolicy(Self.opus)
+            for index in 0..<5 {
+                _ = policy.update(fractionLost: lie, runs: runs, at: .zero + .seconds(index))
+                _ = policy.update(fractionLost: 0.1, runs: runs, at: .zero + .seconds(index))
+            }
+            for index in 10..<30 { _ = policy.update(fractionLost: 0, at: .zero + .seconds(index)) }
+            #expect(policy.current == .none)
         }
-        for index in 10..<30 { _ = policy.update(fractionLost: 0, at: .zero + .seconds(index)) }
-        #expect(policy.current == .none)
     }
 }

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// A block is active when it stands out of the noise floor, which follows the quietest blocks at once and louder ones
 /// slowly; activity lasts for 200 ms more, through the pauses within a word.
-/// Pure. Shape: mono `Int16`. `process` allocates nothing.
+/// Pure. Shape: `Int16`, the channels interleaved if there are several. `process` allocates nothing.
 public struct VoiceActivity: Sendable, BitwiseCopyable {
     /// Whether someone speaks.
     public private(set) var isActive = false

@@ -83,6 +83,20 @@ struct CoreCommandTests {
         #expect(try processes.witness(deaths: [:]).cores.map { $0.end != nil } == [true])
     }
 
+    @Test func `Ctrl-C ends an action in order, and the next core performs it`() throws {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        kill(processes.mailboxProcess, SIGSTOP)
+        let acting = try processes.act("a", "--reply", "late")
+        #expect(try processes.reaches(.executor))
+        acting.interrupt()
+        #expect(acting.wait() == 1)
+        kill(processes.mailboxProcess, SIGCONT)
+        #expect(acting.errors.contains("Interrupted. What was queued is performed by the next core."))
+        #expect(try processes.status()["state"] as? String == "free")
+        #expect(try processes.notify("a").wait() == 0)
+        #expect(Patience.wait { processes.performed.contains("late") })
+    }
+
     /// Neither a timer nor a look at something wakes a process that waits.
     @Test func `a main and a mailbox that have nothing to do sleep until Ctrl-C`() throws {
         let processes = try CoreProcesses(messages: [])

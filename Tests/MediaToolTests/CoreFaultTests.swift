@@ -269,17 +269,11 @@ extension CoreProcesses {
     /// Waits until a process runs the core.
     fileprivate func isOwned(by run: ToolRun) throws -> Bool {
         let lock = try CoreLock(group: container)
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
+        return try Patience.wait {
             let status = try contents { try await $0.status() }
-            if status.state == .executor, status.owner?.pid == run.processIdentifier,
-                try lock.owner()?.pid == run.processIdentifier
-            {
-                return true
-            }
-            usleep(1000)
+            return try status.state == .executor && status.owner?.pid == run.processIdentifier
+                && lock.owner()?.pid == run.processIdentifier
         }
-        return false
     }
 
     /// Nothing runs, nothing waits, and so many messages were shown.
@@ -308,9 +302,5 @@ extension CoreProcesses {
 
 extension ToolRun {
     /// Waits for its end for so many seconds; whether it came.
-    fileprivate func dies(within seconds: Double) -> Bool {
-        let end = Date().addingTimeInterval(seconds)
-        while isRunning, Date() < end { usleep(2000) }
-        return !isRunning
-    }
+    fileprivate func dies(within seconds: Double) -> Bool { Patience.wait(seconds: seconds) { !isRunning } }
 }

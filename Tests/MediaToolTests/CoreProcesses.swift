@@ -100,12 +100,9 @@ final class CoreProcesses {
     func reaches(_ state: CoreState) throws -> Bool {
         let store = try SharedStore(group: container)
         let lock = try CoreLock(group: container)
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if try lock.owner() != nil || state == .free, try Self.state(of: store) == state { return true }
-            usleep(1000)
+        return try Patience.wait {
+            try (lock.owner() != nil || state == .free) && Self.state(of: store) == state
         }
-        return false
     }
 
     private static func state(of store: SharedStore) throws -> CoreState {
@@ -156,14 +153,7 @@ extension ToolRun {
     }
 
     /// Waits until the output holds `text`.
-    func printed(_ text: String) -> Bool {
-        let end = Date().addingTimeInterval(20)
-        while Date() < end {
-            if output.contains(text) { return true }
-            usleep(1000)
-        }
-        return false
-    }
+    func printed(_ text: String) -> Bool { Patience.wait { output.contains(text) } }
 
     /// What a notification said; nil when its process was killed before.
     func shown() throws -> [String: Any]? {

@@ -145,12 +145,15 @@ enum FreePort {
 
 /// Waiting for what another process does, however slow the machine.
 enum Patience {
-    /// Waits until `isDone`, 20 s at most.
-    static func wait(until isDone: () -> Bool) {
-        for _ in 0..<2000 {
-            if isDone() { return }
-            usleep(10_000)
+    /// Waits until `isDone`, so many seconds at most; whether it was.
+    @discardableResult
+    static func wait(seconds: Double = 20, until isDone: () throws -> Bool) rethrows -> Bool {
+        let end = Date().addingTimeInterval(seconds)
+        while try !isDone() {
+            guard Date() < end else { return false }
+            usleep(1000)
         }
+        return true
     }
 
     /// Waits until the file at `path` has `byteCount` bytes.

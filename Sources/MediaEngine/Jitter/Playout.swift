@@ -49,7 +49,7 @@ public final class Playout: @unchecked Sendable {
     /// Over so much the old codec gives way to the new: at first it goes on alone, since a resampler begins with silence.
     private static let bridge = Duration.milliseconds(10)
     /// A packet of comfort noise stands for so much, and the silence behind it for the rest.
-    private static let noise = Duration.milliseconds(10)
+    private static let noiseDuration = Duration.milliseconds(10)
     let noiseFrameCount: Int
     private let longestFrameCount: Int
     let bridgeFrameCount: Int
@@ -106,7 +106,7 @@ public final class Playout: @unchecked Sendable {
         alignsTimestamps = !alternatives.isEmpty || self.comfortNoiseClockRate != clockRate
         noise = ComfortNoise(format: format)
         stretcher = TimeStretcher(format: format)
-        noiseFrameCount = format.frameCount(in: Self.noise)
+        noiseFrameCount = format.frameCount(in: Self.noiseDuration)
         longestFrameCount = format.frameCount(in: Self.longestPacket)
         bridgeFrameCount = format.frameCount(in: Self.bridge)
         keptFrameCount = format.frameCount(in: TimeStretcher.longestLag)

@@ -41,8 +41,7 @@ public final class AcousticPath {
         random = SeededGenerator(seed: configuration.seed)
         gain = Float(configuration.gain.amplitude)
         convolver = BlockConvolver(Self.impulseResponse(configuration, &random))
-        ring = .allocate(capacity: Self.ringSize)
-        ring.initialize(repeating: 0, count: Self.ringSize)
+        ring = .zeros(Self.ringSize)
         delayFrameCount = Self.frames(of: configuration.delay, configuration.sampleRate)
     }
 

@@ -20,18 +20,13 @@ final class BlockConvolver {
 
     /// A convolver with `response`.
     init(_ response: [Float]) {
-        func zeros(_ count: Int) -> UnsafeMutablePointer<Float> {
-            let memory = UnsafeMutablePointer<Float>.allocate(capacity: count)
-            memory.initialize(repeating: 0, count: count)
-            return memory
-        }
         let (block, size) = (Self.block, 2 * Self.block)
         partCount = max((response.count + block - 1) / block, 1)
-        self.response = (zeros(partCount * size), zeros(partCount * size))
-        past = (zeros(partCount * size), zeros(partCount * size))
-        work = (zeros(size), zeros(size))
-        input = zeros(size)
-        output = zeros(block)
+        self.response = (.zeros(partCount * size), .zeros(partCount * size))
+        past = (.zeros(partCount * size), .zeros(partCount * size))
+        work = (.zeros(size), .zeros(size))
+        input = .zeros(size)
+        output = .zeros(block)
         for (index, value) in response.enumerated() {
             self.response.real[index / block * size + index % block] = value / Float(size)
         }

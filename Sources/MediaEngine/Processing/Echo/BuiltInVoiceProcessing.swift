@@ -61,14 +61,9 @@ final class BuiltInVoiceProcessor: VoiceProcessor {
         captureResampler = resampler(from: sampleRate, to: rate)
         referenceResampler = cancelsEcho ? resampler(from: sampleRate, to: rate) : nil
         outputResampler = resampler(from: rate, to: sampleRate)
-        func frames() -> UnsafeMutableBufferPointer<Int16> {
-            let frames = UnsafeMutableBufferPointer<Int16>.allocate(capacity: EchoCanceller.frameCount)
-            frames.initialize(repeating: 0)
-            return frames
-        }
-        captured = frames()
-        played = frames()
-        processed = frames()
+        captured = .zeros(EchoCanceller.frameCount)
+        played = .zeros(EchoCanceller.frameCount)
+        processed = .zeros(EchoCanceller.frameCount)
         var latency = canceller?.latency ?? suppressor?.latency ?? .zero
         let format = AudioFormat(sampleRate: rate)
         if let captureResampler { latency += format.duration(ofFrames: captureResampler.delayFrameCount) }

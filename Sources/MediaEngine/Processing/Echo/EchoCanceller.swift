@@ -53,16 +53,11 @@ public final class EchoCanceller {
         tailFrameCount = blocks * Self.frameCount
         adaptive = KalmanEchoFilter(tailFrameCount: tailFrameCount)
         noise = suppressesNoise ? NoiseSuppressor(sampleRate: Self.sampleRate) : nil
-        played = .allocate(capacity: Self.ringSize)
-        played.initialize(repeating: 0, count: Self.ringSize)
-        far = .allocate(capacity: Self.frameCount)
-        far.initialize(repeating: 0)
-        sound = .allocate(capacity: Self.frameCount)
-        sound.initialize(repeating: 0)
-        left = .allocate(capacity: Self.frameCount)
-        left.initialize(repeating: 0)
-        remainder = .allocate(capacity: Self.frameCount)
-        remainder.initialize(repeating: 0)
+        played = .zeros(Self.ringSize)
+        far = .zeros(Self.frameCount)
+        sound = .zeros(Self.frameCount)
+        left = .zeros(Self.frameCount)
+        remainder = .zeros(Self.frameCount)
         statistics.tail = .milliseconds(10 * blocks)
     }
 

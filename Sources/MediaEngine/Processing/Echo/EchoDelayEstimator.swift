@@ -51,24 +51,19 @@ public final class EchoDelayEstimator {
 
     /// An estimator that has heard nothing.
     public init() {
-        func zeros(_ count: Int) -> UnsafeMutablePointer<Float> {
-            let memory = UnsafeMutablePointer<Float>.allocate(capacity: count)
-            memory.initialize(repeating: 0, count: count)
-            return memory
-        }
-        real = zeros(2 * Self.block)
-        imaginary = zeros(2 * Self.block)
-        capture = zeros(Self.block)
-        reference = zeros(2 * Self.block)
-        taper = zeros(Self.block)
+        real = .zeros(2 * Self.block)
+        imaginary = .zeros(2 * Self.block)
+        capture = .zeros(Self.block)
+        reference = .zeros(2 * Self.block)
+        taper = .zeros(Self.block)
         for index in 0..<Self.block {
             taper[index] = Float(0.5 - 0.5 * cos(2 * Double.pi * (Double(index) + 0.5) / Double(Self.block)))
         }
-        capturePower = zeros(Self.width)
-        referencePower = zeros(Self.width)
-        history = zeros(2 * Self.width * Self.stretchCount)
-        correlation = zeros(2 * Self.width * Self.stretchCount)
-        peaks = zeros(Self.stretchCount * Self.peaksPerStretch)
+        capturePower = .zeros(Self.width)
+        referencePower = .zeros(Self.width)
+        history = .zeros(2 * Self.width * Self.stretchCount)
+        correlation = .zeros(2 * Self.width * Self.stretchCount)
+        peaks = .zeros(Self.stretchCount * Self.peaksPerStretch)
     }
 
     deinit {

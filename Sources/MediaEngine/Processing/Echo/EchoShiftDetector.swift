@@ -23,17 +23,12 @@ final class EchoShiftDetector {
     @exclusivity(unchecked) private var weight: Float = 0
 
     init() {
-        func zeros(_ count: Int) -> UnsafeMutablePointer<Float> {
-            let memory = UnsafeMutablePointer<Float>.allocate(capacity: count)
-            memory.initialize(repeating: 0, count: count)
-            return memory
-        }
-        real = zeros(Self.window)
-        imaginary = zeros(Self.window)
-        capture = zeros(Self.window)
-        estimate = zeros(Self.window)
-        correlation = zeros(2 * Self.width)
-        taper = zeros(Self.window)
+        real = .zeros(Self.window)
+        imaginary = .zeros(Self.window)
+        capture = .zeros(Self.window)
+        estimate = .zeros(Self.window)
+        correlation = .zeros(2 * Self.width)
+        taper = .zeros(Self.window)
         for index in 0..<Self.window {
             let angle = 2 * Double.pi * (Double(index) + 0.5) / Double(Self.window)
             taper[index] = Float(0.5 - 0.5 * cos(angle))

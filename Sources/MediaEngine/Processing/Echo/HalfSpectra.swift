@@ -12,10 +12,8 @@ struct HalfSpectra: BitwiseCopyable {
     init(width: Int, count: Int = 1) {
         self.width = width
         self.count = count
-        real = .allocate(capacity: width * count)
-        imaginary = .allocate(capacity: width * count)
-        real.initialize(repeating: 0, count: width * count)
-        imaginary.initialize(repeating: 0, count: width * count)
+        real = .zeros(width * count)
+        imaginary = .zeros(width * count)
     }
 
     private init(_ real: UnsafeMutablePointer<Float>, _ imaginary: UnsafeMutablePointer<Float>, width: Int) {

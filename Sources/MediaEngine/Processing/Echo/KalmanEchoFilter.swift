@@ -8,7 +8,7 @@ import Glibc
 ///        └─────► foreground ───────────► estimate ─► remainder
 ///
 /// The Kalman filter weighs each correction by how uncertain the coefficient is against how much else is heard at that
-/// frequency, so a near end that speaks slows it down without being detected. What still goes astray while both
+/// frequency, so a near end that speaks slows it down without being detected. What still goes wrong while both
 /// speak stays in the background.
 /// Pure. Shape: mono at 16 kHz, 160 frames at a time. `process` allocates nothing. Thread: one at a time, any.
 /// Source: Enzner and Vary, "Frequency-domain adaptive Kalman filter for acoustic echo control in hands-free
@@ -24,16 +24,19 @@ final class KalmanEchoFilter {
     private let past: HalfSpectra
     /// The variance of each coefficient of the background.
     private let uncertainty: UnsafeMutablePointer<Float>
+    /// That of a part's coefficients before anything is known: an echo that fades by 22 dB over the tail.
+    private let prior: UnsafeMutablePointer<Float>
     /// What else the microphone hears: the power of the error.
-    private let disturbance: UnsafeMutablePointer<Float>
+    private let observationNoise: UnsafeMutablePointer<Float>
     /// The error of the last tick, and the correction per unit of what was played.
     private let error: HalfSpectra
     private let correction: HalfSpectra
-    /// The power of the error that the uncertainty explains, then one over that of the whole error.
+    /// The power of the error that the uncertainty explains, and one over that of the whole error.
     private let explained: UnsafeMutablePointer<Float>
+    private let gain: UnsafeMutablePointer<Float>
     private let window: UnsafeMutablePointer<Float>
     /// The background's error in this tick.
-    private let astray: UnsafeMutablePointer<Float>
+    private let backgroundError: UnsafeMutablePointer<Float>
 
     @exclusivity(unchecked) private var newest = 0
     @exclusivity(unchecked) private var constrained = 0
@@ -51,24 +54,24 @@ final class KalmanEchoFilter {
         background = HalfSpectra(width: Self.width, count: partCount)
         foreground = HalfSpectra(width: Self.width, count: partCount)
         past = HalfSpectra(width: Self.width, count: partCount + 1)
-        uncertainty = .allocate(capacity: partCount * Self.width)
-        disturbance = .allocate(capacity: Self.width)
+        uncertainty = .zeros(partCount * Self.width)
+        prior = .zeros(partCount)
+        observationNoise = .zeros(Self.width)
         error = HalfSpectra(width: Self.width)
         correction = HalfSpectra(width: Self.width)
-        explained = .allocate(capacity: Self.width)
-        window = .allocate(capacity: Self.size)
-        astray = .allocate(capacity: Self.hop)
-        uncertainty.initialize(repeating: 0, count: partCount * Self.width)
-        disturbance.initialize(repeating: 0, count: Self.width)
-        explained.initialize(repeating: 0, count: Self.width)
-        window.initialize(repeating: 0, count: Self.size)
-        astray.initialize(repeating: 0, count: Self.hop)
+        explained = .zeros(Self.width)
+        gain = .zeros(Self.width)
+        window = .zeros(Self.size)
+        backgroundError = .zeros(Self.hop)
+        for part in 0..<partCount { prior[part] = 0.03 * pow(10, -2.2 * Float(part) / Float(partCount)) }
         reset()
     }
 
     deinit {
         for spectra in [background, foreground, past, error, correction] { spectra.deallocate() }
-        for memory in [uncertainty, disturbance, explained, window, astray] { memory.deallocate() }
+        for memory in [uncertainty, prior, observationNoise, explained, gain, window, backgroundError] {
+            memory.deallocate()
+        }
     }
 
     /// Forgets everything.
@@ -78,11 +81,11 @@ final class KalmanEchoFilter {
         past.clear()
         error.clear()
         for part in 0..<partCount {
-            (uncertainty + part * Self.width).update(repeating: prior(part), count: Self.width)
+            (uncertainty + part * Self.width).update(repeating: prior[part], count: Self.width)
         }
-        disturbance.update(repeating: Self.firstDisturbance, count: Self.width)
+        observationNoise.update(repeating: Self.firstObservationNoise, count: Self.width)
         window.update(repeating: 0, count: Self.size)
-        astray.update(repeating: 0, count: Self.hop)
+        backgroundError.update(repeating: 0, count: Self.hop)
         (farMemory, captureMemory, remainderMemory) = (0, 0, 0)
         (captureEnergy, backgroundEnergy, foregroundEnergy) = (1, 1, 1)
     }
@@ -116,7 +119,7 @@ final class KalmanEchoFilter {
         }
         transform.first.update(from: window, count: Self.size)
         transform.second.update(repeating: 0, count: overlap)
-        (transform.second + overlap).update(from: astray, count: Self.hop)
+        (transform.second + overlap).update(from: backgroundError, count: Self.hop)
         newest = newest == partCount ? 0 : newest &+ 1
         transform.analyse(into: past.part(newest), error)
     }
@@ -130,25 +133,24 @@ final class KalmanEchoFilter {
             for bin in 0..<Self.width { explained[bin] += far.power(bin) * variance[bin] }
         }
         for bin in 0..<Self.width {
-            disturbance[bin] += (error.power(bin) - disturbance[bin]) * Self.disturbanceSmoothing
-            let scale = 1 / (explained[bin] * Self.share + disturbance[bin] + 1)
-            explained[bin] = scale
-            correction.real[bin] = error.real[bin] * scale
-            correction.imaginary[bin] = error.imaginary[bin] * scale
+            observationNoise[bin] += (error.power(bin) - observationNoise[bin]) * Self.observationNoiseSmoothing
+            gain[bin] = 1 / (explained[bin] * Self.share + observationNoise[bin] + 1)
+            correction.real[bin] = error.real[bin] * gain[bin]
+            correction.imaginary[bin] = error.imaginary[bin] * gain[bin]
         }
         for part in 0..<partCount {
             let (far, path) = (past.part(slot(part &+ 1)), background.part(part))
             let variance = uncertainty + part &* Self.width
-            let least = Self.restlessness * Self.restlessPrior * prior(part)
+            let least = Self.processNoise * Self.processNoisePrior * prior[part]
             for bin in 0..<Self.width {
                 let (real, imaginary) = (far.real[bin], far.imaginary[bin])
                 let (errorReal, errorImaginary) = (correction.real[bin], correction.imaginary[bin])
                 path.real[bin] += variance[bin] * (real * errorReal + imaginary * errorImaginary)
                 path.imaginary[bin] += variance[bin] * (real * errorImaginary - imaginary * errorReal)
-                let learnt = Self.share * variance[bin] * far.power(bin) * explained[bin]
+                let learnt = Self.share * variance[bin] * far.power(bin) * gain[bin]
                 variance[bin] =
-                    (1 - Self.restlessness) * (1 - learnt) * variance[bin]
-                    + Self.restlessness * path.power(bin) + least
+                    (1 - Self.processNoise) * (1 - learnt) * variance[bin]
+                    + Self.processNoise * path.power(bin) + least
             }
         }
     }
@@ -191,10 +193,10 @@ final class KalmanEchoFilter {
         for index in 0..<Self.hop {
             let sample = captured[index] - Self.preemphasis * captureMemory
             captureMemory = captured[index]
-            astray[index] = sample - backEstimate[index]
+            backgroundError[index] = sample - backEstimate[index]
             remainder[index] = sample - foreEstimate[index]
             before += sample * sample
-            back += astray[index] * astray[index]
+            back += backgroundError[index] * backgroundError[index]
             fore += remainder[index] * remainder[index]
         }
         captureEnergy += (before - captureEnergy) * Self.energySmoothing
@@ -204,12 +206,12 @@ final class KalmanEchoFilter {
             foreground.copy(background)
             foregroundEnergy = backgroundEnergy
             for index in 0..<Self.hop {
-                remainder[index] += (astray[index] - remainder[index]) * Float(index) / Float(Self.hop)
+                remainder[index] += (backgroundError[index] - remainder[index]) * Float(index) / Float(Self.hop)
             }
         } else if backgroundEnergy > foregroundEnergy * Self.clearlyMore {
             background.copy(foreground)
             backgroundEnergy = foregroundEnergy
-            for index in 0..<Self.hop { astray[index] = remainder[index] }
+            for index in 0..<Self.hop { backgroundError[index] = remainder[index] }
         } else if backgroundEnergy < captureEnergy * Self.goodShare {
             foreground.approach(background, by: Self.blending)
         }
@@ -221,9 +223,6 @@ final class KalmanEchoFilter {
 
     private func slot(_ age: Int) -> Int { newest >= age ? newest &- age : newest &- age &+ partCount &+ 1 }
 
-    /// The variance of a part's coefficients before anything is known: an echo that fades by 22 dB over the tail.
-    private func prior(_ part: Int) -> Float { 0.03 * pow(10, -2.2 * Float(part) / Float(partCount)) }
-
     private static var hop: Int { EchoCanceller.frameCount }
     private static var size: Int { 512 }
     private static var width: Int { size / 2 + 1 }
@@ -231,11 +230,11 @@ final class KalmanEchoFilter {
     private static var share: Float { Float(hop) / Float(size) }
     private static var preemphasis: Float { 0.9 }
     /// 100 ms.
-    private static var disturbanceSmoothing: Float { 0.1 }
-    private static var firstDisturbance: Float { 1000 }
+    private static var observationNoiseSmoothing: Float { 0.1 }
+    private static var firstObservationNoise: Float { 1000 }
     /// How much of an echo path is another after 10 ms, in power; the path's own, and in terms of the prior.
-    private static var restlessness: Float { 0.0002 }
-    private static var restlessPrior: Float { 2 }
+    private static var processNoise: Float { 0.0002 }
+    private static var processNoisePrior: Float { 2 }
     private static var constrainedPairs: Int { 2 }
     /// 200 ms.
     private static var energySmoothing: Float { 0.05 }

@@ -15,10 +15,8 @@ final class RealPairTransform {
     init(count: Int) {
         self.count = count
         transform = FourierTransform(count: count)
-        first = .allocate(capacity: count)
-        second = .allocate(capacity: count)
-        first.initialize(repeating: 0, count: count)
-        second.initialize(repeating: 0, count: count)
+        first = .zeros(count)
+        second = .zeros(count)
     }
 
     deinit {

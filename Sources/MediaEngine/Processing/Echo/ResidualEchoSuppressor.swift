@@ -43,12 +43,7 @@ final class ResidualEchoSuppressor {
     }
 
     init() {
-        func zeros(_ count: Int) -> UnsafeMutablePointer<Float> {
-            let memory = UnsafeMutablePointer<Float>.allocate(capacity: count)
-            memory.initialize(repeating: 0, count: count)
-            return memory
-        }
-        taper = zeros(2 * Self.hop)
+        taper = .zeros(2 * Self.hop)
         for index in 0..<2 * Self.hop {
             let angle = Double.pi * (Double(index) + 0.5) / Double(Self.hop)
             taper[index] = Float((0.5 - 0.5 * cos(angle)).squareRoot())
@@ -56,11 +51,11 @@ final class ResidualEchoSuppressor {
         left = HalfSpectra(width: Self.width)
         estimate = HalfSpectra(width: Self.width)
         silence = HalfSpectra(width: Self.width)
-        lastRemainder = zeros(Self.hop)
-        lastEstimate = zeros(Self.hop)
-        lastOutput = zeros(Self.hop)
-        echo = zeros(Self.width)
-        lastPower = zeros(Self.width)
+        lastRemainder = .zeros(Self.hop)
+        lastEstimate = .zeros(Self.hop)
+        lastOutput = .zeros(Self.hop)
+        echo = .zeros(Self.width)
+        lastPower = .zeros(Self.width)
         let ranges = Self.bandRanges()
         bands = .allocate(capacity: ranges.count)
         for (index, range) in ranges.enumerated() { bands.initializeElement(at: index, to: Band(bins: range)) }

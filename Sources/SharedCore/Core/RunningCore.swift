@@ -178,17 +178,27 @@ final class RunningCore: Sendable {
 
     /// Performs queued actions, those of earlier cores first.
     ///
-    /// One that the service refuses stays queued, behind those that were tried less often, until the next is queued.
+    /// One that the service refuses holds up no other; it stays queued and is tried again when the next is queued, after
+    /// 60 seconds at the latest.
     private func performActions() async {
         let (store, epoch) = (store, epoch)
         while !Task.isCancelled {
+            signals.beginActing()
             await signals.reporting {
-                while let action = try await signals.watching({ try await store.nextAction(as: epoch) }) {
-                    guard (try? await service.perform(action)) != nil else { break }
+                var refused: Set<String> = []
+                while let action = try await signals.watching({
+                    [refused] in try await store.nextAction(as: epoch, butNot: refused)
+                }) {
+                    guard (try? await service.perform(action)) != nil else {
+                        if Task.isCancelled { break }
+                        refused.insert(action.id)
+                        continue
+                    }
                     try await store.finish(action, as: epoch)
                     await Self.tell(.actionDone(id: action.id), server, signals)
                 }
             }
+            signals.endActing()
             await signals.nextAction()
         }
     }
@@ -219,6 +229,8 @@ final class CoreSignals: Sendable {
         var isAskedToYield = false
         var hasFetched = false
         var isActing = true
+        /// An action came after the present attempts began: they may not have seen it.
+        var isQueued = false
         var failure: (any Error)?
     }
 
@@ -247,16 +259,30 @@ final class CoreSignals: Sendable {
 
     /// An action was queued.
     func actionQueued() {
-        state.withLock { $0.isActing = true }
+        state.withLock { state in
+            state.isActing = true
+            state.isQueued = true
+        }
         action.ring()
     }
 
-    /// Waits until an action is queued after those that were tried.
-    func nextAction() async {
-        state.withLock { $0.isActing = false }
+    /// The queued actions are about to be tried, each once.
+    func beginActing() {
+        state.withLock { state in
+            state.isActing = true
+            state.isQueued = false
+        }
+    }
+
+    /// They were tried.
+    func endActing() {
+        state.withLock { $0.isActing = $0.isQueued }
         changed.ring()
+    }
+
+    /// Waits until an action is queued after those that were tried, or 60 seconds, after which they are tried again.
+    func nextAction() async {
         await action.wait(until: .now + .seconds(60))
-        state.withLock { $0.isActing = true }
     }
 
     func fetched() {

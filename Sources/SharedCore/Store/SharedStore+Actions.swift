@@ -29,13 +29,16 @@ extension SharedStore {
 
     /// The action to carry out next, and counts the attempt: one that fails goes behind those that were tried less often.
     ///
+    /// Those whose identifiers are in `refused` are left out.
     /// It stays queued until it is finished. A core that dies in between leaves it to the next, so the far end may see it twice,
     /// with the same identifier.
-    public func nextAction(as epoch: Epoch) async throws(StoreError) -> MessageAction? {
+    public func nextAction(
+        as epoch: Epoch,
+        butNot refused: Set<String> = []
+    ) async throws(StoreError) -> MessageAction? {
         try await write(as: epoch, before: .beforeAction, after: .afterAction) { db in
-            guard let row = try Row.fetchOne(db, sql: "SELECT * FROM action ORDER BY attempts, position LIMIT 1") else {
-                return nil
-            }
+            let rows = try Row.fetchAll(db, sql: "SELECT * FROM action ORDER BY attempts, position")
+            guard let row = try rows.first(where: { try !refused.contains($0.string("id")) }) else { return nil }
             try db.execute(
                 sql: "UPDATE action SET attempts = attempts + 1 WHERE position = ?",
                 arguments: [try row.integer("position")]

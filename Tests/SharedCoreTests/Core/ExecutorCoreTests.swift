@@ -158,6 +158,19 @@ struct ExecutorCoreTests {
         #expect(try await second.store.actions().map(\.id) == ["1"])
     }
 
+    @Test func `an action that is refused holds up none that was queued behind it`() async throws {
+        let main = try bench.main()
+        let second = MessageAction(id: "2", callID: "a", kind: .markAsSeen)
+        for action in [MessageAction(id: "1", callID: "a", kind: .reply("refused")), second] {
+            try await main.store.enqueue(action)
+        }
+        try await main.start()
+        while bench.server.performed.isEmpty { await Task.yield() }
+        #expect(bench.server.performed == [second])
+        await main.stop()
+        #expect(try await main.store.actions().map(\.id) == ["1"])
+    }
+
     @Test func `a room is waited for as a message is`() async throws {
         bench.server.invite(
             RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")

@@ -12,6 +12,8 @@ final class TreeCopy {
     private let staging: OpenDirectory
     private var draftCount = 0
     private var report = GroupImport.Report()
+    /// Directories of the group whose names are on the disk, those of an earlier run that was killed among them.
+    private(set) var flushed: [String] = []
 
     init(group path: String) throws(StoreError) {
         guard let group = OpenDirectory(path) else { throw .import("Opening", path, errno) }
@@ -33,6 +35,7 @@ final class TreeCopy {
         try copyEntries(of: source, path: part.rawValue, depth: 0) { () throws(StoreError) in
             try self.group.subdirectory(part.rawValue, creating: part.rawValue)
         }
+        try flush(group, ".")
         return report
     }
 
@@ -83,6 +86,13 @@ final class TreeCopy {
                 skip(path, .specialFile)
             }
         }
+        try flush(destination, path)
+    }
+
+    /// Has the names in a directory outlive a loss of power; what is skipped because it exists was perhaps not flushed yet.
+    private func flush(_ directory: OpenDirectory, _ path: String) throws(StoreError) {
+        guard fsync(directory.descriptor) == 0 else { throw .import("Flushing the directory", path, errno) }
+        flushed.append(path)
     }
 
     private func copyFile(
@@ -130,7 +140,6 @@ final class TreeCopy {
             return
         }
         guard result == 0 else { throw .import("Naming", path, -result) }
-        guard fsync(destination.descriptor) == 0 else { throw .import("Flushing the directory of", path, errno) }
         FaultPoint.reached(.afterImportRename)
         report.copied.append(path)
     }

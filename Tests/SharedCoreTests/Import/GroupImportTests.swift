@@ -58,6 +58,15 @@ import Testing
         #expect(try group.names(in: ".import").isEmpty)
     }
 
+    @Test func `names are flushed, also those that an earlier run left behind`() throws {
+        try old.write("1", to: "data/photos/1.jpg")
+        for _ in 0..<2 {
+            let copy = try TreeCopy(group: group.path)
+            _ = try copy.copy(.data, from: old.path + "/data")
+            #expect(copy.flushed == ["data/photos", "data", "."])
+        }
+    }
+
     @Test func `what the group has is never overwritten`() async throws {
         try fill()
         try group.write("new", to: "config/rc")

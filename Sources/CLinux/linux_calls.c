@@ -116,11 +116,11 @@ long linux_receive_descriptors(int socket, void *bytes, long count, int *descrip
         memcpy(descriptors, CMSG_DATA(header), sizeof(int) * found);
         *descriptor_count = found;
     }
-    if (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
-        while (*descriptor_count > 0) close(descriptors[--*descriptor_count]);
-        return -EMSGSIZE;
-    }
-    return received;
+    if (!(message.msg_flags & (MSG_CTRUNC | MSG_TRUNC))) return received;
+    // With room for more, the kernel cuts only because this process may have no more descriptors.
+    int is_full = *descriptor_count == linux_most_descriptors;
+    while (*descriptor_count > 0) close(descriptors[--*descriptor_count]);
+    return message.msg_flags & MSG_TRUNC || is_full ? -EMSGSIZE : -EMFILE;
 }
 
 int linux_peer_credentials(int socket, struct linux_credentials *credentials) {

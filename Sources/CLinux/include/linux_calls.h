@@ -34,7 +34,8 @@ int linux_accept(int socket);
 long linux_send_descriptors(int socket, const void *bytes, long count, const int *descriptors,
                             int descriptor_count);
 // Receives one message with at most linux_most_descriptors beside it, close-on-exec, into room for as many.
-// -EMSGSIZE when the message or its descriptors were cut; then none is left open.
+// -EMSGSIZE when the message or its descriptors were more than that, -EMFILE when this process may have no more of
+// them; then none is left open.
 long linux_receive_descriptors(int socket, void *bytes, long count, int *descriptors, int *descriptor_count);
 
 // Who a socket's peer was at the time of its connect or listen (unix(7), SO_PEERCRED).

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// The socket beside a connection that passes its descriptors (unix(7), SCM_RIGHTS).
 ///
@@ -22,7 +23,10 @@ package final class AttachmentSocket: Sendable {
         case done(Value)
         /// The peer has not read earlier ones yet, or the user's processes have too many under way (ETOOMANYREFS).
         case later
+        /// The system refused.
         case failed(String)
+        /// The peer passed something else than it said.
+        case broken(String)
     }
 
     /// Passes descriptors beside eight bytes that say to which frame they belong.
@@ -45,11 +49,13 @@ package final class AttachmentSocket: Sendable {
             let received = linux_receive_descriptors(file.descriptor, &found, 8, $0.baseAddress, &count)
             return (received, $0[..<Int(count)].map { OpenFile(owning: $0) })
         }
-        guard received == 8 else {
-            return received == -Int(EAGAIN) ? .later : .failed("descriptors that did not arrive whole.")
+        switch received {
+        case 8 where UInt64(bigEndian: found) == ordinal: return .done(files)
+        case 8: return .broken("descriptors of another frame.")
+        case -Int(EAGAIN): return .later
+        case -Int(EMSGSIZE), 0...: return .broken("descriptors that did not arrive whole.")
+        default: return .failed(String(cString: strerror(CInt(-received))))
         }
-        guard UInt64(bigEndian: found) == ordinal else { return .failed("descriptors of another frame.") }
-        return .done(files)
     }
 
     /// Connects to the server's socket at `path` and says `token` there.
@@ -70,10 +76,12 @@ package final class AttachmentSocket: Sendable {
     }
 
     /// The token that a client said first, and who it is.
-    fileprivate func introduction() -> (token: [UInt8], process: pid_t)? {
+    fileprivate func introduction() -> Outcome<(token: [UInt8], process: pid_t)> {
         var count: CInt = 0
         var credentials = linux_credentials()
-        let token = withUnsafeTemporaryAllocation(byteCount: AttachmentListener.tokenByteCount, alignment: 1) { bytes in
+        var token: [UInt8] = []
+        let byteCount = AttachmentListener.tokenByteCount
+        let received = withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { bytes in
             let received = withUnsafeTemporaryAllocation(of: CInt.self, capacity: Self.maximumDescriptorCount) {
                 let received = linux_receive_descriptors(
                     file.descriptor,
@@ -85,10 +93,14 @@ package final class AttachmentSocket: Sendable {
                 for descriptor in $0[..<Int(count)] { close(descriptor) }
                 return received
             }
-            return received == bytes.count ? [UInt8](bytes) : nil
+            if received == bytes.count { token = [UInt8](bytes) }
+            return received
         }
-        guard let token, linux_peer_credentials(file.descriptor, &credentials) == 0 else { return nil }
-        return (token, credentials.process)
+        guard received != -Int(EAGAIN) else { return .later }
+        guard received == byteCount, linux_peer_credentials(file.descriptor, &credentials) == 0 else {
+            return .broken("no token.")
+        }
+        return .done((token, credentials.process))
     }
 }
 
@@ -97,8 +109,12 @@ package final class AttachmentSocket: Sendable {
 /// Nobody waits on it: a client says in its stream that it has connected, and then its connection is accepted.
 final class AttachmentListener: Sendable {
     static let tokenByteCount = 16
+    /// The most connections that are kept without a token.
+    static let maximumSilentCount = 64
 
     private let file: OpenFile
+    /// Accepted on behalf of another client, before their own had said its token.
+    private let silent = Mutex<[AttachmentSocket]>([])
 
     /// Takes over a listening, non-blocking SOCK_SEQPACKET socket.
     package init(owning descriptor: CInt) {
@@ -106,13 +122,25 @@ final class AttachmentListener: Sendable {
     }
 
     /// Accepts every connection that waits, and hands those that said a token to `take`.
+    ///
+    /// One whose client has not come that far yet is looked at again by the next call, which that client asks for.
     func acceptAll(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) {
-        while true {
-            let descriptor = linux_accept(file.descriptor)
-            guard descriptor >= 0 else { return }
-            let socket = AttachmentSocket(owning: descriptor)
-            if let (token, process) = socket.introduction() { take(token, process, socket) }
+        var sockets = silent.withLock { silent in
+            defer { silent = [] }
+            return silent
         }
+        while case let descriptor = linux_accept(file.descriptor), descriptor >= 0 {
+            sockets.append(AttachmentSocket(owning: descriptor))
+        }
+        var unheard: [AttachmentSocket] = []
+        for socket in sockets {
+            switch socket.introduction() {
+            case .done(let (token, process)): take(token, process, socket)
+            case .later: unheard.append(socket)
+            case .failed, .broken: break
+            }
+        }
+        silent.withLock { $0 = unheard.suffix(Self.maximumSilentCount) }
     }
 }
 

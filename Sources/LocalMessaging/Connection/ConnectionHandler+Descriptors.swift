@@ -11,12 +11,14 @@ extension ConnectionHandler {
             end(.violation("descriptors before a socket for them."))
             return nil
         }
-        guard case .done(let files) = attachments.receive(for: receivedCount), files.count == count else {
-            end(.violation("descriptors that did not come with their message."))
-            return nil
+        switch attachments.receive(for: receivedCount) {
+        case .done(let files) where files.count == count:
+            receivedCount += 1
+            return files
+        case .failed(let why): end(.system("descriptors could not be received: \(why)."))
+        case .done, .later, .broken: end(.violation("descriptors that did not come with their message."))
         }
-        receivedCount += 1
-        return files
+        return nil
     }
 
     /// Passes a frame's descriptors; false when the frame has to wait.
@@ -43,7 +45,7 @@ extension ConnectionHandler {
                 self.isRetryScheduled = false
                 self.writeBacklog()
             }
-        case .failed(let why): end(.system("descriptors could not be passed: \(why)."))
+        case .failed(let why), .broken(let why): end(.system("descriptors could not be passed: \(why)."))
         case nil: break
         }
         return false

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Testing
 
@@ -43,7 +44,7 @@ struct AttachmentSocketTests {
     @Test func `none are there before they are passed, nor after the peer is gone`() throws {
         guard case .later = ends.1.receive(for: 0) else { throw Failure() }
         shutdown(raw, CInt(SHUT_RDWR))
-        guard case .failed = ends.1.receive(for: 0) else { throw Failure() }
+        guard case .broken = ends.1.receive(for: 0) else { throw Failure() }
     }
 
     @Test func `a peer that does not take them is waited for, and nothing is lost`() throws {
@@ -63,10 +64,77 @@ struct AttachmentSocketTests {
         for _ in 0..<20 {
             // Nine bytes instead of eight, as from a peer that speaks something else.
             let bytes = [UInt8](repeating: 0, count: 9)
-            try #require(send(raw, bytes, 9, CInt(MSG_NOSIGNAL)) == 9)
-            guard case .failed = ends.0.receive(for: 0) else { throw Failure() }
+            let file = try OpenFile(readingFrom: "/dev/null")
+            try #require(linux_send_descriptors(raw, bytes, 9, [file.descriptor], 1) == 9)
+            guard case .broken = ends.0.receive(for: 0) else { throw Failure() }
         }
         #expect(try openDescriptorCount() < before + 20)
+    }
+
+    @Test func `a process that may have no more descriptors is told so, and the peer is not blamed`() async {
+        await #expect(processExitsWith: .success) {
+            let tests = try AttachmentSocketTests()
+            guard case .done = tests.ends.0.pass(try tests.files(3), for: 0) else { throw Failure() }
+            // Two numbers are free below the limit, and three descriptors come.
+            let (one, other) = (dup(0), dup(0))
+            var limit = rlimit(rlim_cur: rlim_t(max(one, other) + 1), rlim_max: 1024)
+            close(one)
+            close(other)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            let before = try openDescriptorCount()
+            guard case .failed("Too many open files") = tests.ends.1.receive(for: 0) else { throw Failure() }
+            #expect(try openDescriptorCount() == before)
+        }
+    }
+
+    @Test func `a client that has not said its token yet is heard later`() throws {
+        let scratch = try Scratch()
+        let path = scratch.path + "/files"
+        let listening = try socketToListen(path)
+        let listener = AttachmentListener(owning: listening)
+        let (first, second) = (try connected(path), try connected(path))
+        let token = [UInt8](repeating: 2, count: AttachmentListener.tokenByteCount)
+        try #require(send(second, token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
+        var heard: [[UInt8]] = []
+        listener.acceptAll { token, _, _ in heard.append(token) }
+        #expect(heard == [token])
+        let late = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
+        try #require(send(first, late, late.count, CInt(MSG_NOSIGNAL)) == late.count)
+        listener.acceptAll { token, process, _ in
+            heard.append(token)
+            #expect(process == getpid())
+        }
+        #expect(heard == [token, late])
+        close(first)
+        close(second)
+    }
+
+    @Test func `of clients that never say a token only the last are kept`() throws {
+        let scratch = try Scratch()
+        let path = scratch.path + "/files"
+        let listener = AttachmentListener(owning: try socketToListen(path))
+        let clients = try (0..<AttachmentListener.maximumSilentCount + 1).map { _ in try connected(path) }
+        listener.acceptAll { _, _, _ in }
+        let token = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
+        #expect(send(clients[0], token, token.count, CInt(MSG_NOSIGNAL)) == -1, "it is closed")
+        #expect(send(clients[1], token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
+        var heardCount = 0
+        listener.acceptAll { _, _, _ in heardCount += 1 }
+        #expect(heardCount == 1)
+        for client in clients { close(client) }
+    }
+
+    private func socketToListen(_ path: String) throws -> CInt {
+        let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        try #require(withSocketAddress(path) { Glibc.bind(descriptor, $0, $1) } == 0 && listen(descriptor, 128) == 0)
+        return descriptor
+    }
+
+    private func connected(_ path: String) throws -> CInt {
+        let descriptor = socket(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        try #require(withSocketAddress(path) { Glibc.connect(descriptor, $0, $1) } == 0)
+        return descriptor
     }
 
     private struct Failure: Error {}

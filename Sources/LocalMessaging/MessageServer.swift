@@ -83,7 +83,14 @@ public final class MessageServer: Sendable {
                 established.futureResult.whenSuccess { clients.add($0, driver: bound) }
             }
         }
+        // Known before the first client is accepted, which may pass descriptors at once.
         clients.open(listener)
+        do {
+            try await listener.open()
+        } catch {
+            await listener.close()
+            throw error
+        }
         return MessageServer(name: name, listener: listener, clients: clients)
     }
 

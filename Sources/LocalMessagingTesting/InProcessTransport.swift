@@ -115,7 +115,7 @@ struct InProcessTransport: MessageTransport {
         guard !side.isDead else {
             return eventLoop.makeFailedFuture(Invalidation.system("this side was killed."))
         }
-        guard let listener = network.listener(name), !listener.side.isDead else {
+        guard let listener = network.listener(name), listener.isOpen, !listener.side.isDead else {
             return eventLoop.makeFailedFuture(Invalidation.noServer(name))
         }
         let (near, far) = (side.makeLink(), listener.side.makeLink())
@@ -165,6 +165,7 @@ final class InProcessListener: MessageListener {
     let initialize: @Sendable (any Channel) -> EventLoopFuture<Void>
     private let network: InProcessNetwork
     private let waiting = Mutex<[(token: [UInt8], socket: AttachmentSocket)]>([])
+    private let opened = Atomic(false)
 
     init(
         name: String,
@@ -176,6 +177,12 @@ final class InProcessListener: MessageListener {
         self.network = network
         self.side = side
         self.initialize = initialize
+    }
+
+    var isOpen: Bool { opened.load(ordering: .acquiring) }
+
+    func open() {
+        opened.store(true, ordering: .releasing)
     }
 
     func offer(_ socket: AttachmentSocket, token: [UInt8]) {

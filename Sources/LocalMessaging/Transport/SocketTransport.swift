@@ -34,6 +34,7 @@ struct SocketTransport: MessageTransport {
         let attachments = AttachmentListener(owning: try bound(".\(name).files", type: SOCK_SEQPACKET))
         let stream = try bound(name, type: SOCK_STREAM)
         let channel = try await ServerBootstrap(group: eventLoop)
+            .serverChannelOption(.autoRead, value: false)
             .childChannelInitializer(initialize)
             .childChannelOption(.recvAllocator, value: Self.receiveBuffers)
             .childChannelOption(.maxMessagesPerRead, value: Self.readsAtOnce)
@@ -153,6 +154,10 @@ private final class SocketListener: MessageListener {
         self.lock = lock
         self.channel = channel
         self.attachments = attachments
+    }
+
+    func open() async throws {
+        try await channel.setOption(.autoRead, value: true).get()
     }
 
     func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) {

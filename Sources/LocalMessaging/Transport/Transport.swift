@@ -6,7 +6,9 @@ package protocol MessageTransport: Sendable {
     /// What serves all channels, and whose time counts.
     var eventLoop: any EventLoop { get }
 
-    /// Serves `name`: `initialize` is called for each client's channel before anything is read from it.
+    /// Takes `name`; clients are accepted once the listener is opened.
+    ///
+    /// `initialize` is called for each client's channel before anything is read from it.
     func listen(
         as name: String,
         initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
@@ -29,6 +31,9 @@ package protocol MessageTransport: Sendable {
 
 /// A server's place, until it is closed.
 package protocol MessageListener: Sendable {
+    /// Begins to accept clients.
+    func open() async throws
+
     /// Accepts connections for descriptors that wait.
     func acceptAttachments(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void)
 

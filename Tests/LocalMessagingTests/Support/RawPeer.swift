@@ -1,5 +1,6 @@
 import LocalMessagingTesting
 import NIOCore
+import Synchronization
 
 @testable import LocalMessaging
 
@@ -10,6 +11,8 @@ final class RawPeer: Sendable {
     /// One value, when the stream has ended.
     let end = Record<Void>()
     private let channel: any Channel
+    /// Reads that it still makes; nil for all.
+    private let reads = Mutex<Int?>(nil)
 
     private init(_ channel: any Channel) {
         self.channel = channel
@@ -28,7 +31,9 @@ final class RawPeer: Sendable {
         over transport: any MessageTransport,
         accept: @escaping @Sendable (RawPeer) -> Void
     ) async throws -> any MessageListener {
-        try await transport.listen(as: name) { channel in make(channel, accept) }
+        let listener = try await transport.listen(as: name) { channel in make(channel, accept) }
+        try await listener.open()
+        return listener
     }
 
     private static func make(
@@ -37,7 +42,7 @@ final class RawPeer: Sendable {
     ) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture {
             let peer = RawPeer(channel)
-            try channel.pipeline.syncOperations.addHandler(Listener(frames: peer.frames, end: peer.end))
+            try channel.pipeline.syncOperations.addHandler(Listener(peer))
             take(peer)
         }
     }
@@ -55,6 +60,13 @@ final class RawPeer: Sendable {
         _ = await frames.values(1)
     }
 
+    /// Accepts a client, as a server does, once it has said who it is.
+    func welcome(accepting types: [MessageType] = []) async throws {
+        _ = await frames.values(1)
+        let introduction = Handshake.Introduction(accepts: types, maximumFrameByteCount: 1 << 20)
+        try await send(Frame(.welcome, payload: MessageCoding.encode(introduction)))
+    }
+
     func send(_ frame: Frame) async throws {
         var bytes = frame.serialized(with: ByteBufferAllocator())
         bytes.writeImmutableBuffer(frame.blob)
@@ -65,20 +77,46 @@ final class RawPeer: Sendable {
         try await channel.writeAndFlush(bytes).get()
     }
 
+    /// Has it read from now on when it is told to.
+    func holdReading() {
+        reads.withLock { $0 = 0 }
+    }
+
+    /// Has it make one read.
+    func readOnce() async throws {
+        reads.withLock { $0 = 1 }
+        channel.read()
+        try await channel.eventLoop.submit {}.get()
+    }
+
+    private func mayRead() -> Bool {
+        reads.withLock { reads in
+            guard let count = reads else { return true }
+            reads = max(0, count - 1)
+            return count > 0
+        }
+    }
+
     func close() async {
         try? await channel.close().get()
     }
 
-    private final class Listener: ChannelInboundHandler {
+    private final class Listener: ChannelDuplexHandler {
         typealias InboundIn = ByteBuffer
+        typealias OutboundIn = ByteBuffer
 
+        private weak var peer: RawPeer?
         private let frames: Record<Frame>
         private let end: Record<Void>
         private var parser = FrameParser(maximumByteCount: 1 << 24)
 
-        init(frames: Record<Frame>, end: Record<Void>) {
-            self.frames = frames
-            self.end = end
+        init(_ peer: RawPeer) {
+            self.peer = peer
+            (frames, end) = (peer.frames, peer.end)
+        }
+
+        func read(context: ChannelHandlerContext) {
+            if peer?.mayRead() ?? true { context.read() }
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {

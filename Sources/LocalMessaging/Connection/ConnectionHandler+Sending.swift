@@ -28,18 +28,11 @@ extension ConnectionHandler {
         for frame in backlog {
             guard frame.files.isEmpty || passFiles(of: frame) else { break }
             written += 1
-            chunk += frame.byteCount
             unwrittenByteCount += frame.byteCount
             let isLast = written == backlog.count
-            // Progress is seen at least for each 64 KiB.
-            let promise = isLast || chunk >= 1 << 16 ? wrote(chunk, on: context.eventLoop) : nil
-            if promise != nil { chunk = 0 }
-            if frame.blob.readableBytes > 0 {
-                context.write(wrapOutboundOut(frame.header), promise: nil)
-                context.write(wrapOutboundOut(frame.blob), promise: promise)
-            } else {
-                context.write(wrapOutboundOut(frame.header), promise: promise)
-            }
+            let hasBlob = frame.blob.readableBytes > 0
+            write(frame.header, to: context, isLast: isLast && !hasBlob, unseen: &chunk)
+            if hasBlob { write(frame.blob, to: context, isLast: isLast, unseen: &chunk) }
         }
         guard !isOver else { return }
         if chunk > 0 { context.write(wrapOutboundOut(ByteBuffer()), promise: wrote(chunk, on: context.eventLoop)) }
@@ -47,6 +40,24 @@ extension ConnectionHandler {
         context.flush()
         if unwrittenByteCount > 0 || !backlog.isEmpty { watchForStall() }
     }
+
+    /// Writes bytes, and has progress seen at least for each two of `progressByteCount`: a peer that takes a large frame
+    /// slowly does take it.
+    private func write(_ bytes: ByteBuffer, to context: ChannelHandlerContext, isLast: Bool, unseen count: inout Int) {
+        var rest = bytes
+        while rest.readableBytes > 2 * Self.progressByteCount,
+            let slice = rest.readSlice(length: Self.progressByteCount)
+        {
+            context.write(wrapOutboundOut(slice), promise: wrote(count + slice.readableBytes, on: context.eventLoop))
+            count = 0
+        }
+        count += rest.readableBytes
+        let isSeen = isLast || count >= Self.progressByteCount
+        context.write(wrapOutboundOut(rest), promise: isSeen ? wrote(count, on: context.eventLoop) : nil)
+        if isSeen { count = 0 }
+    }
+
+    private static var progressByteCount: Int { 64 << 10 }
 
     private func wrote(_ count: Int, on eventLoop: any EventLoop) -> EventLoopPromise<Void> {
         let promise = eventLoop.makePromise(of: Void.self)

@@ -1,30 +1,6 @@
 import NIOCore
 import Synchronization
 
-/// When a client connects again after it has lost its server.
-public struct Reconnection: Sendable {
-    /// The first pause; each further one is twice as long.
-    public var firstDelay: Duration
-    /// The longest pause.
-    public var maximumDelay: Duration
-
-    /// Connects again for as long as it takes, with growing pauses.
-    public static var backingOff: Reconnection {
-        Reconnection(firstDelay: .milliseconds(10), maximumDelay: .seconds(1))
-    }
-
-    /// Pauses from `firstDelay` to `maximumDelay`.
-    public init(firstDelay: Duration, maximumDelay: Duration) {
-        self.firstDelay = firstDelay
-        self.maximumDelay = maximumDelay
-    }
-
-    /// The pause before try number `attempt`, from 0.
-    func delay(before attempt: Int) -> Duration {
-        min(firstDelay * (1 << min(attempt, 20)), maximumDelay)
-    }
-}
-
 /// Connected to a server of a group; to its successor, too, when that is asked for.
 ///
 /// Losing a connection is an interruption when there is a `Reconnection`: what waits for answers fails, and once the
@@ -50,6 +26,10 @@ public final class MessageClient: Sendable {
         var isClosing = false
         var waiters: [CheckedContinuation<Invalidation, Never>] = []
         var reconnecting: Task<Void, Never>?
+        /// When `connection` was made.
+        var connectedAt = NIODeadline.distantPast
+        /// Tries to connect again since a connection lasted.
+        var attempts = 0
     }
 
     private let name: String
@@ -167,23 +147,23 @@ public final class MessageClient: Sendable {
     /// - Throws: `MessagingError` when the client is over, or the topic has more than 255 bytes.
     public func subscribe(to topic: String) throws {
         guard topic.utf8.count <= UInt8.max else {
-            throw MessagingError.attachments("a topic of \(topic.utf8.count) bytes; 255 are the most.")
+            throw MessagingError.topicTooLong(byteCount: topic.utf8.count)
         }
-        let (connection, end) = state.withLock { state in
+        let end = state.withLock { state in
             state.topics.insert(topic)
-            return (state.connection, state.end)
+            // Under the lock, here and below: frames go out in the order in which `topics` changed.
+            state.connection?.enqueueControl(Frame(.subscribe, topic: topic))
+            return state.end
         }
         if let end { throw MessagingError.invalidated(end) }
-        connection?.enqueueControl(Frame(.subscribe, topic: topic))
     }
 
-    /// Ends a subscription.
+    /// Ends a subscription; without one nothing happens.
     public func unsubscribe(from topic: String) {
-        let connection = state.withLock { state in
-            state.topics.remove(topic)
-            return state.connection
+        state.withLock { state in
+            guard state.topics.remove(topic) != nil else { return }
+            state.connection?.enqueueControl(Frame(.unsubscribe, topic: topic))
         }
-        connection?.enqueueControl(Frame(.unsubscribe, topic: topic))
     }
 
     /// Waits for the end of the client.
@@ -241,17 +221,14 @@ public final class MessageClient: Sendable {
 
     /// Connects as soon as there is a server; once only without a deadline.
     private func waitForServer(until deadline: NIODeadline?) async throws -> MessageConnection {
-        let eventLoop = transport.eventLoop
         let pauses = reconnection ?? .backingOff
         var attempt = 0
         while true {
             do {
                 return try await connectOnce()
             } catch let reason as Invalidation {
-                guard reason.mayPass, let deadline, eventLoop.now < deadline else { throw reason }
-                try await eventLoop.sleep(
-                    until: min(eventLoop.now + TimeAmount(pauses.delay(before: attempt)), deadline)
-                )
+                guard reason.mayPass, let deadline, transport.eventLoop.now < deadline else { throw reason }
+                try await pause(pauses.delay(before: attempt), until: deadline)
                 attempt += 1
             }
         }
@@ -260,13 +237,14 @@ public final class MessageClient: Sendable {
     /// Takes a new connection into use; false when the client was closed meanwhile.
     @discardableResult
     private func use(_ connection: MessageConnection, isSuccessor: Bool = false) -> Bool {
-        let topics = state.withLock { state -> Set<String>? in
-            guard !state.isClosing else { return nil }
+        let isUsed = state.withLock { state in
+            guard !state.isClosing else { return false }
             state.connection = connection
-            return state.topics
+            state.connectedAt = transport.eventLoop.now
+            for topic in state.topics { connection.enqueueControl(Frame(.subscribe, topic: topic)) }
+            return true
         }
-        guard let topics else { return false }
-        for topic in topics { connection.enqueueControl(Frame(.subscribe, topic: topic)) }
+        guard isUsed else { return false }
         // Before the next interruption can be told.
         if isSuccessor { changed?(.reconnected(connection)) }
         connection.onInvalidation { [weak self] reason in self?.lost(reason) }
@@ -276,22 +254,52 @@ public final class MessageClient: Sendable {
     private func lost(_ reason: Invalidation) {
         let isFinal = state.withLock { state in
             state.connection = nil
+            if let reconnection, transport.eventLoop.now - state.connectedAt >= TimeAmount(reconnection.maximumDelay) {
+                state.attempts = 0
+            }
             return state.isClosing || state.end != nil
         }
-        guard !isFinal, reconnection != nil, reason.mayPass else { return finish(reason) }
+        guard !isFinal, let reconnection, reason.mayPass else { return finish(reason) }
         changed?(.interrupted(reason))
         state.withLock { state in
-            if !state.isClosing { state.reconnecting = Task { await self.reconnect() } }
+            if !state.isClosing { state.reconnecting = Task { await self.reconnect(reconnection) } }
         }
     }
 
-    private func reconnect() async {
+    private func reconnect(_ pauses: Reconnection) async {
         do {
-            let connection = try await waitForServer(until: .distantFuture)
+            let connection = try await successor(pauses)
             if !use(connection, isSuccessor: true) { await connection.close() }
+        } catch let reason as Invalidation {
+            finish(reason)
+        } catch is CancellationError {
+            finish(.closed)
         } catch {
-            finish(error as? Invalidation ?? .closed)
+            finish(.system("\(error)"))
         }
+    }
+
+    /// Connects as soon as there is a server again.
+    ///
+    /// A connection alone is no success: one that is lost right away counts as a try that failed, or a server that drops
+    /// its clients would be connected to as fast as the processor allows.
+    private func successor(_ pauses: Reconnection) async throws -> MessageConnection {
+        while true {
+            let attempt = state.withLock { state in
+                state.attempts += 1
+                return state.attempts - 1
+            }
+            if attempt > 0 { try await pause(pauses.delay(before: attempt - 1), until: .distantFuture) }
+            do {
+                return try await connectOnce()
+            } catch let reason as Invalidation where reason.mayPass {
+                continue
+            }
+        }
+    }
+
+    private func pause(_ duration: Duration, until deadline: NIODeadline) async throws {
+        try await transport.eventLoop.sleep(until: min(transport.eventLoop.now + TimeAmount(duration), deadline))
     }
 
     private func finish(_ reason: Invalidation) {

@@ -12,6 +12,8 @@ public enum MessagingError: Error, Hashable, Sendable, CustomStringConvertible {
     case tooManyRequests(limit: Int)
     /// The message could not be encoded, or the answer not decoded.
     case coding(MessageType, String)
+    /// A topic has more than 255 bytes.
+    case topicTooLong(byteCount: Int)
     /// Descriptors could not be passed.
     case attachments(String)
     /// The peer could not take the message, or its handler failed.
@@ -31,6 +33,7 @@ public enum MessagingError: Error, Hashable, Sendable, CustomStringConvertible {
         case .timedOut(let limit): "No answer within \(limit)."
         case .tooManyRequests(let limit): "\(limit) requests wait for answers already. Wait for some of them."
         case .coding(let type, let why): "\(type) could not be coded: \(why)"
+        case .topicTooLong(let byteCount): "A topic of \(byteCount) bytes; 255 are the most. Choose a shorter one."
         case .attachments(let why): "Attachments could not be passed: \(why)"
         case .failed(let failure): failure.description
         }

@@ -115,12 +115,18 @@ struct MessageClientTests {
         await second.stop()
     }
 
-    @Test func `pauses double from the first to the longest`() {
-        let pauses = Reconnection.backingOff
-        #expect(
-            (0..<9).map { pauses.delay(before: $0) }
-                == [10, 20, 40, 80, 160, 320, 640, 1000, 1000].map { .milliseconds($0) }
-        )
-        #expect(pauses.delay(before: .max) == .seconds(1))
+    @Test func `a topic that was not subscribed to, of any length, may be taken back`() async throws {
+        let server = try await group.startServer(name: "core", handlers: .sums)
+        let client = try await group.connect(to: "core", handlers: .notes(into: Record()))
+        let topic = String(repeating: "x", count: 256)
+        #expect(throws: MessagingError.topicTooLong(byteCount: 256)) { try client.subscribe(to: topic) }
+        client.unsubscribe(from: topic)
+        client.unsubscribe(from: "calls")
+        #expect(try await client.request(Sum(terms: [1])) == 1)
+        await #expect(throws: MessagingError.topicTooLong(byteCount: 256)) {
+            try await server.clients[0].send(Note(text: ""), topic: topic)
+        }
+        await client.close()
+        await server.stop()
     }
 }

@@ -19,7 +19,7 @@ extension OutgoingFrame {
     ) throws(MessagingError) {
         var frame = frame
         guard frame.topic.utf8.count <= UInt8.max else {
-            throw .attachments("a topic of \(frame.topic.utf8.count) bytes; 255 are the most.")
+            throw .topicTooLong(byteCount: frame.topic.utf8.count)
         }
         var files = attachments.files
         switch attachments.blob?.storage {

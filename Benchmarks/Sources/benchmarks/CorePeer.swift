@@ -50,7 +50,7 @@ enum CorePeer {
     static func run(as role: Role, in directory: String) async -> Never {
         do {
             let group = try GroupContainer(directory: directory)
-            let service = WishingWell(try SharedStore(group: group), delivers: role == .main)
+            let service = DeliveringService(try SharedStore(group: group), delivers: role == .main)
             switch role {
             case .executor:
                 let core = try ExecutorCore(group: group, service: service)
@@ -69,7 +69,7 @@ enum CorePeer {
 }
 
 /// A service without a server: it delivers what is wished for, or nothing.
-actor WishingWell: CoreService {
+actor DeliveringService: CoreService {
     private let store: SharedStore
     private let delivers: Bool
     private var context: CoreContext?

@@ -84,7 +84,7 @@ enum Cores {
             let main = try await CorePeer.start(.main, in: directory)
             defer { measure_stop(main) }
             let group = try GroupContainer(directory: directory)
-            let service = WishingWell(try SharedStore(group: group), delivers: false)
+            let service = DeliveringService(try SharedStore(group: group), delivers: false)
             var times: [Double] = []
             for number in 0..<messageCount {
                 let reader = try ExecutorCore(group: group, service: service)
@@ -119,7 +119,7 @@ enum Cores {
                 let executor = try await CorePeer.start(.executor, in: directory)
                 defer { measure_stop(executor) }
                 let group = try GroupContainer(directory: directory)
-                let service = WishingWell(try SharedStore(group: group), delivers: false)
+                let service = DeliveringService(try SharedStore(group: group), delivers: false)
                 let main = try MainCore(group: group, service: service)
                 if isStopped { kill(executor, SIGSTOP) }
                 let begin = measure_now()

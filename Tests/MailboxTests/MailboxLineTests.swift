@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `random bytes and deep nesting are errors`() {
-        var generator = SplitMix64(state: 4)
+        var generator = SplitMix64(seed: 4)
         for _ in 0..<2000 {
             let bytes = (0..<Int.random(in: 0..<64, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
@@ -109,20 +109,5 @@ import Testing
             return
         }
         #expect(inbound.count == 1)
-    }
-}
-
-/// Random numbers that are the same each time.
-///
-/// Source: Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

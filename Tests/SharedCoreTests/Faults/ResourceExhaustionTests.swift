@@ -6,7 +6,7 @@ import Testing
 @testable import SharedCore
 
 /// Cores for which the system has no descriptor, no room, or no permission left.
-@Suite struct WantTests {
+@Suite struct ResourceExhaustionTests {
     @Test func `without descriptors lock, store and core say so, and work once there are some`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path
@@ -18,8 +18,8 @@ import Testing
             // What is made once in a process: threads of the pool and of connections.
             try await Task.sleep(for: .milliseconds(1))
             _ = MessagingExecutor.shared
-            let before = WantTests.openCount()
-            let taken = WantTests.takeAllDescriptors()
+            let before = ResourceExhaustionTests.openCount()
+            let taken = ResourceExhaustionTests.takeAllDescriptors()
 
             let lockError = #expect(throws: LockError.self) { try CoreLock(group: group) }
             #expect(lockError?.code == .system)
@@ -31,7 +31,7 @@ import Testing
             #expect(await !core.isRunning)
 
             for descriptor in taken { close(descriptor) }
-            #expect(WantTests.openCount() <= before)
+            #expect(ResourceExhaustionTests.openCount() <= before)
             #expect(try CoreLock(group: group).tryLock(.writer))
             guard case .message(let claim, .executor) = try await core.newMessage(callID: "a") else {
                 Issue.record("it was lost")

@@ -1,0 +1,1 @@
+../LocalMessagingTests/Support/SplitMix64.swift

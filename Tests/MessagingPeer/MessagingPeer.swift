@@ -80,25 +80,3 @@ import LocalMessaging
         withExtendedLifetime(held) {}
     }
 }
-
-struct Hello: LocalMessage {
-    static let messageType = MessageType(name: "test.hello")
-    let text: String
-}
-
-struct Note: LocalMessage {
-    static let messageType = MessageType(name: "test.note")
-    let text: String
-}
-
-/// Answered with the process's number.
-struct WhoAreYou: LocalRequest {
-    static let messageType = MessageType(name: "test.who")
-    typealias Reply = Int32
-}
-
-/// Waits until its sender does not.
-struct NeverAnswered: LocalRequest {
-    static let messageType = MessageType(name: "test.never")
-    typealias Reply = Int
-}

@@ -175,5 +175,11 @@ extension RemoteFailure {
     }
 
     /// With as much of the message as fits any frame.
-    var shortened: RemoteFailure { RemoteFailure(code, String(message.prefix(512))) }
+    var shortened: RemoteFailure {
+        guard message.utf8.count > 512 else { return self }
+        // Bytes: a character may have any number of them.
+        var end = message.utf8.index(message.startIndex, offsetBy: 512)
+        while end.samePosition(in: message.unicodeScalars) == nil { message.utf8.formIndex(before: &end) }
+        return RemoteFailure(code, String(message[..<end]))
+    }
 }

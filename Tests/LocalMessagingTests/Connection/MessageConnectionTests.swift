@@ -97,15 +97,18 @@ struct MessageConnectionTests {
         await server.stop()
     }
 
-    @Test func `an endless reason is told as far as it fits`() async throws {
+    @Test(arguments: ["why? ", "👩‍👩‍👧‍👦", "e" + String(repeating: "\u{301}", count: 1000)])
+    func `an endless reason is told as far as it fits`(part: String) async throws {
         var handlers = MessageHandlers()
         handlers.reply(to: Sum.self) { _, _ in
-            throw RemoteFailure(.handlerFailed, String(repeating: "why? ", count: 1 << 20))
+            throw RemoteFailure(.handlerFailed, String(repeating: part, count: 1 << 16))
         }
         let server = try await group.startServer(name: "core", handlers: handlers)
         let client = try await group.connect(to: "core")
         let error = await #expect(throws: MessagingError.self) { try await client.request(Sum(terms: [])) }
-        #expect(error?.description.count == 512)
+        let bytes = try #require(error).description.utf8
+        #expect((509...512).contains(bytes.count))
+        #expect(bytes.elementsEqual(String(repeating: part, count: 512).utf8.prefix(bytes.count)))
         await client.close()
         await server.stop()
     }
@@ -233,124 +236,6 @@ struct MessageConnectionTests {
         #expect(await heard[1].values(100) == (0..<100).map { "one \($0)" })
         await one.close()
         await other.close()
-        await server.stop()
-    }
-
-    // MARK: Back-pressure
-
-    @Test func `senders are suspended while the peer reads nothing, and go on in their order when it does`()
-        async throws
-    {
-        let record = Record<String>()
-        let server = try await group.startServer(name: "core", handlers: .notes(into: record))
-        var configuration = MessagingConfiguration()
-        configuration.sendBufferByteCount = 10_000
-        configuration.stallLimit = .seconds(60)
-        let client = try await group.connect(to: "core", configuration: configuration)
-        await group.holdReading(of: server)
-        let sent = Record<Int>()
-        let sending = Task {
-            for number in 0..<3000 {
-                try await client.send(Note(text: "\(number) " + String(repeating: "x", count: 200)))
-                sent.add(number)
-            }
-        }
-        // What the stream and the outbox hold; the sender gets no further however long it takes.
-        let room = (212_992 + 10_000) / 230
-        _ = await sent.values(room - 100)
-        for _ in 0..<50 {
-            await group.advanceTime(by: .milliseconds(100))
-            await Task.yield()
-        }
-        #expect(sent.values.count < room + 100)
-        #expect(record.values.isEmpty)
-        await group.holdReading(of: server, false)
-        try await sending.value
-        #expect(await record.values(3000).map { Int($0.prefix { $0 != " " }) } == Array(0..<3000))
-        await client.close()
-        await server.stop()
-    }
-
-    @Test func `a request's time runs also while it waits for room`() async throws {
-        let server = try await group.startServer(name: "core", handlers: .sums)
-        var configuration = MessagingConfiguration()
-        configuration.sendBufferByteCount = 1
-        configuration.stallLimit = .seconds(100_000)
-        let client = try await group.connect(to: "core", configuration: configuration)
-        await group.holdReading(of: server)
-        // The first ones fill the stream; those after them wait for room.
-        let requests = (0..<20).map { _ in
-            Task { try await client.request(Sum(terms: Array(repeating: 1, count: 20_000)), timeout: .seconds(1)) }
-        }
-        await group.advanceTime(until: requests)
-        for request in requests {
-            await #expect(throws: MessagingError.timedOut(.seconds(1))) { try await request.value }
-        }
-        await group.kill(client)
-        await server.stop()
-    }
-
-    @Test func `a send that is cancelled while it waits for room sends nothing`() async throws {
-        let record = Record<String>()
-        let server = try await group.startServer(name: "core", handlers: .notes(into: record))
-        var configuration = MessagingConfiguration()
-        configuration.sendBufferByteCount = 1
-        configuration.stallLimit = .seconds(60)
-        let client = try await group.connect(to: "core", configuration: configuration)
-        await group.holdReading(of: server)
-        let sent = Record<Int>()
-        let sending = Task {
-            for number in 0..<10_000 {
-                try await client.send(Note(text: "\(number) " + String(repeating: "x", count: 10_000)))
-                sent.add(number)
-            }
-        }
-        _ = await sent.values(20)
-        sending.cancel()
-        await #expect(throws: CancellationError.self) { try await sending.value }
-        let count = sent.values.count
-        await group.holdReading(of: server, false)
-        try await client.send(Note(text: "last"))
-        let heard = await record.values(count + 1)
-        #expect(heard.count == count + 1)
-        #expect(heard.last == "last")
-        await client.close()
-        await server.stop()
-    }
-
-    @Test func `while handlers are slow no more is read than the limit, and nothing is lost`() async throws {
-        let gate = Gate()
-        let record = Record<String>()
-        var handlers = MessageHandlers()
-        handlers.on(Note.self) { note, _ in
-            await gate.passed()
-            record.add(note.text)
-        }
-        var configuration = MessagingConfiguration()
-        configuration.receiveBufferByteCount = 10_000
-        configuration.sendBufferByteCount = 10_000
-        configuration.stallLimit = .seconds(60)
-        let server = try await group.startServer(name: "core", handlers: handlers, configuration: configuration)
-        let client = try await group.connect(to: "core", configuration: configuration)
-        let sent = Record<Int>()
-        let sending = Task {
-            for number in 0..<5000 {
-                try await client.send(Note(text: "\(number) " + String(repeating: "x", count: 200)))
-                sent.add(number)
-            }
-        }
-        // A read of the stream's whole buffer, another that waits in it, the outbox; not more.
-        let room = (2 * 212_992 + 10_000) / 230
-        _ = await sent.values(212_992 / 230)
-        for _ in 0..<50 {
-            await group.advanceTime(by: .milliseconds(100))
-            await Task.yield()
-        }
-        #expect(sent.values.count < room + 200)
-        gate.open()
-        try await sending.value
-        #expect(await record.values(5000).map { Int($0.prefix { $0 != " " }) } == Array(0..<5000))
-        await client.close()
         await server.stop()
     }
 

@@ -9,33 +9,10 @@ extension Tag {
     @Tag static var realtime: Self
 }
 
-struct Note: LocalMessage, Hashable {
-    static let messageType = MessageType(name: "test.note")
-    let text: String
-}
-
 struct Sum: LocalRequest {
     static let messageType = MessageType(name: "test.sum")
     typealias Reply = Int
     let terms: [Int]
-}
-
-/// What `Tests/MessagingPeer` sends.
-struct Hello: LocalMessage {
-    static let messageType = MessageType(name: "test.hello")
-    let text: String
-}
-
-/// What `Tests/MessagingPeer` answers with its process's number.
-struct WhoAreYou: LocalRequest {
-    static let messageType = MessageType(name: "test.who")
-    typealias Reply = Int32
-}
-
-/// What `Tests/MessagingPeer` never answers.
-struct NeverAnswered: LocalRequest {
-    static let messageType = MessageType(name: "test.never")
-    typealias Reply = Int
 }
 
 /// A directory that goes away with the value.

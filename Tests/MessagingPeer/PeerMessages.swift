@@ -1,0 +1,1 @@
+../LocalMessagingTests/Support/PeerMessages.swift

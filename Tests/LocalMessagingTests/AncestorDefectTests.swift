@@ -7,7 +7,7 @@ import Testing
 @testable import LocalMessaging
 @testable import LocalMessagingTesting
 
-/// What LLBSDMessaging, whose idea this is, got wrong: a test each.
+/// What LLBSDMessaging, whose idea this is, got wrong, and what holds here: a test each.
 @Suite(.timeLimit(.minutes(1)))
 struct AncestorDefectTests {
     private let group = InProcessGroup()
@@ -35,7 +35,7 @@ struct AncestorDefectTests {
             .serialized(with: ByteBufferAllocator())
     }
 
-    @Test func `wedges when two messages arrive in one read`() async throws {
+    @Test func `messages that arrive in one read are all handled, and those after them`() async throws {
         let record = Record<String>()
         let server = try await startRawServer(record)
         let peer = try await RawPeer.connect(to: "core", over: transport)
@@ -48,7 +48,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `matches peers wrongly`() async throws {
+    @Test func `each of ten clients of one process gets what is sent to it`() async throws {
         let server = try await group.startServer(name: "core", handlers: .sums)
         let heard = (0..<10).map { _ in Record<String>() }
         var clients: [MessageClient] = []
@@ -62,7 +62,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `leaks descriptors of clients, and when it cannot listen`() async throws {
+    @Test func `no descriptor stays open after clients left and servers could not start`() async throws {
         let scratch = try Scratch()
         let files = try GroupContainer(directory: scratch.path)
         let server = try await MessageServer.start(name: "core", in: files, handlers: .sums)
@@ -78,7 +78,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `has no size limit`() async throws {
+    @Test func `a frame beyond the limit is refused by its length alone`() async throws {
         let clients = ClientRecord()
         let server = try await startRawServer(Record(), clients: clients)
         let peer = try await RawPeer.connect(to: "core", over: transport)
@@ -88,21 +88,26 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `copies a large message once more for each of its pieces`() {
-        // A piece at a time: what was quadratic took minutes for this.
+    @Test func `a large message in small pieces is moved a few times, not once for each of them`() {
         let payload = ByteBuffer(repeating: 0x20, count: 900_000)
         let whole = Frame(.message, type: Note.messageType, payload: payload).serialized(with: ByteBufferAllocator())
         var parser = FrameParser(maximumByteCount: 1 << 20)
         var rest = whole
         var frames: [Frame] = []
+        var moves = 0
+        var place: UnsafeRawPointer?
         while let piece = rest.readSlice(length: min(100, rest.readableBytes)), piece.readableBytes > 0 {
             parser.append(piece)
             while let frame = try? parser.next() { frames.append(frame) }
+            let start = parser.bytes.withUnsafeReadableBytes(\.baseAddress)
+            if start != place { moves += 1 }
+            place = start
         }
+        #expect(moves < 30, "of 9000 pieces")
         #expect(frames.map(\.payload.readableBytes) == [900_000])
     }
 
-    @Test func `has no reply`() async throws {
+    @Test func `a request is answered`() async throws {
         let server = try await group.startServer(name: "core", handlers: .sums)
         let client = try await group.connect(to: "core")
         #expect(try await client.request(Sum(terms: [20, 22])) == 42)
@@ -110,7 +115,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `believes the identity that a message claims`() async throws {
+    @Test func `what a message claims of its sender changes nothing of the peer's identity`() async throws {
         struct Claim: LocalMessage {
             static let messageType = MessageType(name: "test.claim")
             let process: Int32
@@ -130,7 +135,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `a second server steals the path of the first`() async throws {
+    @Test func `a second server is refused, and the first still answers`() async throws {
         let scratch = try Scratch()
         let files = try GroupContainer(directory: scratch.path)
         let first = try await MessageServer.start(name: "core", in: files, handlers: .sums)
@@ -144,7 +149,7 @@ struct AncestorDefectTests {
         await first.stop()
     }
 
-    @Test func `the partial frame of a dead client corrupts the next one's stream`() async throws {
+    @Test func `half a frame of a client that died is no part of the next one's stream`() async throws {
         let (record, clients) = (Record<String>(), ClientRecord())
         let server = try await startRawServer(record, clients: clients)
         for number in 1...20 {
@@ -163,7 +168,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `a message with an empty name crashes the receiver`() async throws {
+    @Test func `a message without a type is refused, and the next one is handled`() async throws {
         let record = Record<String>()
         let server = try await startRawServer(record)
         let peer = try await RawPeer.connect(to: "core", over: transport)
@@ -175,7 +180,7 @@ struct AncestorDefectTests {
         await server.stop()
     }
 
-    @Test func `cannot start again after it was invalidated`() async throws {
+    @Test func `a server that was stopped can be started again`() async throws {
         let scratch = try Scratch()
         let files = try GroupContainer(directory: scratch.path)
         for _ in 0..<20 {
@@ -187,14 +192,14 @@ struct AncestorDefectTests {
         }
     }
 
-    @Test func `an error of a read gives no invalidation`() async throws {
+    @Test func `the death of a server ends its client, with that reason`() async throws {
         let server = try await group.startServer(name: "core", handlers: .sums)
         let client = try await group.connect(to: "core")
         await group.kill(server)
         #expect(await client.invalidated() == .peerDied)
     }
 
-    @Test(.tags(.realtime)) func `SIGPIPE ends the process that writes to a dead peer`() async throws {
+    @Test(.tags(.realtime)) func `writing to a peer that has died ends the connection, not the process`() async throws {
         let scratch = try Scratch()
         let files = try GroupContainer(directory: scratch.path)
         let clients = ClientRecord()
@@ -209,11 +214,13 @@ struct AncestorDefectTests {
             #expect(await peer.line() == "ready")
             let connection = await clients.joined.values(number)[number - 1]
             let sending = Task {
-                while true { _ = try await connection.request(NeverAnswered(), timeout: .milliseconds(1)) }
+                while connection.invalidation == nil {
+                    _ = try? await connection.request(NeverAnswered(), timeout: .milliseconds(1))
+                }
             }
             await peer.kill()
             #expect(await connection.invalidated() == .peerDied)
-            await #expect(throws: MessagingError.self) { try await sending.value }
+            await sending.value
         }
         await server.stop()
     }

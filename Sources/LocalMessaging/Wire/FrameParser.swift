@@ -22,7 +22,8 @@ struct FrameParser {
 
     /// The largest `length` that is accepted.
     let maximumByteCount: Int
-    private var bytes = ByteBuffer()
+    /// What has arrived and was not given as a frame yet.
+    private(set) var bytes = ByteBuffer()
 
     init(maximumByteCount: Int) {
         self.maximumByteCount = maximumByteCount

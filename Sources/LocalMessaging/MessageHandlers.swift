@@ -14,8 +14,8 @@ public struct MessageContext: Sendable {
 ///
 /// A type that is not here is refused before anything of it is decoded; its sender is told so.
 ///
-/// Thread: handlers run on the concurrency pool. Those of one peer begin in the order in which it sent; one for a plain
-/// message ends before the next begins, requests are served side by side.
+/// Thread: handlers run on the concurrency pool, or on `MessagingConfiguration.handlerExecutor`. Those of one peer begin
+/// in the order in which it sent; one for a plain message ends before the next begins, requests are served side by side.
 public struct MessageHandlers: Sendable {
     enum Entry: Sendable {
         case message(@Sendable (ByteBuffer, MessageBounds, MessageContext) async throws -> Void)
@@ -64,6 +64,8 @@ public struct MessageHandlers: Sendable {
     }
 
     /// Hears of plain messages that the peer could not take.
+    ///
+    /// Thread: the one that serves all connections; `perform` must not wait there.
     public mutating func onFailure(
         perform: @escaping @Sendable (RemoteFailure, MessageType, MessageConnection) -> Void
     ) {

@@ -106,7 +106,8 @@ public final class MessageServer: Sendable {
     /// Sends a message to every client that accepts its type and, when there is a topic, has subscribed to it.
     ///
     /// All that have room get it at once; then those are waited for that have none. A client that reads nothing for
-    /// `stallLimit` is dropped, so one that hangs holds the others up once at most.
+    /// `stallLimit` is dropped, so one that hangs holds the others up once at most. Clients for which the message is too
+    /// large are passed over.
     ///
     /// - Returns: The number of clients that it was sent to.
     /// - Throws: `MessagingError` when the message cannot be coded.
@@ -121,7 +122,7 @@ public final class MessageServer: Sendable {
         }
         // Coded once: the bytes are the same for all.
         guard
-            let frame = try listeners.first?.coded(.message, Message.messageType, 0, message, topic: topic, attachments)
+            let frame = try listeners.first?.coded(message, as: .message, topic: topic, attachments: attachments)
         else { return 0 }
         var count = 0
         var waiting: [MessageConnection] = []

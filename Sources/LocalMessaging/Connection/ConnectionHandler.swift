@@ -221,9 +221,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func write(_ kind: Frame.Kind, _ value: some Encodable) {
-        guard let context, let payload = try? MessageCoding.encode(value) else { return }
-        let frame = Frame(kind, payload: payload)
-        context.writeAndFlush(wrapOutboundOut(frame.serialized(with: context.channel.allocator)), promise: nil)
+        do throws(MessageCoding.Failure) {
+            write(Frame(kind, payload: try MessageCoding.encode(value)))
+        } catch {
+            end(.system("a \(kind) could not be coded: \(error)"))
+        }
     }
 
     // MARK: Receiving

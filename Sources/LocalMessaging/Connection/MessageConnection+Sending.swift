@@ -4,30 +4,32 @@ import Synchronization
 /// How a frame goes out.
 extension MessageConnection {
     /// The frame of a message, whose type the peer accepts and whose size it takes.
-    func outgoing(
-        _ kind: Frame.Kind,
-        _ type: MessageType,
-        _ correlation: UInt64,
-        _ message: some Encodable,
-        topic: String,
-        _ attachments: Attachments
+    func outgoing<Message: LocalMessage>(
+        _ message: Message,
+        as kind: Frame.Kind,
+        correlation: UInt64,
+        topic: String = "",
+        attachments: Attachments
     ) throws(MessagingError) -> OutgoingFrame {
+        let type = Message.messageType
         guard acceptedByPeer.contains(type) else {
             let versions = acceptedByPeer.filter { $0.name == type.name }.map(\.version).sorted()
             throw .notAccepted(type, accepted: versions)
         }
-        return try checked(coded(kind, type, correlation, message, topic: topic, attachments))
+        return try checked(
+            coded(message, as: kind, correlation: correlation, topic: topic, attachments: attachments)
+        )
     }
 
     /// The frame of a message, whether the peer takes it or not.
-    func coded(
-        _ kind: Frame.Kind,
-        _ type: MessageType,
-        _ correlation: UInt64,
-        _ message: some Encodable,
-        topic: String,
-        _ attachments: Attachments
+    func coded<Message: LocalMessage>(
+        _ message: Message,
+        as kind: Frame.Kind,
+        correlation: UInt64 = 0,
+        topic: String = "",
+        attachments: Attachments
     ) throws(MessagingError) -> OutgoingFrame {
+        let type = Message.messageType
         let payload: ByteBuffer
         do throws(MessageCoding.Failure) {
             payload = try MessageCoding.encode(message)

@@ -78,8 +78,9 @@ public final class MessageConnection: Sendable, Identifiable {
         attachments: Attachments = .none
     ) async throws {
         let correlation = state.withLock { $0.pending.nextCorrelation() }
-        let frame = try outgoing(.message, Message.messageType, correlation, message, topic: topic, attachments)
-        try await enqueue(frame)
+        try await enqueue(
+            outgoing(message, as: .message, correlation: correlation, topic: topic, attachments: attachments)
+        )
     }
 
     /// Sends a request and waits for its answer.
@@ -104,7 +105,7 @@ public final class MessageConnection: Sendable, Identifiable {
         let correlation = try beginRequest(timeout: timeout)
         let answer: ReceivedFrame
         do {
-            let frame = try outgoing(.request, type, correlation, request, topic: "", attachments)
+            let frame = try outgoing(request, as: .request, correlation: correlation, attachments: attachments)
             answer = try await self.answer(to: frame, correlation, timeout: timeout)
         } catch {
             state.withLock { $0.pending.remove(correlation) }

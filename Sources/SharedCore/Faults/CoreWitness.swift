@@ -14,7 +14,7 @@ struct CoreWitness: Sendable {
     private let epoch: Epoch
     private let descriptor: CInt
 
-    /// Notes that this process runs the core from now on; nil when nobody wants to know.
+    /// Notes that this process runs the core from now on; nil when nobody wants to know, or the file cannot be opened.
     static func begin(_ epoch: Epoch) -> CoreWitness? {
         guard let path = getenv("SHARED_CORE_WITNESS") else { return nil }
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)

@@ -37,8 +37,9 @@ extension SharedStore {
         butNot refused: Set<String> = []
     ) async throws(StoreError) -> MessageAction? {
         try await write(as: epoch, before: .beforeAction, after: .afterAction) { db in
-            let rows = try Row.fetchAll(db, sql: "SELECT * FROM action ORDER BY attempts, position")
-            guard let row = try rows.first(where: { try !refused.contains($0.string("id")) }) else { return nil }
+            let rows = try Row.fetchCursor(db, sql: "SELECT * FROM action ORDER BY attempts, position")
+            // The cursor gives the same row again and again.
+            guard let row = try rows.first(where: { try !refused.contains($0.string("id")) })?.copy() else { return nil }
             try db.execute(
                 sql: "UPDATE action SET attempts = attempts + 1 WHERE position = ?",
                 arguments: [try row.integer("position")]

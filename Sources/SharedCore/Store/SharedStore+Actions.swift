@@ -38,8 +38,9 @@ extension SharedStore {
     ) async throws(StoreError) -> MessageAction? {
         try await write(as: epoch, before: .beforeAction, after: .afterAction) { db in
             let rows = try Row.fetchCursor(db, sql: "SELECT * FROM action ORDER BY attempts, position")
-            // The cursor gives the same row again and again.
-            guard let row = try rows.first(where: { try !refused.contains($0.string("id")) })?.copy() else { return nil }
+            // The cursor gives one row again and again, which a copy outlives.
+            let next = try rows.first { try !refused.contains($0.string("id")) }
+            guard let row = next?.copy() else { return nil }
             try db.execute(
                 sql: "UPDATE action SET attempts = attempts + 1 WHERE position = ?",
                 arguments: [try row.integer("position")]

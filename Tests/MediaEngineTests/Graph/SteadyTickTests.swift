@@ -229,7 +229,7 @@ struct SteadyTickTests {
             warmUp: 300,
             ticks: 2000,
             interval: 1,
-            waits: false,
+            lag: 40,
             tick: { runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
             control: { _ in
                 pause += 1

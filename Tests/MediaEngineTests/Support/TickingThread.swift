@@ -21,17 +21,17 @@ final class TickingThread: @unchecked Sendable {
 
     private let ticks: Range<Int>
     private let interval: Int
-    private let waits: Bool
+    private let lag: Int
     private let tick: (Int) -> Void
     private let asked = Atomic(-1)
     private let answered = Atomic(-1)
     private let isDone = Atomic(false)
     private var counts = Counts()
 
-    private init(ticks: Range<Int>, interval: Int, waits: Bool, tick: @escaping (Int) -> Void) {
+    private init(ticks: Range<Int>, interval: Int, lag: Int, tick: @escaping (Int) -> Void) {
         self.ticks = ticks
         self.interval = interval
-        self.waits = waits
+        self.lag = lag
         self.tick = tick
     }
 
@@ -43,7 +43,7 @@ final class TickingThread: @unchecked Sendable {
     ///   - warmUp: Ticks that may do things once.
     ///   - ticks: Ticks that are counted.
     ///   - interval: Every how many ticks the control side is asked.
-    ///   - waits: Whether ticks wait for the control side, or go on meanwhile.
+    ///   - lag: By how many ticks the control side may be behind; with 0, ticks wait for it whenever it is asked.
     ///   - tick: Runs tick number n.
     ///   - control: Does what the control side and the background do before tick n.
     /// - Returns: What the counted ticks allocated and locked.
@@ -52,13 +52,13 @@ final class TickingThread: @unchecked Sendable {
         warmUp: Int = 300,
         ticks: Int = 1000,
         interval: Int = 10,
-        waits: Bool = true,
+        lag: Int = 0,
         tick: @escaping (Int) -> Void,
         control: (Int) throws -> Void
     ) throws -> Counts {
         var counts = Counts()
         for part in [0..<warmUp, warmUp..<warmUp + ticks] {
-            let work = TickingThread(ticks: part, interval: interval, waits: waits, tick: tick)
+            let work = TickingThread(ticks: part, interval: interval, lag: lag, tick: tick)
             let thread = Thread { work.run() }
             thread.stackSize = 1 << 20
             thread.start()
@@ -88,8 +88,7 @@ final class TickingThread: @unchecked Sendable {
         for index in ticks {
             if index % interval == 0 {
                 asked.store(index, ordering: .releasing)
-                while waits, answered.load(ordering: .acquiring) < index { sched_yield() }
-                if !waits { sched_yield() }
+                while answered.load(ordering: .acquiring) < index - lag { sched_yield() }
             }
             tick(index)
         }

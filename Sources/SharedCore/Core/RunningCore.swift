@@ -181,26 +181,35 @@ final class RunningCore: Sendable {
     /// One that the service refuses holds up no other; it stays queued and is tried again when the next is queued, after
     /// 60 seconds at the latest.
     private func performActions() async {
-        let (store, epoch) = (store, epoch)
         while !Task.isCancelled {
             signals.beginActing()
-            await signals.reporting {
-                var refused: Set<String> = []
-                while let action = try await signals.watching({
-                    [refused] in try await store.nextAction(as: epoch, butNot: refused)
-                }) {
-                    guard (try? await service.perform(action)) != nil else {
-                        if Task.isCancelled { break }
-                        refused.insert(action.id)
-                        continue
-                    }
-                    try await store.finish(action, as: epoch)
-                    await Self.tell(.actionDone(id: action.id), server, signals)
-                }
-            }
+            await signals.reporting { try await self.performEachAction() }
             signals.endActing()
             await signals.nextAction()
         }
+    }
+
+    private func performEachAction() async throws {
+        var refused: Set<String> = []
+        while !Task.isCancelled {
+            let action = try await signals.watching { [store, epoch, refused] in
+                try await store.nextAction(as: epoch, butNot: refused)
+            }
+            guard let action else { return }
+            if try await !perform(action) { refused.insert(action.id) }
+        }
+    }
+
+    /// Performs an action and takes it out of the queue; false when the service refuses.
+    private func perform(_ action: MessageAction) async throws -> Bool {
+        do {
+            try await service.perform(action)
+        } catch {
+            return false
+        }
+        try await store.finish(action, as: epoch)
+        await Self.tell(.actionDone(id: action.id), server, signals)
+        return true
     }
 
     // MARK: The end

@@ -7,7 +7,8 @@ import LocalMessaging
 ///     MessagingPeer connect DIR NAME               connects and says hello; "ready"
 ///     MessagingPeer listen DIR NAME                connects and takes notes; "ready"
 ///     MessagingPeer exhausted DIR NAME             connects without a descriptor left; prints the error
-///     MessagingPeer contend DIR NAME               serves after a line on standard input; "won", or the error
+///     MessagingPeer contend DIR NAME               serves after a line on standard input; "won", or the error's code
+///                                                  and its message
 @main enum MessagingPeer {
     static func main() async throws {
         let arguments = CommandLine.arguments
@@ -50,6 +51,7 @@ import LocalMessaging
                 await forever(server)
             } catch let error as ServerError {
                 say("\(error.code)")
+                say(error.message)
             }
         default: exit(64)
         }

@@ -21,10 +21,15 @@ final class PeerProcess: Sendable {
     private let hasEnded = Gate()
     private let readCount = Atomic(0)
 
-    init(_ arguments: String...) throws {
+    /// A peer of root's that may not write anywhere lacks root's right to ignore the modes of files.
+    init(_ arguments: String..., mayWriteAnywhere: Bool = true) throws {
         let (process, lines, hasEnded) = (Process(), lines, hasEnded)
-        process.executableURL = URL(fileURLWithPath: Self.path)
-        process.arguments = arguments
+        var command = [Self.path] + arguments
+        if !mayWriteAnywhere, geteuid() == 0 {
+            command = ["/usr/bin/setpriv", "--bounding-set", "-dac_override"] + command
+        }
+        process.executableURL = URL(fileURLWithPath: command[0])
+        process.arguments = Array(command.dropFirst())
         process.standardInput = input
         let output = Pipe()
         process.standardOutput = output

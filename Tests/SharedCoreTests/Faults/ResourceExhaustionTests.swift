@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: Mount.isPossible))
+    @Test(.enabled(if: Mount.isPossible, "needs the right to mount"))
     func `a main on a full disk says so, and starts when there is room`() async throws {
         let directory = try TemporaryDirectory()
         let mount = try Mount(directory.path, options: "size=1m")
@@ -73,7 +73,7 @@ import Testing
         mount.end()
     }
 
-    @Test(.enabled(if: Mount.isPossible || geteuid() != 0))
+    @Test(.enabled(if: Mount.isPossible || geteuid() != 0, "needs the right to mount"))
     func `in a read-only group a core is refused with the remedy`() async throws {
         let directory = try TemporaryDirectory()
         let mount = Mount.isPossible ? try Mount(directory.path, options: "size=1m") : nil

@@ -34,7 +34,7 @@ struct MailboxClient: Sendable {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let connecting = ClientBootstrap(group: loop)
             .connectTimeout(.seconds(5))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.socketOption(.so_keepalive), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

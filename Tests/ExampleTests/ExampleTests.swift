@@ -19,8 +19,9 @@ import Testing
     @Test func `key feedback measures every key`() throws {
         let run = try Example.run("dtmf-feedback", "15#", "null")
         #expect(run.status == 0, "\(run.text)")
-        let lines = run.text.split(separator: "\n")
-        #expect(lines.count == 3)
+        // Where a process may not have a real-time thread, a line says so.
+        let lines = run.text.split(separator: "\n").filter { $0.hasPrefix("key ") }
+        try #require(lines.count == 3, "\(run.text)")
         for (line, key) in zip(lines, "15#") {
             #expect(line.hasPrefix("key \(key): first sample at the card after "))
             let delay = try #require(line.split(separator: " ").dropLast().last.flatMap { Double($0) })

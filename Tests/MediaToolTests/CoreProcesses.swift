@@ -105,6 +105,14 @@ final class CoreProcesses {
         }
     }
 
+    /// Waits until somebody waits for the message.
+    func isWaited(for callID: String) throws -> Bool {
+        let store = try SharedStore(group: container)
+        return try Patience.wait {
+            try #require(Answer.of { try await store.wishes() }).contains { $0.item == .message(callID: callID) }
+        }
+    }
+
     private static func state(of store: SharedStore) throws -> CoreState {
         try #require(Answer.of { try await store.status().state })
     }

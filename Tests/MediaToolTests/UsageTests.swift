@@ -95,13 +95,14 @@ import Testing
         (["loopback", "--device", "nosuch"], "There is no card nosuch"),
         (["group", "status", "--group", "/tmp/nosuch-group"], "/tmp/nosuch-group"),
         (["group", "send", "--group", "/tmp/nosuch-group", "--name", "n", "--body", "1"], "/tmp/nosuch-group"),
-        (["group", "send", "--group", "/", "--name", "n", "--body", "1", "--file", "/nosuch.wav"], "/nosuch.wav"),
-        (["group", "send", "--group", "/", "--name", "n", "--body", "1"], "Start its server"),
+        (["group", "send", "--group", "GROUP", "--name", "n", "--body", "1", "--file", "/nosuch.wav"], "/nosuch.wav"),
+        (["group", "send", "--group", "GROUP", "--name", "n", "--body", "1"], "Start its server"),
         (["group", "serve", "--group", "/dev/null", "--name", "n"], "not a directory"),
         (["group", "listen", "--group", "/dev/null/g", "--name", "n"], "/dev/null"),
     ])
     func `a failure ends with 1 and one line with its remedy`(arguments: [String], word: String) throws {
-        let run = try ToolRun(arguments)
+        let group = try Scratch()
+        let run = try ToolRun(arguments.map { $0 == "GROUP" ? group.path : $0 })
         #expect(run.wait() == 1)
         #expect(run.errors.contains(word), "\(run.errors)")
         #expect(run.errors.split(separator: "\n").count == 1)

@@ -16,6 +16,12 @@ final class CoreBench: Sendable {
         try? FileManager.default.removeItem(atPath: group.path)
     }
 
+    /// Waits until so many pushes wait for what they announced.
+    func untilWaiting(_ count: Int) async throws {
+        let store = try SharedStore(group: group)
+        while try await store.wishes().count < count { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
     func main(yieldLimit: Duration = .seconds(2)) throws -> MainCore {
         var configuration = CoreConfiguration()
         configuration.yieldLimit = yieldLimit
@@ -70,7 +76,7 @@ struct ExecutorCoreTests {
         try await main.start()
         let executor = try bench.executor()
         async let outcome = executor.newMessage(callID: "b")
-        try await Task.sleep(for: .milliseconds(50))
+        try await bench.untilWaiting(1)
         bench.server.put(CoreBench.message("b"))
         #expect(try await outcome.text == "text of b")
         #expect(try await outcome.source == .main)
@@ -92,7 +98,7 @@ struct ExecutorCoreTests {
                     await executor.stop()
                 }
             }
-            try await Task.sleep(for: .milliseconds(100))
+            try await bench.untilWaiting(callIDs.count)
             for callID in callIDs { bench.server.put(CoreBench.message(callID)) }
             try await group.waitForAll()
         }

@@ -1,7 +1,9 @@
 extension CallReport {
-    /// The report as OpenMetrics text, one sample for each leg, for a collector that reads files or pages.
+    /// The report as OpenMetrics text, for a collector that reads files or pages: a sample for each leg, and for each
+    /// direction of a card.
     ///
-    /// Units: seconds, bytes and ratios of 0 to 1, whatever the table shows. What is not known has no sample.
+    /// Units: seconds, bytes and ratios of 0 to 1, whatever the table shows, and what a name ends with. What is not
+    /// known has no sample.
     /// Source: OpenMetrics 1.0 (draft-richih-opsawg-openmetrics-00)
     public var openMetrics: String {
         var text = OpenMetricsText()
@@ -20,6 +22,8 @@ extension CallReport {
         addTimes(to: &text)
         addQuality(to: &text)
         addRemote(to: &text)
+        addEcho(to: &text)
+        addCards(to: &text)
         return text.ended
     }
 
@@ -132,6 +136,62 @@ extension CallReport {
         }
         add("media_remote_end_system_delay", unit: "seconds", "What the peer's own system adds to the round trip.") {
             $0.quality.remote.map { Double($0.endSystemDelayMs) / 1000 }
+        }
+    }
+
+    private func addEcho(to text: inout OpenMetricsText) {
+        text.add(
+            "media_echo_return_loss_enhancement_db",
+            .gauge,
+            help: "By how much echo cancelling makes softer what is captured while the far end speaks.",
+            samples { $0.echo?.erleDb }
+        )
+        text.add(
+            "media_echo_delay",
+            .gauge,
+            unit: "seconds",
+            help: "From what is played to its echo.",
+            samples { $0.echo?.delayMs.map { $0 / 1000 } }
+        )
+        text.add(
+            "media_echo_realignments",
+            .counter,
+            help: "Times that the reference was moved because a card had lost samples.",
+            samples { $0.echo.map { Double($0.realignments) } }
+        )
+    }
+
+    private func addCards(to text: inout OpenMetricsText) {
+        let labels = cardLabels
+        func add(
+            _ name: String,
+            _ kind: OpenMetricsText.Kind,
+            unit: String? = nil,
+            _ help: String,
+            _ value: (CardReport) -> Double?
+        ) {
+            text.add(name, kind, unit: unit, help: help, zip(labels, cards).map { ($0, value($1)) })
+        }
+        add("media_card_latency", .gauge, unit: "seconds", "Sound in the card.") { $0.latencyMs / 1000 }
+        add("media_card_clock_ppm", .gauge, "By how much the card's clock is faster than the ticks'.") { $0.ppm }
+        add("media_card_correction_ppm", .gauge, "By how much the ratio between card and graph is corrected.") {
+            $0.correctionPPM
+        }
+        add("media_card_xruns", .counter, "Times that the card ran empty or over.") { Double($0.xruns) }
+        add("media_card_lost", .counter, unit: "seconds", "Sound not heard or not recorded.") { $0.lostMs / 1000 }
+        add("media_card_inserted", .counter, unit: "seconds", "Silence put in place of what was lost.") {
+            $0.insertedMs / 1000
+        }
+        add("media_card_disappearances", .counter, "Times that the card went away.") { Double($0.disappearances) }
+    }
+
+    /// The labels of each card; calls may have cards of their own whose names are the same.
+    private var cardLabels: [[OpenMetricsText.Label]] {
+        cards.indices.map { index in
+            let card = cards[index]
+            let before = cards[..<index].count { $0.direction == card.direction && $0.name == card.name }
+            let name = before == 0 ? card.name : "\(card.name) (\(before + 1))"
+            return [("direction", "\(card.direction)"), ("card", name)]
         }
     }
 

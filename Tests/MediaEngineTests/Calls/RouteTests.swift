@@ -162,5 +162,15 @@ import Testing
         #expect(abs(ppm - 120) < 5)
         #expect(report.table.contains("playback on faulty: ") && report.table.contains("clock 1"))
         #expect(report.table.contains("route: capture from null (20.0 ms) to headset (20.0 ms), asked"))
+
+        // Calls may have cards of their own with one name.
+        report.cards.append(playback)
+        let metrics = report.openMetrics
+        try OpenMetricsGrammar.check(metrics)
+        #expect(metrics.contains("media_card_clock_ppm{direction=\"playback\",card=\"faulty\"} 1"))
+        #expect(metrics.contains("media_card_clock_ppm{direction=\"playback\",card=\"faulty (2)\"} 1"))
+        #expect(metrics.contains("media_card_latency_seconds{direction=\"capture\",card=\"headset\"} 0.02\n"))
+        #expect(metrics.contains("media_card_xruns_total{direction=\"playback\",card=\"faulty\"} 0\n"))
+        #expect(!metrics.contains("media_card_clock_ppm{direction=\"capture\""), "a card without a clock of its own")
     }
 }

@@ -38,6 +38,14 @@ import Testing
         #expect(try #require(echo.delayMs) >= 40)
         #expect(echo.tailMs == 100)
         #expect(level.value < -50)
+
+        let ticks = CallReport.Ticks(TickStatistics())
+        let metrics = CallReport(codec: "L16", mode: "virtual", seconds: 12, legs: [report], ticks: ticks).openMetrics
+        try OpenMetricsGrammar.check(metrics)
+        let labels = "{leg=\"\(report.name)\",codec=\"L16\"}"
+        #expect(metrics.contains("media_echo_return_loss_enhancement_db\(labels) \(echo.erleDb)\n"))
+        #expect(metrics.contains("media_echo_delay_seconds\(labels) "))
+        #expect(metrics.contains("media_echo_realignments_total\(labels) \(echo.realignments)\n"))
     }
 
     @Test func `without a canceller it does`() throws {

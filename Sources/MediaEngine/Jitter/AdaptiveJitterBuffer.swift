@@ -35,7 +35,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// The bounds of the target, in nanoseconds.
     private let shortest: Int64
     private let longest: Int64
-    private let clockRate: Int64
+    private let clock: StreamClock
     // One thread owns these, so checking each access would be a waste of the tick.
     @exclusivity(unchecked) private var store = PacketStore(capacity: AdaptiveJitterBuffer.capacity)
     @exclusivity(unchecked) private var estimator = DelayEstimator()
@@ -67,7 +67,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     public init(bounds: ClosedRange<Duration>, clockRate: Int) {
         shortest = bounds.lowerBound.nanoseconds
         longest = bounds.upperBound.nanoseconds
-        self.clockRate = Int64(clockRate)
+        clock = StreamClock(rate: clockRate)
     }
 
     /// Packets that wait.
@@ -82,10 +82,10 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
         var result = InsertionResult.accepted
-        var (sequence, timestamp) = timeline.place(of: header, position: playhead &+ invented)
-        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clockRate) {
+        var (sequence, timestamp, _) = timeline.place(of: header, position: position(at: header.arrival))
+        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clock.rate) {
             restart()
-            (sequence, timestamp) = timeline.place(of: header, position: playhead)
+            (sequence, timestamp, _) = timeline.place(of: header, position: 0)
             result = .restarted
         }
         learn(header, timestamp, duration)
@@ -112,6 +112,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Keeps the place of a packet of another kind, so that its number is not missed.
     private func insertNumberOnly(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
+        oldestCopy = nil
         guard let place = timeline.placeOfNumber(header.sequenceNumber) else { return .accepted }
         if state == .playing, place.sequence <= timeline.playedSequence { return .late }
         return store.insert(
@@ -130,15 +131,16 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
             oldestCopy = min(oldestCopy ?? timestamp, timestamp)
             return
         }
+        let oldest = oldestCopy
+        oldestCopy = nil
         // Noise has no haste: when it is sent, and with which time stamp, differs from sender to sender.
         guard !header.isComfortNoise || !estimator.hasBase else { return }
         counters.arrivalDelayNanoseconds = estimator.add(
             arrival: header.arrival.nanoseconds,
-            mediaTime: nanoseconds(timestamp),
-            length: nanoseconds(Int64(duration))
+            mediaTime: clock.nanoseconds(timestamp),
+            length: clock.nanoseconds(Int64(duration))
         )
-        let reach = oldestCopy.map { timestamp &- $0 } ?? (header.carriesCopy ? Int64(duration) : 0)
-        oldestCopy = nil
+        let reach = oldest.map { timestamp &- $0 } ?? (header.carriesCopy ? Int64(duration) : 0)
         if reach > 0 { copyReach = reach }
         copies += ((reach > 0 ? 1 : 0) - copies) / 50
         waitsForCopies =
@@ -151,7 +153,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         let high = estimator.highDelay
         // Where there is jitter there will be more.
         var target = high &+ min(high / 4, Self.guardInterval)
-        if waitsForCopies { target = max(target, estimator.commonDelay &+ nanoseconds(copyReach)) }
+        if waitsForCopies { target = max(target, estimator.commonDelay &+ clock.nanoseconds(copyReach)) }
         return min(max(target, shortest), longest)
     }
 
@@ -183,9 +185,10 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     private func begin(at now: MediaTime) -> Bool {
         let target = targetDelay
         while let first = store.first {
-            let due = nanoseconds(first.timestamp) &+ estimator.base &+ target
+            let due = clock.nanoseconds(first.timestamp) &+ estimator.base &+ target
             guard now.nanoseconds >= due else { return false }
-            guard store.count > 1, now.nanoseconds &- due > nanoseconds(Int64(first.duration)) &+ Self.slack else {
+            let isStale = now.nanoseconds &- due > clock.nanoseconds(Int64(first.duration)) &+ Self.slack
+            guard store.count > 1, isStale else {
                 state = .playing
                 playhead = first.timestamp
                 timeline.skip(to: first.sequence)
@@ -214,8 +217,8 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
     /// sender has gone over to packets of another kind.
     private func decideWithoutPackets() -> PlayoutDecision {
-        let step = clockRate / 100
-        guard nanoseconds(invented) < Self.longestSilence else {
+        let step = clock.rate / 100
+        guard clock.nanoseconds(invented) < Self.longestSilence else {
             settleInvented(isLoss: false)
             state = .waiting
             return .idle
@@ -242,7 +245,7 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
         }
         isConcealing = true
         guard invented == 0, gap >= 2 &* packetDuration else {
-            let duration = min(rest, clockRate / 100)
+            let duration = min(rest, clock.rate / 100)
             invented &+= duration
             return .conceal(duration: Int(duration))
         }
@@ -262,14 +265,14 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// The sender left out silence: the next packet is played at its time, whatever was invented before.
     private func decideInSilence(before first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
-        let due = nanoseconds(first.timestamp) &+ estimator.base &+ targetDelay
-        let rest = units(due &- now.nanoseconds)
+        let due = clock.nanoseconds(first.timestamp) &+ estimator.base &+ targetDelay
+        let rest = clock.units(due &- now.nanoseconds)
         guard rest > 0 else {
             settleInvented(isLoss: false)
             playhead = first.timestamp
             return play(first, at: now)
         }
-        let duration = min(rest, clockRate / 100)
+        let duration = min(rest, clock.rate / 100)
         invented &+= duration
         return .comfort(duration: Int(duration))
     }
@@ -295,23 +298,23 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// By how many units the sound that waits is to grow (above 0) or shrink (below 0).
     public func wishedStretch(at now: MediaTime, pending: Int) -> Int {
         guard state == .playing else { return 0 }
-        let current = delay(at: now) &+ nanoseconds(Int64(pending))
+        let current = delay(at: now) &+ clock.nanoseconds(Int64(pending))
         counters.playoutDelayNanoseconds = current
         guard !isConcealing else { return 0 }
-        if margin < 0 { return Int(units(-margin)) }
+        if margin < 0 { return Int(clock.units(-margin)) }
         let surplus = current &- targetDelay
         guard surplus > Self.slack else { return 0 }
-        return -Int(units(surplus &- Self.guardInterval))
+        return -Int(clock.units(surplus &- Self.guardInterval))
     }
 
     /// Whether so much waits too long that sound may be shortened less carefully.
-    public func isUrgent(_ stretch: Int) -> Bool { abs(nanoseconds(Int64(stretch))) > 60_000_000 }
+    public func isUrgent(_ stretch: Int) -> Bool { abs(clock.nanoseconds(Int64(stretch))) > 60_000_000 }
 
     /// Hears that the sound that waits has grown by `units`, or shrunk when below 0.
     public func stretched(by units: Int) {
         if units > 0 {
             counters.expandedDuration &+= units
-            margin &+= nanoseconds(Int64(units))
+            margin &+= clock.nanoseconds(Int64(units))
         } else {
             counters.acceleratedDuration &-= units
         }
@@ -349,17 +352,15 @@ public final class AdaptiveJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     // MARK: Time
 
+    /// The time stamp that is played at `now`, or would be if the sender had gone on.
+    private func position(at now: MediaTime) -> Int64 {
+        state == .playing ? playhead &+ invented : clock.units(now.nanoseconds &- estimator.base &- targetDelay)
+    }
+
     /// How long the fastest packet waits if the playhead is decoded at `now`.
     private func delay(at now: MediaTime) -> Int64 {
-        now.nanoseconds &- nanoseconds(playhead) &- estimator.base
+        now.nanoseconds &- clock.nanoseconds(playhead) &- estimator.base
     }
-
-    private func nanoseconds(_ units: Int64) -> Int64 {
-        // Timestamps are extended and grow for ever: seconds apart, so that nothing overflows.
-        units / clockRate &* 1_000_000_000 &+ units % clockRate &* 1_000_000_000 / clockRate
-    }
-
-    private func units(_ nanoseconds: Int64) -> Int64 { nanoseconds &* clockRate / 1_000_000_000 }
 
     private func dropNumbersOnly() {
         while let first = store.first, first.header.isNumberOnly {

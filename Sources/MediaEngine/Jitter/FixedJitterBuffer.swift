@@ -13,18 +13,19 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     private static let discardSpacing = 8
 
     private enum State {
-        case waiting
+        /// Nothing waits; if the sender went on, the playhead would have been played at the time given.
+        case waiting(since: MediaTime)
         case starting(at: MediaTime)
         case playing
     }
 
     /// How long the first packet is held back.
     public let delay: Duration
-    private let clockRate: Int
+    private let clock: StreamClock
     // One thread owns these, so checking each access would be a waste of the tick.
     @exclusivity(unchecked) private var store = PacketStore(capacity: FixedJitterBuffer.capacity)
     @exclusivity(unchecked) private var timeline = PacketTimeline()
-    private var state = State.waiting
+    private var state = State.waiting(since: .zero)
     private var counters = JitterBufferStatistics()
 
     /// The timestamp that is played next.
@@ -45,7 +46,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// A buffer that holds packets for `delay`, with timestamps at `clockRate`.
     public init(delay: Duration, clockRate: Int) {
         self.delay = delay
-        self.clockRate = clockRate
+        clock = StreamClock(rate: clockRate)
     }
 
     /// Packets that wait.
@@ -56,11 +57,11 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Takes a packet, unless it is late, there already, or too far ahead.
     public func insert(_ header: PacketHeader, payload: Span<UInt8>, duration: Int) -> InsertionResult {
         guard !header.isNumberOnly else { return insertNumberOnly(header, payload) }
-        var (sequence, timestamp) = timeline.place(of: header, position: playhead)
+        var (sequence, timestamp, isMoved) = timeline.place(of: header, position: position(at: header.arrival))
         var result = InsertionResult.accepted
-        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: Int64(clockRate)) {
+        if timeline.isJump(sequence: sequence, timestamp: timestamp, clockRate: clock.rate) {
             restart()
-            (sequence, timestamp) = timeline.place(of: header, position: playhead)
+            (sequence, timestamp, isMoved) = timeline.place(of: header, position: 0)
             result = .restarted
         }
         if case .playing = state, timestamp &+ Int64(duration) <= playhead {
@@ -70,7 +71,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             settleProvisional(missing: 1)
             guard lateRun >= Self.lateRunLimit else { return .late }
             restart()
-            (sequence, timestamp) = timeline.place(of: header, position: playhead)
+            (sequence, timestamp, isMoved) = timeline.place(of: header, position: 0)
             counters.lateCount &-= 1
             result = .restarted
         }
@@ -89,9 +90,10 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         lateRun = 0
         if !header.isComfortNoise || packetDuration == 0 { packetDuration = duration }
         switch state {
-        case .waiting: state = .starting(at: header.arrival + delay)
+        // What was moved to where it would be played now is played now, so that what follows keeps its delay.
+        case .waiting: state = .starting(at: isMoved ? header.arrival : header.arrival + delay)
         case .starting: break
-        case .playing: watchSurplus(timestamp)
+        case .playing: if !isMoved { watchSurplus(timestamp) }
         }
         return result
     }
@@ -121,7 +123,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
             timeline.skip(to: first.sequence)
         case .playing: break
         }
-        guard let first = store.first else { return decideWithoutPackets() }
+        guard let first = store.first else { return decideWithoutPackets(at: now) }
         guard first.timestamp > playhead else {
             if excessCount > 0, store.count > 1, playedSinceDiscard >= Self.discardSpacing {
                 excessCount &-= 1
@@ -159,7 +161,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
     /// Forgets every packet and where the source was.
     public func reset() {
         store.removeAll()
-        state = .waiting
+        state = .waiting(since: .zero)
         timeline.reset()
         lateRun = 0
         provisional = 0
@@ -170,12 +172,12 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
 
     /// Nothing waits: the packet may be late or lost, or the sender may be silent; its successor will tell, unless the
     /// sender has gone over to packets of another kind.
-    private func decideWithoutPackets() -> PlayoutDecision {
-        let duration = max(packetDuration, clockRate / 100)
-        guard provisional < clockRate else {
+    private func decideWithoutPackets(at now: MediaTime) -> PlayoutDecision {
+        let duration = max(packetDuration, Int(clock.rate / 100))
+        guard provisional < clock.rate else {
             counters.comfortDuration &+= provisional
             provisional = 0
-            state = .waiting
+            state = .waiting(since: now)
             return .idle
         }
         provisional &+= duration
@@ -226,6 +228,15 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         provisional = 0
     }
 
+    /// The time stamp that is played at `now`, or would be if the sender had gone on.
+    private func position(at now: MediaTime) -> Int64 {
+        switch state {
+        case .waiting(let since): playhead &+ clock.units((now - since).nanoseconds)
+        case .starting: 0
+        case .playing: playhead
+        }
+    }
+
     private func restart() {
         reset()
         counters.restartCount &+= 1
@@ -236,7 +247,7 @@ public final class FixedJitterBuffer: JitterBuffer, @unchecked Sendable {
         smallestSurplus = min(smallestSurplus, timestamp &- playhead)
         surplusCount &+= 1
         guard surplusCount >= Self.surplusWindow else { return }
-        let target = delay.nanoseconds &* Int64(clockRate) / 1_000_000_000
+        let target = clock.units(delay.nanoseconds)
         let excess = (smallestSurplus &- target) / Int64(max(packetDuration, 1)) &- 1
         excessCount = Int(max(excess, 0))
         surplusCount = 0

@@ -14,21 +14,24 @@ struct PacketTimeline: BitwiseCopyable {
     /// on, but not with sound.
     private(set) var isSoundPaused = false
 
-    /// The extended number and time stamp of a packet that comes when `position` is played.
+    /// The extended number and time stamp of a packet that comes when `position` is played, or would be.
     ///
-    /// Some senders repeat the time stamp of the last sound in packets of comfort noise: such noise begins behind what came
-    /// before it, and not before it can be played.
-    func place(of header: PacketHeader, position: Int64) -> (sequence: Int64, timestamp: Int64) {
+    /// Some senders repeat the time stamp of the last sound in packets of comfort noise: such noise is moved behind what came
+    /// before it, and does not begin before it can be played.
+    func place(
+        of header: PacketHeader,
+        position: @autoclosure () -> Int64
+    ) -> (sequence: Int64, timestamp: Int64, isMoved: Bool) {
         guard let highestSequence else {
-            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32)
+            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32, false)
         }
         let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
         let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
         let timestamp = highestTimestamp &+ Int64(step)
         guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else {
-            return (sequence, timestamp)
+            return (sequence, timestamp, false)
         }
-        return (sequence, max(highestEnd, position))
+        return (sequence, max(highestEnd, position()), true)
     }
 
     /// The place of a packet of a number only, which becomes known; nil before the first packet.

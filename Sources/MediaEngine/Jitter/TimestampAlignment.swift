@@ -42,6 +42,11 @@ struct TimestampAlignment: BitwiseCopyable {
             line.place = place
         }
         current = line
+        // Noise that repeats a time stamp tells nothing of where its sender is.
+        if header.isComfortNoise, let newest, Int32(bitPattern: place &- newest.place) <= 0 {
+            self.newest?.sequenceNumber = header.sequenceNumber
+            return place
+        }
         newest = Newest(
             sequenceNumber: header.sequenceNumber,
             place: place,

@@ -82,6 +82,7 @@ import Testing
         (600, 20, false), (600, 200, false), (600, 1000, false), (3000, 400, false), (3000, 10_000, false),
         // As Asterisk has it: the time stamp is that of the last sound.
         (600, 1000, true), (3000, 10_000, true), (600, 20, true), (600, 200, true), (3000, 400, true),
+        (2400, 2000, true),
     ]
 
     @Test(arguments: shapes, [PlayoutDelay.automatic, .fixed(.milliseconds(60))])
@@ -119,13 +120,37 @@ import Testing
         #expect(receiver.playout.buffer.restartCount == 0)
     }
 
-    @Test(arguments: [PlayoutDelay.automatic, .fixed(.milliseconds(60))])
-    func `sound that is lost behind the pause is the only loss`(delay: PlayoutDelay) throws {
+    @Test(
+        arguments: [(600, 1000, false), (2400, 2000, true)] as [(Int, Int, Bool)],
+        [PlayoutDelay.automatic, .fixed(.milliseconds(60))]
+    ) func `sound that is lost behind the pause is the only loss`(
+        shape: (pause: Int, interval: Int, repeatsTimestamp: Bool),
+        delay: PlayoutDelay
+    ) throws {
         let receiver = try CallReceiver { $0.playoutDelay = delay }
-        let packets = try Self.packets(pause: 600, interval: 1000)
-        let received = try Self.hear(packets, lost: [51], by: receiver)
-        #expect(received.lost == 1 && received.comfortNoise == 1)
+        let packets = try Self.packets(
+            pause: shape.pause,
+            interval: shape.interval,
+            repeatsTimestamp: shape.repeatsTimestamp
+        )
+        let received = try Self.hear(packets, lost: [packets.count - 50], by: receiver)
+        #expect(received.lost == 1 && received.comfortNoise == packets.count - 100 && received.discarded == 0)
         #expect((10...20).contains(received.concealedMs), "\(received.concealedMs)")
+        #expect(abs(receiver.level(1300 + shape.pause..<1800 + shape.pause) / Self.toneLevel - 1) < 0.05)
+    }
+
+    @Test func `a codec of another clock behind noise that repeats its time stamp is no jump`() throws {
+        let receiver = try CallReceiver { $0.acceptedCodecs = [AcceptedCodec("opus", payloadType: 96)] }
+        let noisy = try Self.packets(pause: 3000, interval: 400, repeatsTimestamp: true).dropLast(50)
+        let opus = try Self.packets("opus", pause: 100, interval: 100).prefix(50).map { packet in
+            var packet = packet
+            packet.milliseconds += 4000
+            packet.timestamp += 1_000_000
+            return packet
+        }
+        let received = try Self.hear(noisy + opus, by: receiver)
+        #expect(received.codecChanges == 1 && received.rejected == 0 && received.late == 0)
+        #expect(receiver.playout.buffer.restartCount == 0)
     }
 
     @Test func `wideband over a clock of 8 kHz, and a number of one's own, are understood`() throws {
@@ -171,7 +196,10 @@ import Testing
                 payload: index < 49 ? packet.payload : red + copy + packet.payload
             )
         }
-        #expect(receiver.received.redundant == 1)
+        try receiver.engine.advance(by: .milliseconds(100))
+        receiver.engine.flushEvents()
+        #expect(receiver.received.redundant == 1 && receiver.received.concealedMs == 0)
+        #expect(receiver.playout.buffer.missingCount == 0)
     }
 
     @Test func `where it was not agreed, comfort noise is an unknown payload type`() throws {

@@ -69,7 +69,13 @@ public final class PlayoutFilter: Filter, @unchecked Sendable {
             let header = packets.header(index)
             if header.beginsSource { beginSource() }
             let result = playout.insert(header, payload: packets.payload(index))
-            if result == .late || result == .refused { transport?.noteDiscard(header.sequenceNumber) }
+            switch result {
+            case .late, .refused: transport?.noteDiscard(header.sequenceNumber)
+            case .accepted, .restarted:
+                // A copy (RED) stands for the packet that is lost.
+                if header.isRedundant { transport?.noteRecovery(header.sequenceNumber) }
+            case .duplicate: break
+            }
         }
         let output = io.output()
         var samples = output.mutableSamples

@@ -54,7 +54,8 @@ public final class RTPReceiveFilter: Filter, @unchecked Sendable {
                     if media.isNewSource {
                         isNewSource = true
                         beginsSource = true
-                        // What a former source sent is no neighbour of this one's packets.
+                        // What a former source sent is no neighbour of this one's packets, and its keys are none of this one's.
+                        transport.eventReceiver.reset()
                         if transport.redPayloadType != nil { transport.redReceiver = REDReceiver() }
                     }
                     pacing.took(

@@ -71,6 +71,10 @@ import Testing
         #expect(with.concealedMs < without.concealedMs * (generations == 1 ? 0.65 : 0.4))
         #expect(with.redundant > without.lost / 3)
         #expect(with.lost == without.lost && with.rejected == 0)
+        // What is rebuilt is not lost (RFC 3611, section 4.7.1).
+        let expected = Double(with.lost - with.redundant) / Double(with.packets + with.lost) * 100
+        let told = redundant.callee.report().quality.lossPercent
+        #expect(abs(told - expected) < 1.5, "\(told), not \(expected) %")
     }
 
     @Test func `under heavy loss the policy goes over to RED and says why`() async throws {

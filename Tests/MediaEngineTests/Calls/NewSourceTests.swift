@@ -49,4 +49,54 @@ import Testing
         #expect(receiver.received.late == 0 && receiver.received.concealedMs == 0)
         #expect(receiver.level(2200..<2900) > 10_000)
     }
+
+    /// What the former source sent last may stand far ahead of it.
+    @Test(arguments: [PlayoutDelay.automatic, .fixed(.milliseconds(100))])
+    func `its time stamps may be lower, and its noise repeat them before anything is played`(delay: PlayoutDelay) throws
+    {
+        let receiver = try CallReceiver { $0.playoutDelay = delay }
+        func datagram(_ number: Int, ssrc: UInt32) -> [UInt8] {
+            let isNoise = ssrc == 10 && number == 3
+            return CallReceiver.datagram(
+                payloadType: isNoise ? 13 : 0,
+                number: number,
+                timestamp: (isNoise ? 2 : number) * 160 + (ssrc == 9 ? 1_000_000_000 : 10_000),
+                ssrc: ssrc,
+                payload: isNoise ? [40] : [UInt8](repeating: 0x90, count: 160)
+            )
+        }
+        try receiver.hear(count: 50) { datagram($0, ssrc: 9) }
+        try receiver.engine.advance(by: .seconds(1))
+        // In one tick, before the buffer begins.
+        for number in 0..<4 { receiver.send(datagram(number, ssrc: 10)) }
+        try receiver.engine.advance(by: .milliseconds(60))
+        try receiver.hear(count: 40) { datagram($0 + 4, ssrc: 10) }
+        #expect(receiver.playout.buffer.restartCount == 0)
+        #expect(receiver.received.late == 0 && receiver.received.comfortNoise == 1)
+    }
+
+    @Test func `a key with the number and time stamp of a former source's key is another`() throws {
+        let receiver = try CallReceiver()
+        func datagram(_ number: Int, ssrc: UInt32) -> [UInt8] {
+            // A key of 100 ms, whose last packet comes three times (RFC 4733, section 2.5.1.4).
+            let duration = min(number - 19, 5) * 160
+            let isKey = (20..<27).contains(number)
+            let isEnd = number >= 24
+            return CallReceiver.datagram(
+                payloadType: isKey ? 101 : 0,
+                number: number,
+                timestamp: (isKey ? 20 : number) * 160,
+                ssrc: ssrc,
+                payload: isKey
+                    ? [1, isEnd ? 0x8A : 0x0A, UInt8(duration >> 8), UInt8(duration & 0xFF)]
+                    : [UInt8](repeating: 0x90, count: 160)
+            )
+        }
+        for ssrc in [9, 10] as [UInt32] {
+            try receiver.hear(count: 50) { datagram($0, ssrc: ssrc) }
+            try receiver.engine.advance(by: .seconds(1))
+        }
+        receiver.engine.flushEvents()
+        #expect(receiver.call.report().dtmf == "11")
+    }
 }

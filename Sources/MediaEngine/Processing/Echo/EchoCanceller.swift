@@ -27,7 +27,9 @@ public final class EchoCanceller {
     /// What was played, in a ring.
     private let played: UnsafeMutablePointer<Int16>
     private let far: UnsafeMutableBufferPointer<Int16>
-    /// What was captured, without a constant, then the estimate of the echo; and what is left without it.
+    /// What was captured, without a constant.
+    private let heard: UnsafeMutableBufferPointer<Int16>
+    /// The same, then the estimate of the echo; and what is left without it.
     private let sound: UnsafeMutableBufferPointer<Float>
     private let left: UnsafeMutableBufferPointer<Float>
     private let remainder: UnsafeMutableBufferPointer<Int16>
@@ -55,6 +57,7 @@ public final class EchoCanceller {
         noise = suppressesNoise ? NoiseSuppressor(sampleRate: Self.sampleRate) : nil
         played = .zeros(Self.ringSize)
         far = .zeros(Self.frameCount)
+        heard = .zeros(Self.frameCount)
         sound = .zeros(Self.frameCount)
         left = .zeros(Self.frameCount)
         remainder = .zeros(Self.frameCount)
@@ -64,6 +67,7 @@ public final class EchoCanceller {
     deinit {
         played.deallocate()
         far.deallocate()
+        heard.deallocate()
         sound.deallocate()
         left.deallocate()
         remainder.deallocate()
@@ -89,10 +93,13 @@ public final class EchoCanceller {
         follow()
         delayReference(reference)
         cancel(captured)
-        let shift = shifts.process(captured: captured, remainder: UnsafeBufferPointer(remainder).span)
+        let shift = shifts.process(
+            captured: UnsafeBufferPointer(heard).span,
+            remainder: UnsafeBufferPointer(remainder).span
+        )
         if shift != 0, hasConverged { realign(by: shift) }
         let isFar = framesSinceFar < tailFrameCount
-        let (capturedBefore, _) = measure(captured)
+        let (capturedBefore, _) = measure(UnsafeBufferPointer(heard).span)
         watch(captured: capturedBefore, isFar: isFar)
         residual.process(remainder: left, estimate: sound, into: &output)
         noise?.process(&output)
@@ -177,14 +184,17 @@ public final class EchoCanceller {
         for index in 0..<Self.frameCount {
             let sample = Float(captured[index])
             sound[index] = sample - constant
+            heard[index] = Self.rounded(sound[index])
             constant += sound[index] * Self.constantSmoothing
         }
         adaptive.process(captured: sound, far: far, remainder: left)
         for index in 0..<Self.frameCount {
             sound[index] -= left[index]
-            remainder[index] = Int16(max(-32768, min(32767, left[index].rounded())))
+            remainder[index] = Self.rounded(left[index])
         }
     }
+
+    private static func rounded(_ sample: Float) -> Int16 { Int16(max(-32768, min(32767, sample.rounded()))) }
 
     /// Judges the adaptive filter, and begins anew when more comes out of it than goes in for long.
     private func watch(captured: Int64, isFar: Bool) {

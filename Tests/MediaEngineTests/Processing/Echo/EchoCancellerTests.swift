@@ -134,6 +134,24 @@ import Testing
         #expect(10 * log10(left + 1) < 25)
     }
 
+    @Test func `an echo that moves is followed, also behind a microphone with a constant`() throws {
+        let rig = EchoRig(Self.room(40, -20, 1), far: try EchoRig.speech(22))
+        rig.capture = { heard in heard.map { Int16(clamping: Int($0) + 3000) } }
+        rig.run(until: 10)
+        let restarts = rig.canceller.statistics.restartCount
+        // A sound server puts 140 ms into the way, and tells nobody.
+        var late: [Int16] = [Int16](repeating: 3000, count: 2240)
+        rig.capture = { heard in
+            late += heard.map { Int16(clamping: Int($0) + 3000) }
+            defer { late.removeFirst(heard.count) }
+            return Array(late.prefix(heard.count))
+        }
+        rig.run(until: 22)
+        #expect(rig.canceller.statistics.restartCount > restarts)
+        let left = rig.output[18 * 16000..<22 * 16000].map { Double($0) * Double($0) }.reduce(0, +) / 64000
+        #expect(10 * log10(left + 1) < 25)
+    }
+
     @Test func `a near end alone passes as it is`() throws {
         let near = try EchoRig.speech(6)
         var room = Self.room(40, -6, 1)

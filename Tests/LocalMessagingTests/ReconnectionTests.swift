@@ -143,7 +143,7 @@ private struct FragileTransport: MessageTransport {
 
     func identity(of channel: any Channel) -> EventLoopFuture<PeerIdentity> { base.identity(of: channel) }
 
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket? {
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket> {
         base.connectAttachments(to: name, token: token)
     }
 }

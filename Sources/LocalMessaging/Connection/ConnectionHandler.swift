@@ -40,6 +40,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let token: [UInt8]
     var attachments: AttachmentSocket?
     var hasAskedForAttachments = false
+    var mustOpenAttachments = false
     var passedCount: UInt64 = 0
     var receivedCount: UInt64 = 0
 

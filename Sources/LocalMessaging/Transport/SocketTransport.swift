@@ -92,7 +92,7 @@ struct SocketTransport: MessageTransport {
         }
     }
 
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket? {
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket> {
         AttachmentSocket.connect(to: group.address(of: ".\(name).files"), token: token)
     }
 

@@ -26,7 +26,7 @@ package protocol MessageTransport: Sendable {
     func identity(of channel: any Channel) -> EventLoopFuture<PeerIdentity>
 
     /// Connects the socket for descriptors of a client of `name`.
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket?
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket>
 }
 
 /// A server's place, until it is closed.

@@ -87,6 +87,36 @@ struct AttachmentSocketTests {
         }
     }
 
+    @Test func `what a peer passed before it ended is received, also when it had not read everything`() throws {
+        var descriptors: [CInt] = [-1, -1]
+        let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        try #require(socketpair(AF_UNIX, type, 0, &descriptors) == 0)
+        let near = AttachmentSocket(owning: descriptors[0])
+        var far: AttachmentSocket? = AttachmentSocket(owning: descriptors[1])
+        guard case .done = far?.pass(try files(2), for: 0) else { throw Failure() }
+        guard case .done = near.pass(try files(1), for: 0) else { throw Failure() }
+        far = nil
+        guard case .done(let arrived) = near.receive(for: 0) else { throw Failure() }
+        #expect(arrived.count == 2)
+        guard case .gone = near.pass(try files(1), for: 1) else { throw Failure() }
+    }
+
+    @Test func `a server that is gone is told from a system that refuses`() async throws {
+        let scratch = try Scratch()
+        let path = scratch.path + "/files"
+        let token = [UInt8](repeating: 0, count: AttachmentListener.tokenByteCount)
+        guard case .gone = AttachmentSocket.connect(to: path, token: token) else { throw Failure() }
+        close(try socketToListen(path))
+        guard case .gone = AttachmentSocket.connect(to: path, token: token) else { throw Failure() }
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 0, rlim_max: 1024)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            guard case .failed("Too many open files") = AttachmentSocket.connect(to: "/nowhere", token: []) else {
+                throw Failure()
+            }
+        }
+    }
+
     @Test func `a client that has not said its token yet is heard later`() throws {
         let scratch = try Scratch()
         let path = scratch.path + "/files"

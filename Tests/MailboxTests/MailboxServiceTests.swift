@@ -1,3 +1,5 @@
+import Glibc
+import NIOCore
 import SharedCore
 import Synchronization
 import Testing
@@ -88,6 +90,17 @@ import Testing
         #expect(store.keys == ["0"])
         await service.stop()
         await second.stop()
+    }
+
+    @Test func `what the system forbids is no reason to try again`() {
+        let forbidden = IOError(errnoCode: EACCES, reason: "setsockopt")
+        #expect(MailboxError(connectingTo: "host:1", forbidden).code == .cannotConnect)
+        #expect(!MailboxError(connectingTo: "host:1", forbidden).isTransient)
+        for code in [ECONNREFUSED, ETIMEDOUT, EMFILE] {
+            let passing = IOError(errnoCode: code, reason: "connect")
+            #expect(MailboxError(connectingTo: "host:1", passing).isTransient)
+        }
+        #expect(MailboxError(connectingTo: "host:1", ChannelError.connectTimeout(.seconds(5))).isTransient)
     }
 
     @Test func `a stop ends what runs, and nothing is delivered after it`() async throws {

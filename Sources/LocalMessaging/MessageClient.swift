@@ -182,7 +182,7 @@ public final class MessageClient: Sendable {
         }
     }
 
-    /// Ends the client after what was sent before is written.
+    /// Ends the client after what was sent before is written; when the server does not take that, the reason is `stalled`.
     public func close() async {
         let (connection, reconnecting) = state.withLock { state in
             state.isClosing = true

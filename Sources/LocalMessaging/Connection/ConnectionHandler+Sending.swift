@@ -79,7 +79,7 @@ extension ConnectionHandler {
             self.stallTimer = nil
             guard self.unwrittenByteCount > 0 || !self.backlog.isEmpty else { return }
             guard self.lastProgress < begin else { return self.watchForStall() }
-            self.end(self.isClosing ? .closed : .stalled(limit))
+            self.end(.stalled(limit))
         }
     }
 

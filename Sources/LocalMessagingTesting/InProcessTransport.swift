@@ -189,12 +189,13 @@ final class InProcessListener: MessageListener {
         waiting.withLock { $0.append((token, socket)) }
     }
 
-    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) {
+    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) -> String? {
         let offered = waiting.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }
         for (token, socket) in offered { take(token, getpid(), socket) }
+        return nil
     }
 
     func close() async {

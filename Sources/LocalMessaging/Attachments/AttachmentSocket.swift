@@ -131,13 +131,17 @@ final class AttachmentListener: Sendable {
     /// Accepts every connection that waits, and hands those that said a token to `take`.
     ///
     /// One whose client has not come that far yet is looked at again by the next call, which that client asks for.
-    func acceptAll(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) {
+    ///
+    /// Returns why one that waits could not be accepted, as when this process may have no more descriptors.
+    func acceptAll(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) -> String? {
         var sockets = silent.withLock { silent in
             defer { silent = [] }
             return silent
         }
-        while case let descriptor = linux_accept(file.descriptor), descriptor >= 0 {
-            sockets.append(AttachmentSocket(owning: descriptor))
+        var accepted = linux_accept(file.descriptor)
+        while accepted >= 0 {
+            sockets.append(AttachmentSocket(owning: accepted))
+            accepted = linux_accept(file.descriptor)
         }
         var unheard: [AttachmentSocket] = []
         for socket in sockets {
@@ -148,6 +152,7 @@ final class AttachmentListener: Sendable {
             }
         }
         silent.withLock { $0 = unheard.suffix(Self.maximumSilentCount) }
+        return accepted == -EAGAIN ? nil : String(cString: strerror(-accepted))
     }
 }
 

@@ -85,7 +85,10 @@ extension ConnectionHandler {
 
     /// A server's half.
     func acceptOpenedAttachments() {
-        if attachments == nil { acceptAttachments() }
+        let refusal = attachments == nil ? acceptAttachments() : nil
+        if attachments == nil, let refusal {
+            return end(.system("a connection for descriptors could not be accepted: \(refusal)."))
+        }
         guard attachments != nil else { return end(.violation("no connection for descriptors was made.")) }
         writeBacklog()
     }

@@ -160,7 +160,7 @@ private final class SocketListener: MessageListener {
         try await channel.setOption(.autoRead, value: true).get()
     }
 
-    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) {
+    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) -> String? {
         attachments.acceptAll(take)
     }
 

@@ -34,8 +34,8 @@ package protocol MessageListener: Sendable {
     /// Begins to accept clients.
     func open() async throws
 
-    /// Accepts connections for descriptors that wait.
-    func acceptAttachments(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void)
+    /// Accepts connections for descriptors that wait; answers why one could not be.
+    func acceptAttachments(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) -> String?
 
     /// Ends it: the name is free when this returns.
     func close() async

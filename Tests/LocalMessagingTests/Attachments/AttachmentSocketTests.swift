@@ -126,11 +126,11 @@ struct AttachmentSocketTests {
         let token = [UInt8](repeating: 2, count: AttachmentListener.tokenByteCount)
         try #require(send(second, token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
         var heard: [[UInt8]] = []
-        listener.acceptAll { token, _, _ in heard.append(token) }
+        _ = listener.acceptAll { token, _, _ in heard.append(token) }
         #expect(heard == [token])
         let late = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
         try #require(send(first, late, late.count, CInt(MSG_NOSIGNAL)) == late.count)
-        listener.acceptAll { token, process, _ in
+        _ = listener.acceptAll { token, process, _ in
             heard.append(token)
             #expect(process == getpid())
         }
@@ -139,17 +139,34 @@ struct AttachmentSocketTests {
         close(second)
     }
 
+    @Test func `a server that may have no more descriptors is told so, and its client is not blamed`() async {
+        await #expect(processExitsWith: .success) {
+            let tests = try AttachmentSocketTests()
+            let scratch = try Scratch()
+            let path = scratch.path + "/files"
+            let listener = AttachmentListener(owning: try tests.socketToListen(path))
+            let client = try tests.connected(path)
+            #expect(listener.acceptAll { _, _, _ in } == nil)
+            let next = try tests.connected(path)
+            var limit = rlimit(rlim_cur: rlim_t(next + 1), rlim_max: 1024)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            while dup(0) >= 0 {}
+            #expect(listener.acceptAll { _, _, _ in } == "Too many open files")
+            close(client)
+        }
+    }
+
     @Test func `of clients that never say a token only the last are kept`() throws {
         let scratch = try Scratch()
         let path = scratch.path + "/files"
         let listener = AttachmentListener(owning: try socketToListen(path))
         let clients = try (0..<AttachmentListener.maximumSilentCount + 1).map { _ in try connected(path) }
-        listener.acceptAll { _, _, _ in }
+        _ = listener.acceptAll { _, _, _ in }
         let token = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
         #expect(send(clients[0], token, token.count, CInt(MSG_NOSIGNAL)) == -1, "it is closed")
         #expect(send(clients[1], token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
         var heardCount = 0
-        listener.acceptAll { _, _, _ in heardCount += 1 }
+        _ = listener.acceptAll { _, _, _ in heardCount += 1 }
         #expect(heardCount == 1)
         for client in clients { close(client) }
     }

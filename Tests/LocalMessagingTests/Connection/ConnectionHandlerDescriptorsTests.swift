@@ -43,7 +43,7 @@ struct ConnectionHandlerDescriptorsTests {
         case .socket:
             try await client.send(Note(text: "taken"), attachments: attachments)
             _ = await peer.frames.values(3)
-            listener.acceptAttachments { _, _, _ in }
+            _ = listener.acceptAttachments { _, _, _ in }
         case .listener: await listener.close()
         }
         let request = Task { try await client.request(Sum(terms: [])) }

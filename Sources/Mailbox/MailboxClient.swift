@@ -84,11 +84,7 @@ struct MailboxSender: Sendable {
     ///
     /// - Throws: `MailboxError`, `CancellationError`.
     func send(_ request: MailboxRequest) async throws {
-        let line = MailboxLine.encode(request)
-        guard line.count <= MailboxLine.mostBytes else {
-            let message = "A request of \(line.count) bytes is too long. A line may have \(MailboxLine.mostBytes)."
-            throw MailboxError(.protocolViolation, message)
-        }
+        let line = try request.line()
         do {
             try await writer.write(ByteBuffer(bytes: line + [UInt8(ascii: "\n")]))
         } catch {

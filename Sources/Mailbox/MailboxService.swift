@@ -70,6 +70,13 @@ public actor MailboxService: CoreService {
         }
     }
 
+    /// Checks that the mailbox can take an action, which is refused by every attempt otherwise: do it before one is queued.
+    ///
+    /// - Throws: `MailboxError` when it has too much text.
+    public static func check(_ action: MessageAction) throws(MailboxError) {
+        _ = try MailboxRequest.action(action).line()
+    }
+
     /// Sends the action until the server has answered it.
     public func perform(_ action: MessageAction) async throws {
         try await operate { _, connection, _ in

@@ -185,6 +185,15 @@ struct CoreCommandTests {
         }
     }
 
+    @Test func `a reply that no mailbox takes is refused before it is queued`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let reply = String(repeating: "x", count: 70_000)
+        let run = try processes.act("a", "--reply", reply)
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains("is too long. A line may have 65536"), "\(run.errors)")
+        #expect(try processes.status()["epoch"] as? Int == 0)
+    }
+
     /// A main that is stopped keeps its place: whoever took it would write beside it when it goes on.
     @Test func `beside a main that is stopped a push ends in time, and the message comes when the main goes on`() throws
     {

@@ -128,8 +128,9 @@ public actor ExecutorCore {
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
     /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
-        while let core, core.failure == nil, !core.isAskedToYield, !Task.isCancelled, .now < deadline {
+        while let core, !Task.isCancelled, .now < deadline {
             let count = core.changeCount
+            if core.failure != nil || core.isAskedToYield { break }
             if core.hasFetched, !core.isActing, await !isWaitedFor() { break }
             await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
         }

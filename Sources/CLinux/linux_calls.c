@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -74,6 +76,11 @@ int linux_is_sealed(int descriptor) {
 int linux_accept(int socket) {
     int descriptor = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return descriptor < 0 ? -errno : descriptor;
+}
+
+int linux_unread_byte_count(int socket) {
+    int count;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : -errno;
 }
 
 // Room for a control message with descriptors, aligned for its header.

@@ -30,6 +30,10 @@ public final class MessageClient: Sendable {
         var connectedAt = NIODeadline.distantPast
         /// Tries to connect again since a connection lasted.
         var attempts = 0
+        /// Changes in their order; whoever adds one tells of it, unless somebody does already.
+        var untold: [Change] = []
+        var isTelling = false
+        var isEndTold = false
     }
 
     private let name: String
@@ -49,7 +53,8 @@ public final class MessageClient: Sendable {
     ///   - configuration: Bounds of the connection.
     ///   - limit: How long a server that is not there yet is waited for; nil fails at once.
     ///   - reconnection: When to connect again; nil never does.
-    ///   - changed: Told of each interruption, and once of the end; it must not wait.
+    ///   - changed: Told of each interruption, and once of the end, which is the last; one call ends before the next
+    ///     begins, and it must not wait.
     /// - Returns: The client, connected.
     /// - Throws: `Invalidation`, as when there is no server or it refuses; `GroupError` when it is no name.
     public static func connect(
@@ -170,14 +175,14 @@ public final class MessageClient: Sendable {
     public func invalidated() async -> Invalidation {
         await withCheckedContinuation { continuation in
             let end = state.withLock { state in
-                if state.end == nil { state.waiters.append(continuation) }
-                return state.end
+                if !state.isEndTold { state.waiters.append(continuation) }
+                return state.isEndTold ? state.end : nil
             }
             if let end { continuation.resume(returning: end) }
         }
     }
 
-    /// Ends the client after what was sent before is written.
+    /// Ends the client after what was sent before is written; when the server does not take that, the reason is `stalled`.
     public func close() async {
         let (connection, reconnecting) = state.withLock { state in
             state.isClosing = true
@@ -186,6 +191,8 @@ public final class MessageClient: Sendable {
         reconnecting?.cancel()
         await connection?.close()
         finish(.closed)
+        // Another thread may be about to tell of it.
+        _ = await invalidated()
     }
 
     // MARK: Connecting
@@ -239,28 +246,30 @@ public final class MessageClient: Sendable {
     private func use(_ connection: MessageConnection, isSuccessor: Bool = false) -> Bool {
         let isUsed = state.withLock { state in
             guard !state.isClosing else { return false }
+            if isSuccessor { state.untold.append(.reconnected(connection)) }
             state.connection = connection
             state.connectedAt = transport.eventLoop.now
             for topic in state.topics { connection.enqueueControl(Frame(.subscribe, topic: topic)) }
             return true
         }
         guard isUsed else { return false }
-        // Before the next interruption can be told.
-        if isSuccessor { changed?(.reconnected(connection)) }
+        tellChanges()
         connection.onInvalidation { [weak self] reason in self?.lost(reason) }
         return true
     }
 
     private func lost(_ reason: Invalidation) {
-        let isFinal = state.withLock { state in
+        let isFinal = state.withLock { state -> Bool in
             state.connection = nil
             if let reconnection, transport.eventLoop.now - state.connectedAt >= TimeAmount(reconnection.maximumDelay) {
                 state.attempts = 0
             }
-            return state.isClosing || state.end != nil
+            guard !state.isClosing, state.end == nil, reconnection != nil, reason.mayPass else { return true }
+            state.untold.append(.interrupted(reason))
+            return false
         }
-        guard !isFinal, let reconnection, reason.mayPass else { return finish(reason) }
-        changed?(.interrupted(reason))
+        guard !isFinal, let reconnection else { return finish(reason) }
+        tellChanges()
         state.withLock { state in
             if !state.isClosing { state.reconnecting = Task { await self.reconnect(reconnection) } }
         }
@@ -303,16 +312,43 @@ public final class MessageClient: Sendable {
     }
 
     private func finish(_ reason: Invalidation) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Invalidation, Never>]? in
-            guard state.end == nil else { return nil }
+        state.withLock { state in
+            guard state.end == nil else { return }
             state.end = reason
-            defer { state.waiters = [] }
-            return state.waiters
+            state.untold.append(.invalidated(reason))
         }
-        guard let waiters else { return }
-        // Whoever waited for the end finds it told.
-        changed?(.invalidated(reason))
-        for waiter in waiters { waiter.resume(returning: reason) }
+        tellChanges()
+    }
+
+    /// Tells of what has changed, one after the other and in its order, unless another thread does.
+    private func tellChanges() {
+        let isFirst = state.withLock { state in
+            defer { state.isTelling = true }
+            return !state.isTelling
+        }
+        guard isFirst else { return }
+        while let change = nextChange() {
+            changed?(change)
+            guard case .invalidated(let reason) = change else { continue }
+            // Whoever waited for the end finds it told.
+            let waiters = state.withLock { state in
+                state.isEndTold = true
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter.resume(returning: reason) }
+        }
+    }
+
+    /// The next change to be told; after the last one another thread may tell.
+    private func nextChange() -> Change? {
+        state.withLock { state in
+            guard !state.untold.isEmpty else {
+                state.isTelling = false
+                return nil
+            }
+            return state.untold.removeFirst()
+        }
     }
 }
 

@@ -15,7 +15,8 @@ public struct MessageContext: Sendable {
 /// A type that is not here is refused before anything of it is decoded; its sender is told so.
 ///
 /// Thread: handlers run on the concurrency pool, or on `MessagingConfiguration.handlerExecutor`. Those of one peer begin
-/// in the order in which it sent; one for a plain message ends before the next begins, requests are served side by side.
+/// in the order in which it sent; one for a plain message ends before the next begins. Requests are served side by side
+/// from where their handlers first wait: up to there, which is what keeps the order, one runs after the other.
 public struct MessageHandlers: Sendable {
     enum Entry: Sendable {
         case message(@Sendable (ByteBuffer, MessageBounds, MessageContext) async throws -> Void)

@@ -225,9 +225,9 @@ private final class ClientTable: Sendable {
     }
 
     /// Hands sockets for descriptors to the connections whose tokens came with them; on the event loop.
-    func acceptAttachments() {
+    func acceptAttachments() -> String? {
         let (listener, clients) = state.withLock { ($0.listener, Array($0.clients.values)) }
-        listener?.acceptAttachments { token, process, socket in
+        return listener?.acceptAttachments { token, process, socket in
             clients.first { $0.driver.value.token == token }?.driver.value.take(socket, from: process)
         }
     }

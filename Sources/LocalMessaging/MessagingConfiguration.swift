@@ -23,7 +23,7 @@ public struct MessagingConfiguration: Sendable {
     public var maximumTopics = 256
     /// Clients that a server has at most, those that have not introduced themselves yet among them.
     public var maximumClients = 1024
-    /// How long a peer may take no bytes while some wait for it; then it is dropped.
+    /// How long a peer may take no bytes, or only a few, while some wait for it; then it is dropped.
     public var stallLimit: Duration = .seconds(2)
     /// How long the exchange that begins a connection may take.
     public var handshakeLimit: Duration = .seconds(2)

@@ -81,7 +81,7 @@ public enum Invalidation: Error, Hashable, Sendable, CustomStringConvertible {
     case incompatible(version: UInt8)
     /// The peer broke the protocol.
     case violation(String)
-    /// The peer took no bytes for this long while some waited.
+    /// The peer took no bytes, or only a few, for this long while some waited.
     case stalled(Duration)
     /// The exchange that begins a connection took longer than this.
     case handshakeTimedOut(Duration)
@@ -99,7 +99,7 @@ public enum Invalidation: Error, Hashable, Sendable, CustomStringConvertible {
         case .refused(let why): "the server refused: \(why)"
         case .incompatible(let version): "the peer speaks version \(version) of the protocol; this is 1."
         case .violation(let why): "the peer broke the protocol: \(why)"
-        case .stalled(let limit): "the peer read nothing for \(limit)."
+        case .stalled(let limit): "the peer read nothing, or next to nothing, for \(limit)."
         case .handshakeTimedOut(let limit): "the peer did not introduce itself within \(limit)."
         case .noServer(let name): "nobody serves \(name). Start its server, or wait for it."
         case .system(let why): why

@@ -148,13 +148,13 @@ struct InProcessTransport: MessageTransport {
         channel.eventLoop.makeSucceededFuture(.current)
     }
 
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket? {
-        guard let listener = network.listener(name) else { return nil }
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket> {
+        guard let listener = network.listener(name) else { return .gone }
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return nil }
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { return .failed(String(cString: strerror(errno))) }
         listener.offer(AttachmentSocket(owning: ends[0]), token: token)
-        return AttachmentSocket(owning: ends[1])
+        return .done(AttachmentSocket(owning: ends[1]))
     }
 }
 
@@ -189,12 +189,13 @@ final class InProcessListener: MessageListener {
         waiting.withLock { $0.append((token, socket)) }
     }
 
-    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) {
+    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) -> String? {
         let offered = waiting.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }
         for (token, socket) in offered { take(token, getpid(), socket) }
+        return nil
     }
 
     func close() async {

@@ -8,11 +8,11 @@ struct Backoff {
         return delay
     }
 
-    /// Begins anew, after an attempt that led to something.
+    /// Begins anew, after a connection that led to something.
     mutating func reset() {
         delay = Self.shortest
     }
 
     private static var shortest: Duration { .milliseconds(10) }
-    private static var longest: Duration { .seconds(1) }
+    static var longest: Duration { .seconds(1) }
 }

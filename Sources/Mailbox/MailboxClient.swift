@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOPosix
 import SharedCore
@@ -9,7 +10,7 @@ struct MailboxClient: Sendable {
 
     /// Connects, runs `body`, and closes the connection when it ends.
     ///
-    /// - Throws: `MailboxError` with code `unreachable`, `CancellationError`, or what `body` throws.
+    /// - Throws: `MailboxError` with code `unreachable` or `cannotConnect`, `CancellationError`, or what `body` throws.
     func withConnection<Result: Sendable>(
         _ body: (inout MailboxConnection) async throws -> Result
     ) async throws -> Result {
@@ -19,9 +20,7 @@ struct MailboxClient: Sendable {
         } catch let error as CancellationError {
             throw error
         } catch {
-            let message =
-                "The mailbox \(host):\(port) is not to be reached: \(error). Check the address, and that it runs."
-            throw MailboxError(.unreachable, message, cause: error)
+            throw MailboxError(connectingTo: "\(host):\(port)", error)
         }
         return try await channel.executeThenClose { lines, writer in
             let sender = MailboxSender(name: "\(host):\(port)", writer: writer)
@@ -59,6 +58,23 @@ struct MailboxClient: Sendable {
     }
 }
 
+extension MailboxError {
+    /// Why a connect failed: a name or a server that is not there may come, what the system forbids stays forbidden.
+    init(connectingTo name: String, _ cause: any Error) {
+        let causes = (cause as? NIOConnectionError)?.connectionErrors.map(\.error) ?? [cause]
+        let isForbidden =
+            !causes.isEmpty
+            && causes.allSatisfy { ($0 as? IOError).map { Self.refusals.contains($0.errnoCode) } ?? false }
+        let message =
+            isForbidden
+            ? "The system lets nobody connect to the mailbox \(name): \(cause). Check what this process may do."
+            : "The mailbox \(name) is not to be reached: \(cause). Check the address, and that it runs."
+        self.init(isForbidden ? .cannotConnect : .unreachable, message, cause: cause)
+    }
+
+    private static var refusals: Set<CInt> { [EACCES, EPERM, EINVAL, ENOPROTOOPT, EAFNOSUPPORT, EPROTONOSUPPORT] }
+}
+
 /// The way to a mailbox over a connection.
 struct MailboxSender: Sendable {
     let name: String
@@ -68,11 +84,7 @@ struct MailboxSender: Sendable {
     ///
     /// - Throws: `MailboxError`, `CancellationError`.
     func send(_ request: MailboxRequest) async throws {
-        let line = MailboxLine.encode(request)
-        guard line.count <= MailboxLine.mostBytes else {
-            let message = "A request of \(line.count) bytes is too long. A line may have \(MailboxLine.mostBytes)."
-            throw MailboxError(.protocolViolation, message)
-        }
+        let line = try request.line()
         do {
             try await writer.write(ByteBuffer(bytes: line + [UInt8(ascii: "\n")]))
         } catch {

@@ -8,6 +8,8 @@ public struct MailboxError: Error, Sendable, CustomStringConvertible {
         case invalidPost
         /// No connection to the server could be made.
         case unreachable
+        /// The system does not let a connection be made, now or later.
+        case cannotConnect
         /// The connection to the server ended.
         case disconnected
         /// The other side sent what the protocol does not have.

@@ -56,6 +56,20 @@ enum MailboxRequest: Hashable {
     case action(MessageAction)
 }
 
+extension MailboxRequest {
+    /// The bytes of the line, without its end.
+    ///
+    /// - Throws: `MailboxError` with code `protocolViolation` when it is too long.
+    func line() throws(MailboxError) -> [UInt8] {
+        let line = MailboxLine.encode(self)
+        guard line.count <= MailboxLine.mostBytes else {
+            let message = "A request of \(line.count) bytes is too long. A line may have \(MailboxLine.mostBytes)."
+            throw MailboxError(.protocolViolation, message)
+        }
+        return line
+    }
+}
+
 /// What a server sends.
 enum MailboxResponse: Hashable {
     /// Something held.

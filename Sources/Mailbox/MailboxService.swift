@@ -9,6 +9,7 @@ public actor MailboxService: CoreService {
     private let client: MailboxClient
     private let onDisconnect: @Sendable (MailboxError) -> Void
     private let pause: @Sendable (Duration) async throws -> Void
+    private let now: @Sendable () -> ContinuousClock.Instant
     private var context: CoreContext?
     private var operations: [Int: Task<Void, any Error>] = [:]
     private var nextOperation = 0
@@ -19,16 +20,19 @@ public actor MailboxService: CoreService {
     ///   - host: the name or address of the mailbox.
     ///   - port: its port.
     ///   - onDisconnect: is told why there is no connection each time before one is made again.
+    ///   - now: tells for how long a connection lasted.
     ///   - pause: waits for so long; throws when cancelled.
     public init(
         host: String,
         port: Int,
         onDisconnect: @escaping @Sendable (MailboxError) -> Void = { _ in },
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) {
         client = MailboxClient(host: host, port: port)
         self.onDisconnect = onDisconnect
         self.pause = pause
+        self.now = now
     }
 
     /// Takes the context; the operations connect.
@@ -47,8 +51,7 @@ public actor MailboxService: CoreService {
                 deliveryCount = 0
                 try await connection.sender.send(.fetch)
                 while case .post(let content) = try await connection.receive() {
-                    progress.isMade = true
-                    try await Self.take(content, context, connection.sender)
+                    try await Self.take(content, context, connection.sender, &progress)
                     deliveryCount += 1
                 }
             } while deliveryCount > 0
@@ -61,11 +64,17 @@ public actor MailboxService: CoreService {
             try await connection.sender.send(.listen(true))
             try await connection.sender.send(.fetch)
             while true {
-                let response = try await connection.receive()
-                progress.isMade = true
-                if case .post(let content) = response { try await Self.take(content, context, connection.sender) }
+                guard case .post(let content) = try await connection.receive() else { continue }
+                try await Self.take(content, context, connection.sender, &progress)
             }
         }
+    }
+
+    /// Checks that the mailbox can take an action, which is refused by every attempt otherwise: do it before one is queued.
+    ///
+    /// - Throws: `MailboxError` when it has too much text.
+    public static func check(_ action: MessageAction) throws(MailboxError) {
+        _ = try MailboxRequest.action(action).line()
     }
 
     /// Sends the action until the server has answered it.
@@ -85,9 +94,13 @@ public actor MailboxService: CoreService {
         for operation in ending { _ = await operation.result }
     }
 
-    /// Whether a connection led to something, after which the next one is made soon.
+    /// What a connection led to.
+    ///
+    /// The next one is made soon after one that brought something, or that lasted for the longest pause: a server that
+    /// drops whoever connects is not asked as fast as one can.
     private struct Progress {
-        var isMade = false
+        var connectedAt: ContinuousClock.Instant?
+        var hasDelivered = false
     }
 
     /// Runs `body` over a connection, and over the next one when it ends.
@@ -96,17 +109,21 @@ public actor MailboxService: CoreService {
     ) async throws {
         // Stopped, or never started: there is nobody to deliver to.
         guard let context else { throw CancellationError() }
-        let operation = Task { [client, onDisconnect, pause] in
+        let operation = Task { [client, onDisconnect, pause, now] in
             var backoff = Backoff()
             while true {
                 var progress = Progress()
                 do {
-                    return try await client.withConnection { try await body(context, &$0, &progress) }
+                    return try await client.withConnection { connection in
+                        progress.connectedAt = now()
+                        return try await body(context, &connection, &progress)
+                    }
                 } catch let error as MailboxError where error.isTransient {
                     try Task.checkCancellation()
                     onDisconnect(error)
                 }
-                if progress.isMade { backoff.reset() }
+                let hasLasted = progress.connectedAt.map { now() - $0 >= Backoff.longest } ?? false
+                if progress.hasDelivered || hasLasted { backoff.reset() }
                 try await pause(backoff.next())
             }
         }
@@ -125,14 +142,16 @@ public actor MailboxService: CoreService {
     private static func take(
         _ content: MailboxContent,
         _ context: CoreContext,
-        _ sender: MailboxSender
+        _ sender: MailboxSender,
+        _ progress: inout Progress
     ) async throws {
-        try await Task {
+        _ = try await Task {
             switch content {
             case .message(let message): try await context.deliver(message)
             case .invitation(let invitation): try await context.deliver(invitation)
             }
-            try await sender.send(.acknowledge(content.key))
         }.value
+        progress.hasDelivered = true
+        try await Task { try await sender.send(.acknowledge(content.key)) }.value
     }
 }

@@ -38,6 +38,9 @@ struct ReconnectionTests {
                 == [10, 20, 40, 80, 160, 320, 640, 1000, 1000].map { .milliseconds($0) }
         )
         #expect(pauses.delay(before: .max) == .seconds(1))
+        let none = Reconnection(firstDelay: .zero, maximumDelay: .seconds(1))
+        #expect((0..<3).map { none.delay(before: $0) } == [1, 2, 4].map { .milliseconds($0) })
+        #expect(Reconnection(firstDelay: .zero, maximumDelay: .zero).delay(before: 9) == .milliseconds(1))
     }
 
     @Test func `a server that accepts and then drops its client is not asked for ever without a pause`() async throws {
@@ -143,7 +146,7 @@ private struct FragileTransport: MessageTransport {
 
     func identity(of channel: any Channel) -> EventLoopFuture<PeerIdentity> { base.identity(of: channel) }
 
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket? {
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket> {
         base.connectAttachments(to: name, token: token)
     }
 }

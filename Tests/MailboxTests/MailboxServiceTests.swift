@@ -1,3 +1,6 @@
+import Foundation
+import Glibc
+import NIOCore
 import SharedCore
 import Synchronization
 import Testing
@@ -88,6 +91,75 @@ import Testing
         #expect(store.keys == ["0"])
         await service.stop()
         await second.stop()
+    }
+
+    @Test(arguments: [0, 1])
+    func `a server that answers and drops is asked less and less often, unless connections last`(
+        seconds: Int
+    ) async throws {
+        let (attempts, attempt) = AsyncStream.makeStream(of: Duration.self)
+        let time = Mutex(ContinuousClock.now)
+        let service = await Store().service(
+            port: try startDroppingServer(connections: 5),
+            pause: { attempt.yield($0) },
+            now: {
+                time.withLock { time in
+                    time += .seconds(seconds)
+                    return time
+                }
+            }
+        )
+        let running = Task { try await service.run() }
+        var delays: [Duration] = []
+        for await delay in attempts {
+            delays.append(delay)
+            if delays.count == 5 { break }
+        }
+        #expect(delays == (seconds == 0 ? [10, 20, 40, 80, 160] : [10, 10, 10, 10, 10]).map { .milliseconds($0) })
+        running.cancel()
+        _ = await running.result
+        await service.stop()
+    }
+
+    /// A server that answers a fetch of each connection with nothing and then closes it; its port.
+    private func startDroppingServer(connections: Int) throws -> Int {
+        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutableBytes(of: &address) { bytes -> UInt16? in
+            guard let address = bytes.bindMemory(to: sockaddr.self).baseAddress,
+                bind(listener, address, length) == 0, listen(listener, 8) == 0,
+                getsockname(listener, address, &length) == 0
+            else { return nil }
+            return bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self).bigEndian
+        }
+        Thread.detachNewThread {
+            for _ in 0..<connections {
+                let connection = accept(listener, nil, nil)
+                var heard = ""
+                var buffer = [UInt8](repeating: 0, count: 1024)
+                while !heard.contains("fetch"), case let count = read(connection, &buffer, buffer.count), count > 0 {
+                    heard += String(decoding: buffer[..<count], as: UTF8.self)
+                }
+                _ = write(connection, "{\"pending\":0}\n", 14)
+                close(connection)
+            }
+            close(listener)
+        }
+        return Int(try #require(port))
+    }
+
+    @Test func `what the system forbids is no reason to try again`() {
+        let forbidden = IOError(errnoCode: EACCES, reason: "setsockopt")
+        #expect(MailboxError(connectingTo: "host:1", forbidden).code == .cannotConnect)
+        #expect(!MailboxError(connectingTo: "host:1", forbidden).isTransient)
+        for code in [ECONNREFUSED, ETIMEDOUT, EMFILE] {
+            let passing = IOError(errnoCode: code, reason: "connect")
+            #expect(MailboxError(connectingTo: "host:1", passing).isTransient)
+        }
+        #expect(MailboxError(connectingTo: "host:1", ChannelError.connectTimeout(.seconds(5))).isTransient)
     }
 
     @Test func `a stop ends what runs, and nothing is delivered after it`() async throws {
@@ -183,12 +255,14 @@ private final class Store: Sendable {
     /// A service that was started, and whose pauses take no time.
     func service(
         port: Int,
-        pause: @escaping @Sendable (Duration) async throws -> Void = { _ in }
+        pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) async -> MailboxService {
         let service = MailboxService(
             host: "127.0.0.1",
             port: port,
             onDisconnect: { _ in self.state.withLock { $0.disconnectCount += 1 } },
+            now: now,
             pause: { duration in
                 self.state.withLock { $0.pauses.append(duration) }
                 try await pause(duration)

@@ -169,6 +169,31 @@ struct CoreCommandTests {
         #expect(try processes.witness(deaths: [:]).cores.count == 1)
     }
 
+    @Test func `a source that may not be read is imported once it may`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let scratch = try Scratch()
+        let source = scratch.file("old/config")
+        try FileManager.default.createDirectory(atPath: source, withIntermediateDirectories: true)
+        try "[sip]".write(toFile: source + "/rc", atomically: true, encoding: .utf8)
+        chmod(source, 0)
+        let copy = processes.group + "/config/rc"
+        for mode in [0, 0o700] as [mode_t] {
+            chmod(source, mode)
+            let run = try processes.peer("import", scratch.file("old"), mayReadAnywhere: false)
+            #expect(run.wait() == 0, "\(run.errors)")
+            #expect(FileManager.default.fileExists(atPath: copy) == (mode != 0))
+        }
+    }
+
+    @Test func `a reply that no mailbox takes is refused before it is queued`() throws {
+        let processes = try CoreProcesses(messages: [])
+        let reply = String(repeating: "x", count: 70_000)
+        let run = try processes.act("a", "--reply", reply)
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains("is too long. A line may have 65536"), "\(run.errors)")
+        #expect(try processes.status()["epoch"] as? Int == 0)
+    }
+
     /// A main that is stopped keeps its place: whoever took it would write beside it when it goes on.
     @Test func `beside a main that is stopped a push ends in time, and the message comes when the main goes on`() throws
     {

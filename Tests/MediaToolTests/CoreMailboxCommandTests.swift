@@ -80,6 +80,26 @@ import Testing
         #expect(try ToolRun.finished("core", "mailbox", "--port", "0").status == 64)
     }
 
+    @Test(.tags(.realtime)) func `a mailbox that is not there is told once, on standard error`() async throws {
+        let server = try await MailboxServer.start()
+        await server.stop()
+        let scratch = try Scratch()
+        let run = try ToolRun.finished(
+            "core",
+            "main",
+            "--group",
+            scratch.file("group"),
+            "--mailbox",
+            "127.0.0.1:\(server.port)",
+            "--seconds",
+            "1",
+            "--json"
+        )
+        #expect(run.status == 0)
+        #expect(run.errors.components(separatedBy: "is not to be reached").count == 2, "\(run.errors)")
+        #expect(!run.output.contains("reached"))
+    }
+
     private func events(_ run: ToolRun) throws -> [[String: Any]] {
         try run.output.split(separator: "\n").map { line in
             try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])

@@ -53,14 +53,23 @@ final class CoreProcesses {
         try tool(["act", "--call-id", callID] + arguments, fault)
     }
 
-    /// A run of `Tests/SharedCorePeer`.
-    func peer(_ command: String, _ argument: String..., fault: Fault? = nil) throws -> ToolRun {
+    /// A run of `Tests/SharedCorePeer`; one of root's that may not read anywhere lacks root's right to ignore modes.
+    func peer(
+        _ command: String,
+        _ argument: String...,
+        fault: Fault? = nil,
+        mayReadAnywhere: Bool = true
+    ) throws -> ToolRun {
         let path = URL(fileURLWithPath: ToolRun.path).deletingLastPathComponent().appendingPathComponent(
             "SharedCorePeer"
         )
+        var command = [path.path, command, group, "\(port)"] + argument
+        if !mayReadAnywhere, geteuid() == 0 {
+            command = ["/usr/bin/setpriv", "--bounding-set", "-dac_override,-dac_read_search"] + command
+        }
         return try ToolRun(
-            [command, group, "\(port)"] + argument,
-            program: path.path,
+            Array(command.dropFirst()),
+            program: command[0],
             environment: environment(fault)
         )
     }

@@ -30,6 +30,8 @@ enum { linux_most_descriptors = 8 };
 
 // A waiting connection, close-on-exec and non-blocking.
 int linux_accept(int socket);
+// Bytes of memory that what was sent through a Unix socket takes until the peer has read it (SIOCOUTQ).
+int linux_unread_byte_count(int socket);
 // Sends `bytes` with descriptors beside them (unix(7), SCM_RIGHTS), at once or not at all.
 long linux_send_descriptors(int socket, const void *bytes, long count, const int *descriptors,
                             int descriptor_count);

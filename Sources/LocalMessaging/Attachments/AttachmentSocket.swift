@@ -19,10 +19,12 @@ package final class AttachmentSocket: Sendable {
     }
 
     /// What became of a call.
-    enum Outcome<Value> {
+    package enum Outcome<Value> {
         case done(Value)
         /// The peer has not read earlier ones yet, or the user's processes have too many under way (ETOOMANYREFS).
         case later
+        /// The peer has ended; the end of its stream says how.
+        case gone
         /// The system refused.
         case failed(String)
         /// The peer passed something else than it said.
@@ -37,6 +39,7 @@ package final class AttachmentSocket: Sendable {
         switch sent {
         case 8: return .done(())
         case -Int(EAGAIN), -Int(ETOOMANYREFS): return .later
+        case -Int(EPIPE), -Int(ECONNRESET): return .gone
         default: return .failed(String(cString: strerror(CInt(-sent))))
         }
     }
@@ -46,7 +49,11 @@ package final class AttachmentSocket: Sendable {
         var found: UInt64 = 0
         var count: CInt = 0
         let (received, files) = withUnsafeTemporaryAllocation(of: CInt.self, capacity: Self.maximumDescriptorCount) {
-            let received = linux_receive_descriptors(file.descriptor, &found, 8, $0.baseAddress, &count)
+            var received = linux_receive_descriptors(file.descriptor, &found, 8, $0.baseAddress, &count)
+            // A peer that ended before it had read everything; told once, and what it passed before is still there.
+            if received == -Int(ECONNRESET) {
+                received = linux_receive_descriptors(file.descriptor, &found, 8, $0.baseAddress, &count)
+            }
             return (received, $0[..<Int(count)].map { OpenFile(owning: $0) })
         }
         switch received {
@@ -59,20 +66,20 @@ package final class AttachmentSocket: Sendable {
     }
 
     /// Connects to the server's socket at `path` and says `token` there.
-    static func connect(to path: String, token: [UInt8]) -> AttachmentSocket? {
-        guard let descriptor = makeSocket() else { return nil }
-        let connection = AttachmentSocket(owning: descriptor)
-        let connected = withSocketAddress(path) { Glibc.connect(descriptor, $0, $1) }
-        guard connected == 0, linux_send_descriptors(descriptor, token, token.count, nil, 0) == token.count else {
-            return nil
-        }
-        return connection
-    }
-
-    fileprivate static func makeSocket() -> CInt? {
+    static func connect(to path: String, token: [UInt8]) -> Outcome<AttachmentSocket> {
         let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_UNIX, type, 0)
-        return descriptor >= 0 ? descriptor : nil
+        guard descriptor >= 0 else { return .failed(String(cString: strerror(errno))) }
+        let connection = AttachmentSocket(owning: descriptor)
+        let connected = withSocketAddress(path) { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : -Int(errno) }
+        let result = connected == 0 ? linux_send_descriptors(descriptor, token, token.count, nil, 0) : connected
+        switch result {
+        case token.count: return .done(connection)
+        // Its queue of connections is full.
+        case -Int(EAGAIN): return .later
+        case -Int(ENOENT), -Int(ECONNREFUSED), -Int(EPIPE), -Int(ECONNRESET): return .gone
+        default: return .failed(String(cString: strerror(CInt(-result))))
+        }
     }
 
     /// The token that a client said first, and who it is.
@@ -124,23 +131,28 @@ final class AttachmentListener: Sendable {
     /// Accepts every connection that waits, and hands those that said a token to `take`.
     ///
     /// One whose client has not come that far yet is looked at again by the next call, which that client asks for.
-    func acceptAll(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) {
+    ///
+    /// Returns why one that waits could not be accepted, as when this process may have no more descriptors.
+    func acceptAll(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) -> String? {
         var sockets = silent.withLock { silent in
             defer { silent = [] }
             return silent
         }
-        while case let descriptor = linux_accept(file.descriptor), descriptor >= 0 {
-            sockets.append(AttachmentSocket(owning: descriptor))
+        var accepted = linux_accept(file.descriptor)
+        while accepted >= 0 {
+            sockets.append(AttachmentSocket(owning: accepted))
+            accepted = linux_accept(file.descriptor)
         }
         var unheard: [AttachmentSocket] = []
         for socket in sockets {
             switch socket.introduction() {
             case .done(let (token, process)): take(token, process, socket)
             case .later: unheard.append(socket)
-            case .failed, .broken: break
+            case .gone, .failed, .broken: break
             }
         }
         silent.withLock { $0 = unheard.suffix(Self.maximumSilentCount) }
+        return accepted == -EAGAIN ? nil : String(cString: strerror(-accepted))
     }
 }
 

@@ -16,7 +16,7 @@ extension ConnectionHandler {
             receivedCount += 1
             return files
         case .failed(let why): end(.system("descriptors could not be received: \(why)."))
-        case .done, .later, .broken: end(.violation("descriptors that did not come with their message."))
+        case .done, .later, .gone, .broken: end(.violation("descriptors that did not come with their message."))
         }
         return nil
     }
@@ -38,36 +38,57 @@ extension ConnectionHandler {
         case .done:
             passedCount += 1
             return true
-        case .later:
-            guard !isRetryScheduled else { return false }
-            isRetryScheduled = true
-            context.eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) {
-                self.isRetryScheduled = false
-                self.writeBacklog()
-            }
+        case .later: retrySoon(on: context.eventLoop)
+        // It waits for the end of the stream, which has the reason and perhaps answers that came before it.
+        case .gone: break
         case .failed(let why), .broken(let why): end(.system("descriptors could not be passed: \(why)."))
         case nil: break
         }
         return false
     }
 
+    private func retrySoon(on eventLoop: any EventLoop) {
+        guard !isRetryScheduled else { return }
+        isRetryScheduled = true
+        eventLoop.assumeIsolated().scheduleTask(in: Self.attachmentRetry) {
+            self.isRetryScheduled = false
+            guard !self.isOver else { return }
+            if self.mustOpenAttachments { self.openAttachments() }
+            self.writeBacklog()
+        }
+    }
+
     /// A client's half of making the socket for descriptors.
     func openAttachments() {
-        guard attachments == nil, case .client(let name) = role, let token = introduction?.token else { return }
+        mustOpenAttachments = false
+        guard let context, attachments == nil, case .client(let name) = role, let token = introduction?.token else {
+            return
+        }
         var bytes: [UInt8] = []
         var digits = Substring(token)
         while let byte = UInt8(digits.prefix(2), radix: 16) {
             bytes.append(byte)
             digits = digits.dropFirst(2)
         }
-        attachments = transport.connectAttachments(to: name, token: bytes)
-        guard attachments != nil else { return end(.system("the server takes no connection for descriptors.")) }
-        write(Frame(.attachmentsOpen))
+        switch transport.connectAttachments(to: name, token: bytes) {
+        case .done(let socket):
+            attachments = socket
+            write(Frame(.attachmentsOpen))
+        case .later:
+            mustOpenAttachments = true
+            retrySoon(on: context.eventLoop)
+        case .gone: break
+        case .failed(let why), .broken(let why):
+            end(.system("no socket for descriptors could be connected: \(why)."))
+        }
     }
 
     /// A server's half.
     func acceptOpenedAttachments() {
-        if attachments == nil { acceptAttachments() }
+        let refusal = attachments == nil ? acceptAttachments() : nil
+        if attachments == nil, let refusal {
+            return end(.system("a connection for descriptors could not be accepted: \(refusal)."))
+        }
         guard attachments != nil else { return end(.violation("no connection for descriptors was made.")) }
         writeBacklog()
     }

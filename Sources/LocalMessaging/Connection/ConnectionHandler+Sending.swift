@@ -1,3 +1,4 @@
+import CLinux
 import NIOCore
 import Synchronization
 
@@ -75,12 +76,24 @@ extension ConnectionHandler {
         guard stallTimer == nil, let context else { return }
         let limit = configuration.stallLimit
         let begin = context.eventLoop.now
+        let unread = unreadByteCount
         stallTimer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
             self.stallTimer = nil
             guard self.unwrittenByteCount > 0 || !self.backlog.isEmpty else { return }
-            guard self.lastProgress < begin else { return self.watchForStall() }
-            self.end(self.isClosing ? .closed : .stalled(limit))
+            // A socket takes more only once most of it is read, so a slow reader is seen by what it has left there.
+            let hasRead = unread.flatMap { before in self.unreadByteCount.map { $0 < before } } ?? false
+            guard self.lastProgress < begin, !hasRead else { return self.watchForStall() }
+            self.end(.stalled(limit))
         }
+    }
+
+    /// What the peer has not read of a socket, as its system counts; nil where there is none.
+    private var unreadByteCount: CInt? {
+        guard let operations = context?.pipeline.syncOperations else { return nil }
+        let count = try? operations.withUnsafeTransportIfAvailable { (socket: NIOBSDSocket.Handle) in
+            linux_unread_byte_count(socket)
+        }
+        return count.flatMap { $0 >= 0 ? $0 : nil }
     }
 
     private func watchRequests(until deadline: NIODeadline) {

@@ -22,7 +22,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private let handlers: MessageHandlers
     let configuration: MessagingConfiguration
     private var established: EventLoopPromise<MessageConnection>?
-    let acceptAttachments: @Sendable () -> Void
+    /// Answers why one that waits could not be accepted.
+    let acceptAttachments: @Sendable () -> String?
     /// Nil where time is the tests'.
     let polling: BusyPolling?
 
@@ -40,6 +41,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let token: [UInt8]
     var attachments: AttachmentSocket?
     var hasAskedForAttachments = false
+    var mustOpenAttachments = false
     var passedCount: UInt64 = 0
     var receivedCount: UInt64 = 0
 
@@ -61,7 +63,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         handlers: MessageHandlers,
         configuration: MessagingConfiguration,
         established: EventLoopPromise<MessageConnection>,
-        acceptAttachments: @escaping @Sendable () -> Void = {}
+        acceptAttachments: @escaping @Sendable () -> String? = { nil }
     ) {
         self.role = role
         self.transport = transport

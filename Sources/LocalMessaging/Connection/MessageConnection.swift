@@ -141,7 +141,8 @@ public final class MessageConnection: Sendable, Identifiable {
         await withCheckedContinuation { continuation in onInvalidation { continuation.resume(returning: $0) } }
     }
 
-    /// Ends the connection after what was sent before is written.
+    /// Ends the connection after what was sent before is written; when the peer does not take that, the reason is
+    /// `stalled`.
     public func close() async {
         channel.eventLoop.execute { [driver] in driver.value.closeInOrder() }
         _ = await invalidated()

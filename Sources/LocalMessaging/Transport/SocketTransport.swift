@@ -92,7 +92,7 @@ struct SocketTransport: MessageTransport {
         }
     }
 
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket? {
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket> {
         AttachmentSocket.connect(to: group.address(of: ".\(name).files"), token: token)
     }
 
@@ -160,7 +160,7 @@ private final class SocketListener: MessageListener {
         try await channel.setOption(.autoRead, value: true).get()
     }
 
-    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) {
+    func acceptAttachments(_ take: ([UInt8], pid_t, AttachmentSocket) -> Void) -> String? {
         attachments.acceptAll(take)
     }
 

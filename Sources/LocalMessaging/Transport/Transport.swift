@@ -26,7 +26,7 @@ package protocol MessageTransport: Sendable {
     func identity(of channel: any Channel) -> EventLoopFuture<PeerIdentity>
 
     /// Connects the socket for descriptors of a client of `name`.
-    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket?
+    func connectAttachments(to name: String, token: [UInt8]) -> AttachmentSocket.Outcome<AttachmentSocket>
 }
 
 /// A server's place, until it is closed.
@@ -34,8 +34,8 @@ package protocol MessageListener: Sendable {
     /// Begins to accept clients.
     func open() async throws
 
-    /// Accepts connections for descriptors that wait.
-    func acceptAttachments(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void)
+    /// Accepts connections for descriptors that wait; answers why one could not be.
+    func acceptAttachments(_ take: (_ token: [UInt8], _ process: pid_t, _ socket: AttachmentSocket) -> Void) -> String?
 
     /// Ends it: the name is free when this returns.
     func close() async

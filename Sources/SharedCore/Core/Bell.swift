@@ -1,26 +1,32 @@
 internal import Synchronization
 
-/// Wakes those who wait for something to change: a ring that comes before a wait is not lost, several are one.
+/// Wakes those who wait for something to change; several rings are one.
+///
+/// Who waits takes `count` before it looks at what may change: a ring after that ends its wait, also when it came before
+/// the wait began and woke others.
 final class Bell: Sendable {
     private struct State {
-        var isRung = false
+        var count = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var lastID = 0
     }
 
     private let state = Mutex(State())
 
+    /// How often it rang.
+    var count: Int { state.withLock { $0.count } }
+
     func ring() {
         let waiters = state.withLock { state in
-            state.isRung = state.waiters.isEmpty
+            state.count += 1
             defer { state.waiters = [:] }
             return state.waiters.values
         }
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits for a ring, until `deadline` or the task's cancellation at the latest.
-    func wait(until deadline: ContinuousClock.Instant) async {
+    /// Waits for a ring after the first `count`, until `deadline` or the task's cancellation at the latest.
+    func wait(after count: Int, until deadline: ContinuousClock.Instant) async {
         guard !Task.isCancelled else { return }
         let id = state.withLock { state in
             state.lastID += 1
@@ -33,10 +39,7 @@ final class Bell: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
-                    guard !state.isRung, !Task.isCancelled, .now < deadline else {
-                        state.isRung = false
-                        return true
-                    }
+                    guard state.count == count, !Task.isCancelled, .now < deadline else { return true }
                     state.waiters[id] = continuation
                     return false
                 }

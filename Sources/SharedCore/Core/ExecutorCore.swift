@@ -128,9 +128,11 @@ public actor ExecutorCore {
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
     /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
-        while let core, core.failure == nil, !core.isAskedToYield, !Task.isCancelled, .now < deadline {
+        while let core, !Task.isCancelled, .now < deadline {
+            let count = core.changeCount
+            if core.failure != nil || core.isAskedToYield { break }
             if core.hasFetched, !core.isActing, await !isWaitedFor() { break }
-            await core.change(until: min(deadline, .now + configuration.toldLookInterval))
+            await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
         }
         await endCore()
     }
@@ -187,6 +189,7 @@ public actor ExecutorCore {
         while .now < deadline {
             try Task.checkCancellation()
             if let core {
+                let count = core.changeCount
                 if let found = try await look(true) { return found }
                 if let failure = core.failure {
                     await endCore()
@@ -196,15 +199,16 @@ public actor ExecutorCore {
                     await endCore()
                     continue
                 }
-                await core.change(until: min(deadline, .now + configuration.toldLookInterval))
+                await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
                 continue
             }
             // First who tells, then a look: what came in between was heard or is seen.
+            let count = news.bell.count
             let isTold = await news.connect(until: deadline)
             if let found = try await look(false) { return found }
             if try await becomesCore() { continue }
             let interval = isTold ? configuration.toldLookInterval : configuration.lookInterval
-            await waitForChange(news, until: min(deadline, .now + interval))
+            await waitForChange(news, after: count, until: min(deadline, .now + interval))
         }
         return nil
     }
@@ -232,10 +236,10 @@ public actor ExecutorCore {
     }
 
     /// Waits for the core that runs to tell something or to end, or for its place.
-    private func waitForChange(_ news: CoreNews, until limit: ContinuousClock.Instant) async {
+    private func waitForChange(_ news: CoreNews, after count: Int, until limit: ContinuousClock.Instant) async {
         // A main keeps its place, and one that is about to start must not meet a crowd at the lock.
         guard !isBecomingCore, (try? lock.isHeldElsewhere(.main)) == false else {
-            return await news.bell.wait(until: limit)
+            return await news.bell.wait(after: count, until: limit)
         }
         let lock = lock
         await withTaskGroup(of: Void.self) { group in
@@ -244,10 +248,10 @@ public actor ExecutorCore {
                     try await lock.wait(for: .writer)
                 } catch {
                     // Another call of this process waits for the place already.
-                    if !(error is CancellationError) { await news.bell.wait(until: limit) }
+                    if !(error is CancellationError) { await news.bell.wait(after: count, until: limit) }
                 }
             }
-            group.addTask { await news.bell.wait(until: limit) }
+            group.addTask { await news.bell.wait(after: count, until: limit) }
             await group.next()
             group.cancelAll()
         }

@@ -91,7 +91,11 @@ public actor MainCore {
     /// Waits until the core can do no more work, and says why; nil when it was stopped, does not run, or the task is
     /// cancelled.
     public func failed() async -> (any Error)? {
-        while let core, core.failure == nil, !Task.isCancelled { await core.change(until: .now + .seconds(1)) }
+        while let core, !Task.isCancelled {
+            let count = core.changeCount
+            if let failure = core.failure { return failure }
+            await core.change(after: count, until: .now + .seconds(1))
+        }
         return core?.failure
     }
 

@@ -110,9 +110,12 @@ final class RunningCore: Sendable {
 
     // MARK: At work
 
-    /// Waits for something that a loop around this core looks at: a message, a wish, a main, a failure.
-    func change(until deadline: ContinuousClock.Instant) async {
-        await signals.changed.wait(until: deadline)
+    /// How often something has changed that a loop around this core looks at: a message, a wish, a main, a failure.
+    var changeCount: Int { signals.changed.count }
+
+    /// Waits for a change after the first `count`.
+    func change(after count: Int, until deadline: ContinuousClock.Instant) async {
+        await signals.changed.wait(after: count, until: deadline)
     }
 
     /// Has queued actions performed.
@@ -240,6 +243,8 @@ final class CoreSignals: Sendable {
         var isActing = true
         /// An action came after the present attempts began: they may not have seen it.
         var isQueued = false
+        /// Rings of `action` before they began.
+        var ringsBefore = 0
         var failure: (any Error)?
     }
 
@@ -277,9 +282,11 @@ final class CoreSignals: Sendable {
 
     /// The queued actions are about to be tried, each once.
     func beginActing() {
+        let rings = action.count
         state.withLock { state in
             state.isActing = true
             state.isQueued = false
+            state.ringsBefore = rings
         }
     }
 
@@ -289,9 +296,9 @@ final class CoreSignals: Sendable {
         changed.ring()
     }
 
-    /// Waits until an action is queued after those that were tried, or 60 seconds, after which they are tried again.
-    func nextAction() async {
-        await action.wait(until: .now + .seconds(60))
+    /// Waits until an action is queued after those that were tried, or for `limit`, after which they are tried again.
+    func nextAction(within limit: Duration = .seconds(60)) async {
+        await action.wait(after: state.withLock { $0.ringsBefore }, until: .now + limit)
     }
 
     func fetched() {

@@ -31,7 +31,7 @@ public struct GroupImport: Sendable {
         case symbolicLink
         /// It is a device, a pipe or a socket.
         case specialFile
-        /// This user may not read it.
+        /// This user may not read it; when it is a source as a whole, a later import looks again.
         case notPermitted
         /// It lies more directories deep than are followed.
         case tooDeep
@@ -85,7 +85,9 @@ public struct GroupImport: Sendable {
             let copied = try await copy(part, from: source)
             report.copied += copied.copied
             report.skipped += copied.skipped
-            if copied.skipped.contains(where: { $0.reason == .missing }) { continue }
+            // The source as a whole; what is missing is never anything else.
+            let root = Skip(path: part.rawValue, reason: .notPermitted)
+            if copied.skipped.contains(where: { $0.reason == .missing || $0 == root }) { continue }
             try await store.noteImport(part, from: source, as: epoch)
         }
         return report

@@ -87,6 +87,36 @@ struct AttachmentSocketTests {
         }
     }
 
+    @Test func `what a peer passed before it ended is received, also when it had not read everything`() throws {
+        var descriptors: [CInt] = [-1, -1]
+        let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        try #require(socketpair(AF_UNIX, type, 0, &descriptors) == 0)
+        let near = AttachmentSocket(owning: descriptors[0])
+        var far: AttachmentSocket? = AttachmentSocket(owning: descriptors[1])
+        guard case .done = far?.pass(try files(2), for: 0) else { throw Failure() }
+        guard case .done = near.pass(try files(1), for: 0) else { throw Failure() }
+        far = nil
+        guard case .done(let arrived) = near.receive(for: 0) else { throw Failure() }
+        #expect(arrived.count == 2)
+        guard case .gone = near.pass(try files(1), for: 1) else { throw Failure() }
+    }
+
+    @Test func `a server that is gone is told from a system that refuses`() async throws {
+        let scratch = try Scratch()
+        let path = scratch.path + "/files"
+        let token = [UInt8](repeating: 0, count: AttachmentListener.tokenByteCount)
+        guard case .gone = AttachmentSocket.connect(to: path, token: token) else { throw Failure() }
+        close(try socketToListen(path))
+        guard case .gone = AttachmentSocket.connect(to: path, token: token) else { throw Failure() }
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 0, rlim_max: 1024)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            guard case .failed("Too many open files") = AttachmentSocket.connect(to: "/nowhere", token: []) else {
+                throw Failure()
+            }
+        }
+    }
+
     @Test func `a client that has not said its token yet is heard later`() throws {
         let scratch = try Scratch()
         let path = scratch.path + "/files"
@@ -96,11 +126,11 @@ struct AttachmentSocketTests {
         let token = [UInt8](repeating: 2, count: AttachmentListener.tokenByteCount)
         try #require(send(second, token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
         var heard: [[UInt8]] = []
-        listener.acceptAll { token, _, _ in heard.append(token) }
+        _ = listener.acceptAll { token, _, _ in heard.append(token) }
         #expect(heard == [token])
         let late = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
         try #require(send(first, late, late.count, CInt(MSG_NOSIGNAL)) == late.count)
-        listener.acceptAll { token, process, _ in
+        _ = listener.acceptAll { token, process, _ in
             heard.append(token)
             #expect(process == getpid())
         }
@@ -109,17 +139,34 @@ struct AttachmentSocketTests {
         close(second)
     }
 
+    @Test func `a server that may have no more descriptors is told so, and its client is not blamed`() async {
+        await #expect(processExitsWith: .success) {
+            let tests = try AttachmentSocketTests()
+            let scratch = try Scratch()
+            let path = scratch.path + "/files"
+            let listener = AttachmentListener(owning: try tests.socketToListen(path))
+            let client = try tests.connected(path)
+            #expect(listener.acceptAll { _, _, _ in } == nil)
+            let next = try tests.connected(path)
+            var limit = rlimit(rlim_cur: rlim_t(next + 1), rlim_max: 1024)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            while dup(0) >= 0 {}
+            #expect(listener.acceptAll { _, _, _ in } == "Too many open files")
+            close(client)
+        }
+    }
+
     @Test func `of clients that never say a token only the last are kept`() throws {
         let scratch = try Scratch()
         let path = scratch.path + "/files"
         let listener = AttachmentListener(owning: try socketToListen(path))
         let clients = try (0..<AttachmentListener.maximumSilentCount + 1).map { _ in try connected(path) }
-        listener.acceptAll { _, _, _ in }
+        _ = listener.acceptAll { _, _, _ in }
         let token = [UInt8](repeating: 1, count: AttachmentListener.tokenByteCount)
         #expect(send(clients[0], token, token.count, CInt(MSG_NOSIGNAL)) == -1, "it is closed")
         #expect(send(clients[1], token, token.count, CInt(MSG_NOSIGNAL)) == token.count)
         var heardCount = 0
-        listener.acceptAll { _, _, _ in heardCount += 1 }
+        _ = listener.acceptAll { _, _, _ in heardCount += 1 }
         #expect(heardCount == 1)
         for client in clients { close(client) }
     }

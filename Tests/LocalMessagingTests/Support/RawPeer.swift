@@ -61,9 +61,9 @@ final class RawPeer: Sendable {
     }
 
     /// Accepts a client, as a server does, once it has said who it is.
-    func welcome(accepting types: [MessageType] = []) async throws {
+    func welcome(accepting types: [MessageType] = [], token: String? = nil) async throws {
         _ = await frames.values(1)
-        let introduction = Handshake.Introduction(accepts: types, maximumFrameByteCount: 1 << 20)
+        let introduction = Handshake.Introduction(accepts: types, maximumFrameByteCount: 1 << 20, token: token)
         try await send(Frame(.welcome, payload: MessageCoding.encode(introduction)))
     }
 

@@ -2,6 +2,7 @@ import Testing
 
 @testable import SharedCore
 
+@Suite(.timeLimit(.minutes(1)))
 struct CoreSignalsTests {
     private let signals = CoreSignals(mayYield: true)
 
@@ -19,7 +20,8 @@ struct CoreSignalsTests {
         signals.actionQueued()
         signals.endActing()
         #expect(signals.isActing)
-        await signals.nextAction()
+        // Beyond what the suite may take.
+        await signals.nextAction(within: .seconds(3600))
         signals.beginActing()
         signals.endActing()
         #expect(!signals.isActing)

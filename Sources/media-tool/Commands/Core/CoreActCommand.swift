@@ -1,4 +1,5 @@
 import ArgumentParser
+import Mailbox
 import MediaEngine
 import SharedCore
 
@@ -44,6 +45,9 @@ struct CoreActCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
+        let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
+        try MailboxService.check(action)
         var configuration = CoreConfiguration()
         configuration.budget = .seconds(deadline)
         let core = try ExecutorCore(
@@ -51,8 +55,6 @@ struct CoreActCommand: AsyncParsableCommand {
             service: mailboxOption.service(),
             configuration: configuration
         )
-        let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
-        let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
         let isDone = try await Interruption.orValue { try await core.perform(action) }
         _ = try await Interruption.orValue { await core.stop() }
         guard let isDone else { throw ToolFailure("Interrupted. What was queued is performed by the next core.") }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Logging
+import Mailbox
 import MediaEngine
 import SharedCore
 
@@ -49,7 +51,14 @@ struct CoreMainCommand: AsyncParsableCommand {
         // What people do with notifications on the desktop, whoever showed them.
         let acting = Task { [group] in
             guard let desktop = await desktop(of: group) else { return }
-            for await action in desktop.actions { try? await core.perform(action) }
+            for await action in desktop.actions {
+                do {
+                    try MailboxService.check(action)
+                    try await core.perform(action)
+                } catch {
+                    Logger(label: "desktop").warning("An action on \(action.callID) is not performed: \(error)")
+                }
+            }
         }
         defer { acting.cancel() }
         let failure = await withTaskGroup(of: (any Error)?.self) { group in

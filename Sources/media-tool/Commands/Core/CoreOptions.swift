@@ -1,7 +1,9 @@
 import ArgumentParser
 import LocalMessaging
+import Logging
 import Mailbox
 import SharedCore
+import Synchronization
 
 /// The desktop of this session, when it shows notifications; what is printed does not wait for it.
 func desktop(of group: GroupContainer) async -> DesktopPresenter? {
@@ -21,5 +23,16 @@ struct MailboxOption: ParsableArguments {
     @Option(help: ArgumentHelp("Where the mailbox is.", valueName: "host:port"))
     var mailbox: HostPort
 
-    func service() -> MailboxService { MailboxService(host: mailbox.host, port: Int(mailbox.port)) }
+    /// A service that logs why there is no connection, once for each reason: it is made again for ever.
+    func service() -> MailboxService {
+        let logger = Logger(label: "mailbox")
+        let told = Mutex("")
+        return MailboxService(host: mailbox.host, port: Int(mailbox.port)) { error in
+            let isNew = told.withLock { told in
+                defer { told = error.message }
+                return told != error.message
+            }
+            if isNew { logger.warning("\(error.message)") }
+        }
+    }
 }

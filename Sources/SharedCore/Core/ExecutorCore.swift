@@ -38,7 +38,8 @@ public actor ExecutorCore {
         self.service = service
         self.configuration = configuration
         lock = try CoreLock(group: group)
-        store = try SharedStore(group: group)
+        // Nothing outlasts the budget, also while somebody who was stopped keeps the database locked.
+        store = try SharedStore(group: group, busyTimeout: min(.seconds(5), configuration.budget))
     }
 
     /// Whether this process runs the core at this moment.
@@ -165,9 +166,9 @@ public actor ExecutorCore {
         _ item: WishedItem?,
         _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
-        if let found = try await look(core != nil) { return found }
+        if let found = try await unlessBusy({ try await look(core != nil) }) { return found }
         var wish: Wish?
-        if let item { wish = try await store.addWish(for: item, by: process) }
+        if let item { wish = try await unlessBusy { try await store.addWish(for: item, by: process) } }
         let news = CoreNews(group: group, hasAction: item == nil)
         let result: Result<Value?, any Error>
         do {
@@ -190,7 +191,7 @@ public actor ExecutorCore {
             try Task.checkCancellation()
             if let core {
                 let count = core.changeCount
-                if let found = try await look(true) { return found }
+                if let found = try await unlessBusy({ try await look(true) }) { return found }
                 if let failure = core.failure {
                     await endCore()
                     throw failure
@@ -205,12 +206,21 @@ public actor ExecutorCore {
             // First who tells, then a look: what came in between was heard or is seen.
             let count = news.bell.count
             let isTold = await news.connect(until: deadline)
-            if let found = try await look(false) { return found }
+            if let found = try await unlessBusy({ try await look(false) }) { return found }
             if try await becomesCore() { continue }
             let interval = isTold ? configuration.toldLookInterval : configuration.lookInterval
             await waitForChange(news, after: count, until: min(deadline, .now + interval))
         }
         return nil
+    }
+
+    /// What `body` gives; nil when another process kept the database locked: there may be time to try again.
+    private func unlessBusy<Value>(_ body: () async throws -> Value?) async throws -> Value? {
+        do {
+            return try await body()
+        } catch let error as StoreError where error.code == .busy {
+            return nil
+        }
     }
 
     /// Starts the core when nobody has it, and no main wants it.

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LocalMessaging
 import SharedCore
 import Testing
@@ -84,6 +85,24 @@ struct ExecutorCoreTests {
         #expect(bench.server.starts == 1)
         await main.stop()
         #expect(try await main.store.status().state == .free)
+    }
+
+    /// As when SIGSTOP hits a main in the middle of a write.
+    @Test func `beside a main that keeps the database locked a push ends with its budget`() async throws {
+        let main = try CoreLock(group: bench.group)
+        #expect(try main.tryLock(.main) && main.tryLock(.writer))
+        let executor = try bench.executor(budget: .milliseconds(200))
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let path = bench.group.path + "/database/shared.sqlite"
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        try database.inDatabase { try $0.beginTransaction(.immediate) }
+        guard case .late = try await executor.newMessage(callID: "a") else {
+            Issue.record("nothing came")
+            return
+        }
+        try database.inDatabase { try $0.rollback() }
+        await executor.stop()
     }
 
     @Test func `a burst of pushes starts one core`() async throws {

@@ -124,11 +124,11 @@ import Testing
     /// A server that answers a fetch of each connection with nothing and then closes it; its port.
     private func startDroppingServer(connections: Int) throws -> Int {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port = withUnsafeMutableBytes(of: &address) { bytes -> UInt16? in
+        // A `sockaddr_in`, which is another module's here: family, port 0, address.
+        var address = [UInt8](repeating: 0, count: 4) + [127, 0, 0, 1] + [UInt8](repeating: 0, count: 8)
+        var length = socklen_t(address.count)
+        let port = address.withUnsafeMutableBytes { bytes -> UInt16? in
+            bytes.storeBytes(of: sa_family_t(AF_INET), as: sa_family_t.self)
             guard let address = bytes.bindMemory(to: sockaddr.self).baseAddress,
                 bind(listener, address, length) == 0, listen(listener, 8) == 0,
                 getsockname(listener, address, &length) == 0

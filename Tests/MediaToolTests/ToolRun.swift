@@ -138,8 +138,22 @@ enum FreePort {
     }
 
     /// Waits until a program listens on `port`.
+    ///
+    /// It only looks: to try the port would take it from who is about to.
     static func waitUntilTaken(_ port: UInt16) {
-        Patience.wait { (try? UDPSocket(bind: SocketAddress(ipv4: 0, port: port))) == nil }
+        #expect(Patience.wait { isTaken(port) }, "nothing listens on UDP port \(port)")
+    }
+
+    /// Whether the kernel lists a socket with local `port`: "sl: address:port …", in hexadecimal digits.
+    private static func isTaken(_ port: UInt16) -> Bool {
+        ["/proc/net/udp", "/proc/net/udp6"].contains { path in
+            guard let table = try? String(contentsOfFile: path, encoding: .utf8) else { return false }
+            return table.split(separator: "\n").dropFirst().contains { row in
+                let fields = row.split(separator: " ", maxSplits: 2)
+                guard fields.count > 1, let digits = fields[1].split(separator: ":").last else { return false }
+                return UInt16(digits, radix: 16) == port
+            }
+        }
     }
 }
 

@@ -79,7 +79,11 @@ import Testing
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let receiver = try ToolRun(
-            ["receive", "--port", "\(port)", "--codec", "PCMU", "--output", scratch.file("h.wav"), "--json"]
+            // Held back for longer than all of it lasts, so that a sender who oversleeps makes no gap.
+            [
+                "receive", "--port", "\(port)", "--codec", "PCMU", "--playout-delay", "1000", "--output",
+                scratch.file("h.wav"), "--json",
+            ]
         )
         FreePort.waitUntilTaken(port)
         let socket = try UDPSocket(bind: .loopback(port: 0))
@@ -143,13 +147,23 @@ import Testing
             "send": ["send", "--to", "127.0.0.1:\(port)", "--seconds", "60"],
             "loopback": ["loopback", "--seconds", "60", "--output", file],
         ]
+        let listener = command == "send" ? try UDPSocket(bind: .loopback(port: port)) : nil
         let run = try ToolRun(try #require(arguments[command]) + ["--json"])
         var sender: ToolRun?
         if command == "receive" {
             FreePort.waitUntilTaken(port)
             sender = try ToolRun(["send", "--to", "127.0.0.1:\(port)", "--seconds", "60"])
         }
-        if command == "send" { usleep(700_000) } else { Patience.wait(forFile: file, byteCount: 20_000) }
+        if let listener {
+            var bytes = [UInt8](repeating: 0, count: 2048)
+            let hasSent = Patience.wait {
+                var span = bytes.mutableSpan
+                return listener.receive(into: &span, at: .zero) != nil
+            }
+            #expect(hasSent)
+        } else {
+            Patience.wait(forFile: file, byteCount: 20_000)
+        }
         #expect(run.isRunning)
         run.interrupt()
         #expect(run.wait() == 0)
@@ -228,7 +242,7 @@ import Testing
             ],
             program: try #require(Program.path("gst-launch-1.0"))
         )
-        usleep(500_000)
+        FreePort.waitUntilTaken(port)
         _ = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "1.5")
         player.interrupt()
         player.wait()

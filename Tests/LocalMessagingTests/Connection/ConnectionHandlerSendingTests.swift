@@ -45,7 +45,7 @@ struct ConnectionHandlerSendingTests {
         let group = try GroupContainer(directory: scratch.path)
         let clients = ClientRecord()
         var configuration = MessagingConfiguration()
-        configuration.stallLimit = .seconds(1)
+        configuration.stallLimit = .seconds(2)
         let server = try await MessageServer.start(
             name: "core",
             in: group,
@@ -64,7 +64,7 @@ struct ConnectionHandlerSendingTests {
         var readCount = 0
         // A socket takes more once three quarters of some 200 kB are read, which takes longer than the limit.
         for _ in 0..<4 {
-            try await Task.sleep(for: .milliseconds(600))
+            try await Task.sleep(for: .seconds(1))
             readCount += read(peer, &buffer, buffer.count)
         }
         #expect(clients.left.values.isEmpty)

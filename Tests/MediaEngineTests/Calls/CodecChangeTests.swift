@@ -49,12 +49,11 @@ import Testing
         let levels = Self.levels(receiver)
         let odd = levels.indices.dropFirst(40).filter { !(0.35...1.15).contains(levels[$0]) }
         #expect(odd.isEmpty, "\(odd.map { "\($0 * 5) ms: \(levels[$0])" })")
-        let loud = receiver.sink.collected.indices.filter {
-            abs(Double(receiver.sink.collected[$0])) > 1.3 * ChangingSender.amplitude
-        }
+        let samples = receiver.sink.collected
+        let loud = samples.indices.filter { abs(Double(samples[$0])) > 1.3 * ChangingSender.amplitude }
         #expect(
             loud.isEmpty,
-            "\(loud.map { ($0 * 1000 / receiver.call.stream.format.sampleRate, receiver.sink.collected[$0]) })"
+            "\(loud.map { ($0 * 1000 / receiver.call.stream.format.sampleRate, samples[$0]) })"
         )
     }
 

@@ -87,16 +87,19 @@ struct SendCommand: ParsableCommand {
         let start = engine.now
         try talk(call, start, card == nil ? sound : nil)
         engine.flushEvents()
+        let seconds = (engine.now - start).roundedSeconds
+        let (cards, routeChanges) = (engine.cardReports, engine.routeChanges)
+        // Until it has ended, packets may leave that a report would lack.
+        try call.end()
         var report = CallReport(
             codec: codec.description.name,
             mode: "udp",
-            seconds: (engine.now - start).roundedSeconds,
+            seconds: seconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
-        report.cards = engine.cardReports
-        report.routeChanges = engine.routeChanges
-        try call.end()
+        report.cards = cards
+        report.routeChanges = routeChanges
         common.show(report.json, text: report.table)
         try metrics.write(report)
     }

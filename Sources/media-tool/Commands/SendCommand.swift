@@ -87,14 +87,14 @@ struct SendCommand: ParsableCommand {
         let start = engine.now
         try talk(call, start, card == nil ? sound : nil)
         engine.flushEvents()
-        let seconds = (engine.now - start).roundedSeconds
+        let length = engine.now - start
         let (cards, routeChanges) = (engine.cardReports, engine.routeChanges)
         // Until it has ended, packets may leave that a report would lack.
         try call.end()
         var report = CallReport(
             codec: codec.description.name,
             mode: "udp",
-            seconds: seconds,
+            seconds: length.roundedSeconds,
             legs: [call.report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
         )

@@ -44,13 +44,19 @@ import Testing
     }
 
     @Test func `what is not committed is not acknowledged`() async throws {
-        let server = try await MailboxServer.start(posts: try posts(0..<3))
+        let (receipts, receipt) = AsyncStream.makeStream(of: String.self)
+        let server = try await MailboxServer.start(posts: try posts(0..<3)) { event in
+            if case .acknowledged(let content) = event { receipt.yield(content.key) }
+        }
         let store = Store(refusing: "1")
         let service = await store.service(port: server.port)
         await #expect(throws: Store.Fenced.self) { try await service.fetchPending() }
         await service.stop()
         // The receipt of the one before is on its way.
-        while await server.held.contains("0") { try await Task.sleep(for: .milliseconds(1)) }
+        for await key in receipts {
+            #expect(key == "0")
+            break
+        }
         #expect(await server.held == ["1", "2"])
         await server.stop()
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SharedCore
 
-@Suite struct CoreLockTests {
+@Suite(.timeLimit(.minutes(1))) struct CoreLockTests {
     let directory: TemporaryDirectory
 
     init() throws {

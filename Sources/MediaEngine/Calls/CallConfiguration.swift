@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Where what a call sends comes from.
 public enum CallSource: Sendable {
     /// Nothing but silence.
@@ -7,10 +9,12 @@ public enum CallSource: Sendable {
     /// A card of its own.
     case card(any SoundCard)
     /// A WAV file, played once, or again and again.
-    case file(String, repetition: WAVFeed.Repetition = .once)
+    case file(String, repetition: FileRepetition = .once)
     /// Samples in memory, played once.
     case samples([Int16], AudioFormat)
-    /// A filter with one audio output: a synthesiser, a voice agent, another call.
+    /// The application, which writes samples while the call runs.
+    case stream(StreamSource)
+    /// A filter with one audio output: a synthesiser, another call.
     case filter(Filter)
 }
 
@@ -26,6 +30,8 @@ public enum CallSink: Sendable {
     case file(String)
     /// A WAV file at the codec's rate, from the first packet's playout to the last packet's end.
     case playout(String)
+    /// The application, which takes samples while the call runs.
+    case stream(StreamSink)
     /// A filter with one audio input.
     case filter(Filter)
 }
@@ -34,6 +40,8 @@ public enum CallSink: Sendable {
 public enum CallNetwork: Sendable {
     /// Sockets of our own on `local`: RTP on its port and, unless RTCP shares that, RTCP on the next one.
     case udp(local: SocketAddress)
+    /// Ports that were reserved before.
+    case reserved(MediaReservation)
     /// A link that exists, for RTP and RTCP together: a `MemoryLink`, an `ImpairedLink`.
     case link(any DatagramLink, local: SocketAddress)
 }
@@ -42,36 +50,28 @@ public enum CallNetwork: Sendable {
 public struct CallConfiguration: Sendable {
     /// The call's name in reports.
     public var name = "call"
-    /// Codec, payload types, playout delay.
+    /// What both sides agreed on; `MediaAgreement.nothing` begins without, until `Call.update`.
+    public var agreement = MediaAgreement()
+    /// What this side wants of the sound: encoder, protection against loss, playout delay, voice processing.
     public var stream = AudioStreamConfiguration()
     /// Sockets or a simulated network.
     public var network: CallNetwork
-    /// Where RTP goes; nil waits for packets and answers to where they come from (symmetric RTP, RFC 4961).
-    public var remote: SocketAddress?
-    /// Whether RTP and RTCP share one port (RFC 5761).
-    ///
-    /// A `link` always does.
-    public var multiplexesControl = true
-    /// Whether RTP and RTCP go back to where valid packets come from (RFC 4961), whatever `remote` says.
-    ///
-    /// Not where a program in the middle passes packets on one way only.
-    public var isSymmetric = true
-    /// Whether extended reports (RFC 3611) tell the other side how it is heard.
-    public var sendsExtendedReports = true
-    /// Whether audio is sent; without it the call listens, and sends RTCP and keys only.
-    public var sendsAudio = true
-    /// Makes what arrives worse, also over real sockets.
-    public var impairment = Impairment()
-    /// What draws the fate of each packet; nil takes the engine's own next number.
-    public var impairmentSeed: UInt64?
     /// What the call sends.
     public var source = CallSource.callCard
     /// Where the call is heard.
     public var sink = CallSink.callCard
-    /// Whether DTMF tones in the audio that arrives are told as keys, for senders that know no telephone events.
-    ///
-    /// Once the other side has sent a telephone event, its tones are not listened to: no key counts twice.
-    public var detectsInBandDTMF = false
+    /// Whether the call begins muted.
+    public var isMuted = false
+    /// Whether the call begins on hold.
+    public var isOnHold = false
+    /// Whether extended reports (RFC 3611) tell the other side how it is heard.
+    public var sendsExtendedReports = true
+    /// How long nothing may come before `CallEvent.mediaStalled`; nil never tells it.
+    public var stallTimeout: Duration? = .seconds(30)
+    /// Makes what arrives worse, also over real sockets.
+    public var impairment = Impairment()
+    /// What draws the fate of each packet; nil takes the engine's own next number.
+    public var impairmentSeed: UInt64?
     /// A capture file (pcap) of every packet of the call.
     public var capturePath: String?
 

@@ -1,27 +1,67 @@
-/// The links of one call: sockets of its own, or a link that was given, impaired when asked for.
-struct CallSockets {
+import CallBasics
+
+/// The links of one call: sockets of its own, or a link that was given.
+struct CallSockets: Sendable {
     let link: any DatagramLink
     /// RTCP's own socket; nil when it shares RTP's.
     let controlLink: (any DatagramLink)?
     let local: SocketAddress
+    let localControl: SocketAddress?
 
-    init(_ configuration: CallConfiguration, seed: UInt64) throws(NetworkError) {
-        var control: (any DatagramLink)?
-        let media: any DatagramLink
-        switch configuration.network {
-        case .udp(let address):
-            let socket = try UDPSocket(bind: address)
-            local = socket.localAddress
-            media = socket
-            if !configuration.multiplexesControl {
-                control = try UDPSocket(bind: local.with(port: local.port &+ 1))
-            }
-        case .link(let link, let address):
-            media = link
-            local = address
+    /// Pairs of ports that are tried until RTCP's is free, too.
+    private static let attempts = 64
+
+    /// Sockets on `address`: RTP on its port and, with `hasControlPort`, RTCP on the next one.
+    ///
+    /// - Parameters:
+    ///   - address: Where; port 0 takes any free port, an even one when RTCP's follows it (RFC 3550, section 11).
+    ///   - hasControlPort: Whether RTCP has a port of its own.
+    ///   - clock: What the sockets of the media thread share.
+    init(bind address: SocketAddress, hasControlPort: Bool, clock: ArrivalClock) throws(NetworkError) {
+        guard hasControlPort else {
+            let socket = try UDPSocket(bind: address, clock: clock)
+            self.init(link: socket, controlLink: nil, local: socket.localAddress, localControl: nil)
+            return
         }
-        let impairment = configuration.impairment
-        link = impairment.isNone ? media : ImpairedLink(media, impairment, seed: configuration.impairmentSeed ?? seed)
-        controlLink = control
+        // Ports that do not fit stay bound until a pair is found, so that the next one is another.
+        var unfit: [UDPSocket] = []
+        while true {
+            let socket = try UDPSocket(bind: address, clock: clock)
+            let port = socket.localAddress.port
+            do throws(NetworkError) {
+                guard address.port != 0 || port % 2 == 0 else {
+                    throw NetworkError(.portInUse, "UDP port \(port) is odd.")
+                }
+                guard port < .max else { throw NetworkError(.portInUse, "There is no UDP port behind \(port).") }
+                let control = try UDPSocket(bind: socket.localAddress.with(port: port + 1), clock: clock)
+                self.init(
+                    link: socket,
+                    controlLink: control,
+                    local: socket.localAddress,
+                    localControl: control.localAddress
+                )
+                return
+            } catch {
+                unfit.append(socket)
+                guard address.port == 0, error.code == .portInUse, unfit.count < Self.attempts else { throw error }
+            }
+        }
+    }
+
+    /// A link that exists, for RTP and RTCP together.
+    init(_ link: any DatagramLink, local: SocketAddress) {
+        self.init(link: link, controlLink: nil, local: local, localControl: nil)
+    }
+
+    private init(
+        link: any DatagramLink,
+        controlLink: (any DatagramLink)?,
+        local: SocketAddress,
+        localControl: SocketAddress?
+    ) {
+        self.link = link
+        self.controlLink = controlLink
+        self.local = local
+        self.localControl = localControl
     }
 }

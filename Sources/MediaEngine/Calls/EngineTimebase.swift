@@ -1,27 +1,44 @@
+import CallBasics
 import Logging
 import Synchronization
 
 /// Where an engine's time comes from: threads on the monotonic clock, or a manual clock and the caller's hand.
 ///
-/// In real time two threads serve in the background: one for files, and one for cards, whose opening may take
-/// seconds and must not keep a file waiting.
+/// In real time two threads serve in the background: one for files, and one that brings events and receipts from the
+/// media threads.
 final class EngineTimebase: Sendable {
     private enum Kind: Sendable {
-        case real(files: ServiceThread, cards: ServiceThread, priority: Int?)
+        case real(files: ServiceThread, events: WorkThread, priority: Int?)
         case virtual(ManualDriver)
     }
 
+    /// What the thread of events serves.
+    private final class Loops: Sendable {
+        let all = Mutex<[any BackgroundService]>([])
+
+        func serve() {
+            for loop in all.withLock({ $0 }) { loop.serve() }
+        }
+    }
+
     private let kind: Kind
+    private let loops = Loops()
     private let logger: Logger
     private let hasToldScheduling = Atomic(false)
 
     /// Real time, with media threads of SCHED_FIFO `priority` when it is not nil and permitted.
     init(priority: Int?, logger: Logger) throws(DriverError) {
         self.logger = logger
-        let (files, cards) = (ServiceThread(), ServiceThread())
+        let files = ServiceThread()
+        let events = WorkThread { [loops] in loops.serve() }
         try files.start()
-        try cards.start()
-        kind = .real(files: files, cards: cards, priority: priority)
+        do throws(DriverError) {
+            try events.start(name: "media-events")
+        } catch {
+            files.stop()
+            throw error
+        }
+        kind = .real(files: files, events: events, priority: priority)
     }
 
     /// Virtual time from zero.
@@ -50,24 +67,29 @@ final class EngineTimebase: Sendable {
     func advance(by duration: Duration) -> Bool {
         guard case .virtual(let driver) = kind else { return false }
         driver.advance(by: duration)
+        driver.serve()
         return true
     }
 
-    /// Serves what waits once more, after the last tick of virtual time.
-    func serve() {
-        if case .virtual(let driver) = kind { driver.serve() }
-    }
+    // MARK: Ticks
 
     /// Begins to tick `target`; the answer stops it.
     func drive(
         _ target: any TickTarget,
         tickDuration: Duration,
-        pacer: any TickPacer = DeadlinePacer(),
+        pacer: any TickPacer,
         name: String
     ) throws(DriverError) -> any TickDriver {
         switch kind {
         case .real(_, _, let priority):
-            let driver = TimerDriver(target, tickDuration: tickDuration, pacer: pacer, priority: priority, name: name)
+            let driver = TimerDriver(
+                target,
+                tickDuration: tickDuration,
+                pacer: pacer,
+                policy: LatenessPolicy(),
+                priority: priority,
+                name: name
+            )
             try driver.start()
             tellScheduling(driver)
             return driver
@@ -83,15 +105,17 @@ final class EngineTimebase: Sendable {
         logger.notice("media threads run with \(driver.scheduling.map(\.description) ?? "")")
     }
 
-    /// Stops ticking `target`.
+    /// Stops ticking `target`; when it returns no tick runs.
     func stop(_ driver: any TickDriver, _ target: any TickTarget) {
         if case .virtual(let manual) = kind { manual.remove(target) } else { driver.stop() }
     }
 
-    /// Serves `service` in the background: of a card when `isCard` is set, of a file otherwise.
-    func add(_ service: any BackgroundService, isCard: Bool = false) {
+    // MARK: Background
+
+    /// Serves a file's `service` in the background.
+    func add(_ service: any BackgroundService) {
         switch kind {
-        case .real(let files, let cards, _): (isCard ? cards : files).add(service)
+        case .real(let files, _, _): files.add(service)
         case .virtual(let driver): driver.add(service)
         }
     }
@@ -99,17 +123,39 @@ final class EngineTimebase: Sendable {
     /// Serves `service` no longer; when it returns, the service does not run.
     func remove(_ service: any BackgroundService) {
         switch kind {
-        case .real(let files, let cards, _):
-            files.remove(service)
-            cards.remove(service)
+        case .real(let files, _, _): files.remove(service)
         case .virtual(let driver): driver.remove(service)
         }
     }
 
+    /// Serves `loop` whenever a media thread has news.
+    func addLoop(_ loop: any BackgroundService) {
+        switch kind {
+        case .real: loops.all.withLock { $0.append(loop) }
+        case .virtual(let driver): driver.add(loop)
+        }
+    }
+
+    func removeLoop(_ loop: any BackgroundService) {
+        switch kind {
+        case .real: loops.all.withLock { loops in loops.removeAll { $0 === loop } }
+        case .virtual(let driver): driver.remove(loop)
+        }
+    }
+
+    /// A media thread has news.
+    ///
+    /// Thread: media.
+    func tellNews() {
+        if case .real(_, let events, _) = kind { events.wake() }
+    }
+
     /// Ends the background threads.
+    ///
+    /// Thread: any but theirs.
     func shutDown() {
-        guard case .real(let files, let cards, _) = kind else { return }
+        guard case .real(let files, let events, _) = kind else { return }
         files.stop()
-        cards.stop()
+        events.stop()
     }
 }

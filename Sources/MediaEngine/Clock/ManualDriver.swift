@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Ticks by hand, on the caller's thread, in virtual time.
 ///
 /// Several targets with ticks of different lengths share the clock; their ticks run in the order of their times.
@@ -84,4 +86,9 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
 
     /// Does nothing: no tick runs outside `advance`.
     public func stop() {}
+
+    /// Has every target obey now: no tick runs outside `advance`.
+    public func wake() {
+        for entry in entries { entry.target.obey() }
+    }
 }

@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 import Synchronization
 
@@ -22,6 +23,9 @@ public struct MonotonicClock: MediaClock {
 
     /// What to add to an instant of this clock to get the time since 1970-01-01 00:00 UTC.
     public static var wallOffset: Duration { read(CLOCK_REALTIME) - read(CLOCK_MONOTONIC) }
+
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    static var wallNow: Int64 { read(CLOCK_REALTIME).nanoseconds }
 
     private static func read(_ clock: clockid_t) -> MediaTime {
         var time = timespec()

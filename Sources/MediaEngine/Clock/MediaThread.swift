@@ -1,3 +1,4 @@
+import CallBasics
 import Glibc
 import Synchronization
 
@@ -68,7 +69,7 @@ final class MediaThread: @unchecked Sendable {
         )
         guard code == 0 else {
             start.release()
-            throw DriverError("The thread \(name) cannot be started: \(String(cString: strerror(code))). End others.")
+            throw DriverError(.noThread, "The thread \(name) cannot be started: \(String(cString: strerror(code))). End others.")
         }
         self.thread = thread
     }

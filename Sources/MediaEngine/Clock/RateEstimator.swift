@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Measures by how much a clock that counts frames runs fast or slow, from looks at it that come when they come.
 ///
 /// Every look gives a time and how many frames the other clock has counted; the estimate is the slope of a line through

@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 import Synchronization
 

@@ -1,4 +1,6 @@
-/// Starts the ticks of a runner: by a timer, by a card's period, or by hand.
+public import CallBasics
+
+/// Starts the ticks of a target: by a timer, by a card's period, or by hand.
 public protocol TickDriver: AnyObject, Sendable {
     /// How punctual the ticks were so far.
     var statistics: TickStatistics { get }
@@ -8,14 +10,24 @@ public protocol TickDriver: AnyObject, Sendable {
     func start() throws(DriverError)
     /// Stops ticking; when it returns no tick runs any more.
     func stop()
+    /// Has the target obey what it was asked for, at once rather than at its next tick.
+    ///
+    /// Thread: any.
+    func wake()
 }
 
 /// What a driver drives.
 ///
-/// Thread: media.
+/// Thread: media, but for `isIdle`.
 public protocol TickTarget: AnyObject, Sendable {
     /// Runs the tick that is due at `now` and starts `lateness` after that.
     func tick(at now: MediaTime, lateness: Duration)
+    /// Obeys what it was asked for, between two ticks.
+    func obey()
+    /// Whether there is nothing to do: then no tick runs until the driver is woken.
+    ///
+    /// Thread: any.
+    var isIdle: Bool { get }
 }
 
 extension TickTarget {
@@ -23,38 +35,34 @@ extension TickTarget {
     public func tick(at now: MediaTime) { tick(at: now, lateness: .zero) }
 }
 
-extension GraphRunner: TickTarget {}
-
-/// Why a driver could not start.
-public struct DriverError: Error, Sendable, CustomStringConvertible {
-    /// What failed and the remedy.
-    public let description: String
-
-    init(_ description: String) {
-        self.description = description
-    }
-}
-
 /// Waits for the next tick on a driver's thread.
-public protocol TickPacer: AnyObject, Sendable {
+package protocol TickPacer: AnyObject, Sendable {
     /// Waits until the tick that is due at `deadline`, and answers when it was really due: the deadline, or the moment
     /// at which a card asked for it.
-    func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime
+    ///
+    /// - Parameters:
+    ///   - deadline: When the tick is due by the clock.
+    ///   - tickDuration: The time between two ticks.
+    ///   - sleeper: What sleeps, and does what the thread is woken for.
+    func wait(until deadline: MediaTime, tickDuration: Duration, _ sleeper: Sleeper) -> MediaTime
 }
 
 /// What to do when ticks come late.
 ///
-/// After a stall of k ticks the driver runs at most `maximumCatchUp` of them back to back and skips the others, so that
-/// a long stall does not end in a burst that makes the next ticks late, too. Skipped ticks are counted.
-public struct LatenessPolicy: Sendable {
-    /// Missed ticks that are run after a stall.
-    public var maximumCatchUp: Int
+/// After a stall (a stopped process, a container whose CPU quota is used up) every tick that was due is run, one after the
+/// other, so that nothing is left out and the next ones are in time again. Only what the machine could not make up for
+/// within `longestBacklog` is skipped, and counted.
+package struct LatenessPolicy: Sendable {
+    /// Ticks further behind than this are skipped.
+    package var longestBacklog: Duration
 
-    /// A policy that makes up for at most `maximumCatchUp` ticks.
-    public init(maximumCatchUp: Int = 4) {
-        self.maximumCatchUp = maximumCatchUp
+    /// A policy that makes up for a second.
+    package init(longestBacklog: Duration = .seconds(1)) {
+        self.longestBacklog = longestBacklog
     }
 
-    /// Ticks to skip when the driver is `behind` ticks late.
-    public func skippedTicks(behind: Int) -> Int { max(0, behind &- maximumCatchUp) }
+    /// Ticks of `tickDuration` to skip when the driver is `behind` ticks late.
+    package func skippedTicks(behind: Int, tickDuration: Duration) -> Int {
+        max(0, behind &- Int(longestBacklog.nanoseconds / tickDuration.nanoseconds))
+    }
 }

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// How punctual the ticks were.
 public struct TickStatistics: Sendable, BitwiseCopyable {
     /// Ticks that ran.

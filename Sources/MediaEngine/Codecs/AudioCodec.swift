@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// What a codec is called and what it needs, before any encoder or decoder exists.
 public struct CodecDescription: Hashable, Sendable {
     /// The encoding name of the RTP payload format, as in `a=rtpmap`: "opus", "PCMU", "G722".
@@ -173,28 +175,14 @@ extension AudioDecoder {
 }
 
 /// Why an encoder or decoder could not be made.
-public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// No codec of that name is registered.
-        case unknownCodec
-        /// The codec cannot do what the configuration asks.
-        case unsupportedConfiguration
-        /// The codec's library failed.
-        case libraryFailure
-    }
+public typealias CodecError = Failure<CodecFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed, with values, and the remedy.
-    public let message: String
-
-    /// An error with a code and a message.
-    public init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
-    /// The message.
-    public var description: String { message }
+/// The kinds of `CodecError`.
+public enum CodecFault: Hashable, Sendable {
+    /// No codec of that name is registered.
+    case unknownCodec
+    /// The codec cannot do what the configuration asks.
+    case unsupportedConfiguration
+    /// The codec's library failed.
+    case libraryFailure
 }

@@ -37,6 +37,13 @@ struct ComfortNoise: BitwiseCopyable {
         wantedGain = Self.fullScale / Self.plainLevel * powf(10, -Float(payload[0] & 0x7F) / 20)
     }
 
+    /// Goes on as `other` would, in sound of another format.
+    mutating func goOn(from other: ComfortNoise) {
+        isOn = other.isOn
+        gain = other.gain
+        wantedGain = other.wantedGain
+    }
+
     /// Sound is there again.
     mutating func end() { isOn = false }
 

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Gathers samples into packets of the codec's length and encodes them.
 ///
 ///     audio ──►┌─────────┐──► packets
@@ -7,11 +9,22 @@
 /// Packets carry the payload type, an RTP timestamp in units of the clock rate, and the marker on the first packet and
 /// on the first after a silence. The timestamp is that of the packet's first frame and goes on through silence, whether
 /// the codec leaves it out (DTX) or sending is off, so that the receiver sees how long it lasted.
-/// Thread: as every filter; make commands with the functions below.
+/// Thread: as every filter.
 /// Source: RFC 3550, section 5.1; RFC 3551, section 4.1.
-public final class EncoderFilter: Filter, @unchecked Sendable {
+package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never>, @unchecked Sendable {
+    /// What it can be asked for.
+    package enum Command: Sendable, BitwiseCopyable {
+        /// Another bitrate, in bit/s; a codec with one rate ignores it.
+        case bitrate(Int)
+        /// In-band FEC on or off, and the loss in percent that it is to stand.
+        case fec(isOn: Bool, expectedLossPercent: Int)
+        /// Goes on where another encoder is, in whose place it is put at the same edge of a tick: at its time stamp, with the
+        /// samples that it has gathered.
+        case takeOver(Unmanaged<EncoderFilter>)
+    }
+
     /// Counters since the filter was made; the newest values, readable from any thread.
-    public let statistics = LatestValue(EncoderStatistics())
+    package let statistics = LatestValue(EncoderStatistics())
 
     private let encoder: any AudioEncoder
     private let payloadType: UInt8
@@ -21,7 +34,8 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
     private var gatheredCount = 0
     private var timestamp: UInt32
     private var marksNext = true
-    private var isSending = true
+    private let sending: Switches
+    private let bridge: PolyphaseResampler?
     private var bitrate: Int?
     private var usesFEC: Bool
     private var expectedLossPercent: Int
@@ -33,23 +47,57 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
     ///   - codec: The codec.
     ///   - configuration: What the encoder is to do.
     ///   - payloadType: The RTP payload type of the packets, 0 to 127.
-    ///   - firstTimestamp: The RTP timestamp of the first frame; RFC 3550 wants it random.
+    ///   - phase: Ticks of silence that the first packet begins with, so that the packets of many legs are not all full in
+    ///     the same tick; less than a packet.
+    ///   - sending: Whether packets are sent.
+    ///   - former: The encoder whose place this one will take, by `takeOver`.
     /// - Throws: `CodecError` when the codec cannot do what the configuration asks.
-    public init(
+    package convenience init(
         codec: any AudioCodec,
         configuration: EncoderConfiguration,
         payloadType: UInt8,
-        firstTimestamp: UInt32
+        phase: Duration = .zero
+    ) throws(CodecError) {
+        try self.init(
+            codec: codec,
+            configuration: configuration,
+            payloadType: payloadType,
+            phase: phase,
+            sending: Switches(),
+            continuing: nil
+        )
+    }
+
+    init(
+        codec: any AudioCodec,
+        configuration: EncoderConfiguration,
+        payloadType: UInt8,
+        phase: Duration,
+        sending: Switches,
+        continuing former: EncoderFilter?
     ) throws(CodecError) {
         encoder = try codec.makeEncoder(configuration)
         self.payloadType = payloadType & 0x7F
-        timestamp = firstTimestamp
+        self.sending = sending
         let format = encoder.format
         let clockRate = codec.description.clockRate
         timestampStep = UInt32(clamping: encoder.frameCount * clockRate / format.sampleRate)
         gatheredCapacity = encoder.frameCount * format.channelCount
         gathered = .allocate(capacity: gatheredCapacity)
         gathered.initialize(repeating: 0, count: gatheredCapacity)
+        let phaseFrameCount = min(format.frameCount(in: phase), encoder.frameCount &- 1)
+        gatheredCount = phaseFrameCount * format.channelCount
+        // The first frame that is not silence has the time stamp 0.
+        timestamp = 0 &- UInt32(clamping: phaseFrameCount * clockRate / format.sampleRate)
+        bridge = former.flatMap { former in
+            guard former.format.sampleRate != format.sampleRate else { return nil }
+            return PolyphaseResampler(
+                from: former.format.sampleRate,
+                to: format.sampleRate,
+                channelCount: format.channelCount,
+                maximumFrameCount: former.encoder.frameCount
+            )
+        }
         bitrate = configuration.bitrate
         initialBitrate = encoder.bitrate
         canUseFEC = encoder.canUseFEC
@@ -71,58 +119,58 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
     }
 
     /// The samples that the filter takes.
-    public var format: AudioFormat { encoder.format }
+    package var format: AudioFormat { encoder.format }
 
     /// By how much the codec itself delays sound.
-    public var lookahead: Duration { encoder.lookahead }
+    package var lookahead: Duration { encoder.lookahead }
 
     /// The bitrate that the encoder began with, in bit/s; nil when it has one rate.
-    public let initialBitrate: Int?
+    package let initialBitrate: Int?
 
     /// Whether the encoder has in-band FEC, and the receiver takes it.
-    public let canUseFEC: Bool
+    package let canUseFEC: Bool
 
     /// Audio in each packet.
-    public var ptime: Duration { description.latency }
+    package var ptime: Duration { description.latency }
 
-    // MARK: Commands
-
-    /// Asks for another bitrate in bit/s; a codec with one rate ignores it.
-    public func bitrateCommand(_ bitrate: Int) -> GraphCommand {
-        GraphCommand(to: self, "bitrate", value: Int64(bitrate))
-    }
-
-    /// Turns in-band FEC on or off and tells the loss in percent that it is to stand.
-    public func fecCommand(_ isOn: Bool, expectedLossPercent: Int) -> GraphCommand {
-        GraphCommand(to: self, "fec", value: isOn ? 1 : 0, detail: Int64(expectedLossPercent))
-    }
-
-    /// Starts or stops sending packets; the RTP timestamp goes on meanwhile.
-    public func sendingCommand(_ isOn: Bool) -> GraphCommand {
-        GraphCommand(to: self, "sending", value: isOn ? 1 : 0)
-    }
-
-    /// Obeys "bitrate", "fec" and "sending".
-    public override func handle(_ command: GraphCommand) {
-        switch command.name {
-        case "bitrate":
-            bitrate = Int(clamping: command.value)
-        case "fec":
-            usesFEC = command.value != 0
-            expectedLossPercent = min(max(Int(clamping: command.detail), 0), 100)
-        case "sending":
-            isSending = command.value != 0
-            return
-        default:
+    package override func handle(_ command: Command) {
+        switch command {
+        case .bitrate(let bitrate): self.bitrate = bitrate
+        case .fec(let isOn, let percent):
+            usesFEC = isOn
+            expectedLossPercent = min(max(percent, 0), 100)
+        case .takeOver(let former):
+            former._withUnsafeGuaranteedRef { takeOver($0) }
             return
         }
         encoder.adapt(bitrate: bitrate, usesFEC: usesFEC, expectedLossPercent: expectedLossPercent)
     }
 
+    private func takeOver(_ former: EncoderFilter) {
+        let waiting = UnsafeBufferPointer(start: former.gathered, count: former.gatheredCount).span
+        // What the other rate's time stamp has come to is gone on from (RFC 7160, section 4.1): the present instant.
+        let now = former.timestamp &+ former.units(ofSamples: former.gatheredCount)
+        var target = UnsafeMutableBufferPointer(start: gathered, count: gatheredCapacity).mutableSpan
+        if let bridge {
+            gatheredCount = bridge.process(waiting, into: &target).produced &* format.channelCount
+        } else {
+            gatheredCount = min(waiting.count, gatheredCapacity)
+            for index in 0..<gatheredCount { target[index] = waiting[index] }
+        }
+        if gatheredCount == gatheredCapacity { gatheredCount = 0 }
+        timestamp = now &- units(ofSamples: gatheredCount)
+        marksNext = former.marksNext
+        counters = former.counters
+    }
+
+    private func units(ofSamples count: Int) -> UInt32 {
+        UInt32(clamping: count / format.channelCount &* Int(timestampStep) / encoder.frameCount)
+    }
+
     // MARK: The tick
 
     /// Gathers the tick's samples and emits the packets that are then full.
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let block = io.input()
         let samples = block.samples
         let packets = io.outputPackets()
@@ -145,7 +193,7 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
     private func emitPacket(to packets: PacketBatch, at time: MediaTime) {
         gatheredCount = 0
         defer { timestamp = timestamp &+ timestampStep }
-        guard isSending else {
+        guard sending.isOn else {
             counters.silentPacketCount &+= 1
             marksNext = true
             return
@@ -178,16 +226,16 @@ public final class EncoderFilter: Filter, @unchecked Sendable {
 }
 
 /// What an encoder has done since it was made.
-public struct EncoderStatistics: Hashable, Sendable, BitwiseCopyable {
+package struct EncoderStatistics: Hashable, Sendable, BitwiseCopyable {
     /// Packets made.
-    public var packetCount: Int64 = 0
+    package var packetCount: Int64 = 0
     /// Bytes of their payloads.
-    public var byteCount: Int64 = 0
+    package var byteCount: Int64 = 0
     /// Packets left out, by DTX or because sending is off.
-    public var silentPacketCount: Int64 = 0
+    package var silentPacketCount: Int64 = 0
     /// Packets lost because the tick's batch was full.
-    public var refusedPacketCount: Int64 = 0
+    package var refusedPacketCount: Int64 = 0
 
     /// Nothing yet.
-    public init() {}
+    package init() {}
 }

@@ -1,4 +1,5 @@
 import COpus
+public import CallBasics
 
 /// Opus: 48000 Hz, mono or stereo, 6 to 510 kbit/s.
 ///

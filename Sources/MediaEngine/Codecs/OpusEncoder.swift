@@ -1,4 +1,5 @@
 import COpus
+import CallBasics
 
 /// One libopus encoder at 48000 Hz.
 final class OpusEncoder: AudioEncoder {

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// The shape of a stream of samples: how many per second, and in how many channels.
 ///
 /// Shape: interleaved `Int16`; one frame is one sample of each channel at one instant.
@@ -40,22 +42,4 @@ public struct AudioFormat: Hashable, Sendable, CustomStringConvertible {
         default: "\(sampleRate) Hz, \(channelCount) channels"
         }
     }
-}
-
-extension Duration {
-    /// The whole nanoseconds of the duration, saturating at about 292 years.
-    public var nanoseconds: Int64 {
-        // Up to nine seconds, and so in every tick, a division of 64 bits does, which is ten times faster.
-        if let short = Int64(exactly: attoseconds) { return short / 1_000_000_000 }
-        return Int64(clamping: attoseconds / 1_000_000_000)
-    }
-
-    /// `nanoseconds` as a duration; the standard library's own is not inlined, which counts in a tick.
-    @inline(__always)
-    init(wholeNanoseconds nanoseconds: Int64) {
-        self.init(attoseconds: Int128(nanoseconds) &* 1_000_000_000)
-    }
-
-    /// The duration in milliseconds, with its fraction.
-    public var milliseconds: Double { Double(nanoseconds) / 1_000_000 }
 }

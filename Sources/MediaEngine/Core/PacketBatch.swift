@@ -1,30 +1,34 @@
+package import CallBasics
+
 /// What travels with the payload of one packet between filters.
-public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
+package struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     /// RTP timestamp, in units of the codec's clock rate (RFC 3550, section 5.1).
-    public var rtpTimestamp: UInt32 = 0
+    package var rtpTimestamp: UInt32 = 0
+    /// Where the packet lies on the stream's one time line, whatever codecs its packets are of; the playout finds out.
+    package var position: UInt32 = 0
     /// RTP sequence number; the RTP sender assigns it.
-    public var sequenceNumber: UInt16 = 0
+    package var sequenceNumber: UInt16 = 0
     /// RTP payload type, 0 to 127.
-    public var payloadType: UInt8 = 0
+    package var payloadType: UInt8 = 0
     /// RTP marker: the first packet after a silence (RFC 3551, section 4.1).
-    public var isMarked = false
+    package var isMarked = false
     /// Whether the packet is the first of another source than the one before it.
-    public var beginsSource = false
+    package var beginsSource = false
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
-    public var isNumberOnly = false
+    package var isNumberOnly = false
     /// Whether the packet is a copy that a later one brought (RED): its own may still come, and `arrival` is when the
     /// later one came, so it says nothing of the network's delay.
-    public var isRedundant = false
+    package var isRedundant = false
     /// Whether the packet holds no sound but the level of the noise to be heard until sound comes (RFC 3389).
-    public var isComfortNoise = false
+    package var isComfortNoise = false
     /// Whether the packet holds a copy of the one before it (in-band FEC); the playout finds out.
     var carriesCopy = false
     /// When the packet reached this host; for packets to send, the start of the tick.
-    public var arrival = MediaTime.zero
+    package var arrival = MediaTime.zero
 
     /// A header with the given fields.
-    public init(
+    package init(
         rtpTimestamp: UInt32 = 0,
         sequenceNumber: UInt16 = 0,
         payloadType: UInt8 = 0,
@@ -33,6 +37,7 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
         arrival: MediaTime = .zero
     ) {
         self.rtpTimestamp = rtpTimestamp
+        position = rtpTimestamp
         self.sequenceNumber = sequenceNumber
         self.payloadType = payloadType
         self.isMarked = isMarked
@@ -45,11 +50,11 @@ public struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
 ///
 /// Shape: at most `capacity` packets with payloads of at most `maximumPayloadByteCount` bytes.
 /// Thread: media. Valid during the `process` call that it was handed to. A producer finds its outputs empty.
-public struct PacketBatch {
+package struct PacketBatch {
     /// Packets that fit in a batch: 160 ms of 10 ms packets in one tick.
-    public static let capacity = 16
+    package static let capacity = 16
     /// Bytes of the largest payload: 20 ms of 44.1 kHz stereo L16 are 3528.
-    public static let maximumPayloadByteCount = 4000
+    package static let maximumPayloadByteCount = 4000
 
     struct Slot {
         var header: PacketHeader
@@ -67,16 +72,16 @@ public struct PacketBatch {
     }
 
     /// Packets in the batch.
-    public var count: Int { Int(base.load(as: Int32.self)) }
+    package var count: Int { Int(base.load(as: Int32.self)) }
 
     /// The fields of packet `index`.
-    public func header(_ index: Int) -> PacketHeader {
+    package func header(_ index: Int) -> PacketHeader {
         slot(index).pointee.header
     }
 
     /// The payload of packet `index`.
     @_lifetime(borrow self)
-    public func payload(_ index: Int) -> Span<UInt8> {
+    package func payload(_ index: Int) -> Span<UInt8> {
         let start = payloadStart(index).assumingMemoryBound(to: UInt8.self)
         let buffer = UnsafeBufferPointer(start: start, count: Int(slot(index).pointee.byteCount))
         return _overrideLifetime(buffer.span, borrowing: self)
@@ -87,7 +92,7 @@ public struct PacketBatch {
     ///
     /// Answers false when the batch is full or nothing was written.
     @discardableResult
-    public func append(_ header: PacketHeader, write: (inout MutableSpan<UInt8>) -> Int) -> Bool {
+    package func append(_ header: PacketHeader, write: (inout MutableSpan<UInt8>) -> Int) -> Bool {
         let index = count
         guard index < Self.capacity else { return false }
         let start = payloadStart(index).assumingMemoryBound(to: UInt8.self)
@@ -101,7 +106,7 @@ public struct PacketBatch {
     }
 
     /// Empties the batch.
-    public func removeAll() {
+    package func removeAll() {
         base.storeBytes(of: 0, as: Int32.self)
     }
 

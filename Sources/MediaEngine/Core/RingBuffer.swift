@@ -84,6 +84,17 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
         return taken
     }
 
+    /// Throws away the oldest elements, at most `count`, and answers how many.
+    ///
+    /// Thread: the consumer's.
+    @discardableResult
+    func drop(_ count: Int) -> Int {
+        let start = head.load(ordering: .relaxed)
+        let dropped = min(tail.load(ordering: .acquiring) &- start, count)
+        head.store(start &+ dropped, ordering: .releasing)
+        return dropped
+    }
+
     /// Throws away everything that waits.
     ///
     /// Thread: the consumer's.

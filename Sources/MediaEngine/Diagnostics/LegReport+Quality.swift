@@ -41,7 +41,7 @@ extension LegReport {
             discardPercent = Self.rounded(loss.discardFraction * 100)
             burstLossPercent = Self.rounded(loss.burstDensity * 100)
             gapLossPercent = Self.rounded(loss.gapDensity * 100)
-            let packet = Double(rtp.reception.packetNanoseconds) / 1_000_000
+            let packet = Double(rtp.packetNanoseconds) / 1_000_000
             burstMs = Self.rounded(loss.meanBurstPacketCount * packet)
             gapMs = Self.rounded(loss.meanGapPacketCount * packet)
             oneWayDelayMs = delay.map(LegReport.rounded)

@@ -36,6 +36,27 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var discarded: Int
         /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, empty, or corrupt inside.
         public var rejected: Int
+        /// Those of them that were not of the source that is heard, by reason.
+        public var refused: Refused
+    }
+
+    /// Packets and RTCP datagrams of others than the source that is heard.
+    public struct Refused: Sendable, Hashable, Codable {
+        /// RTP from another address.
+        public var otherAddress: Int
+        /// RTP from hosts that signalling did not name, while the named one had time to begin.
+        public var unnamedHost: Int
+        /// RTP of an SSRC that had given way to another.
+        public var formerSource: Int
+        /// RTCP from another address, or about another source.
+        public var otherControl: Int
+
+        init(_ rtp: RTPStatistics) {
+            otherAddress = Int(rtp.otherAddressCount)
+            unnamedHost = Int(rtp.unnamedHostCount)
+            formerSource = Int(rtp.formerSourceCount)
+            otherControl = Int(rtp.otherControlCount)
+        }
     }
 
     /// How what is sent is protected against loss.
@@ -67,7 +88,7 @@ public struct LegReport: Sendable, Hashable, Codable {
         /// Packets in the longest run.
         public var longest: Int
 
-        init(_ runs: MediaEngine.LossRuns) {
+        init(_ runs: RTP.LossRuns) {
             count = runs.runCount
             mean = ((runs.meanRun ?? 0) * 100).rounded() / 100
             longest = runs.longestRun
@@ -154,7 +175,8 @@ public struct LegReport: Sendable, Hashable, Codable {
             comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount
+                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount,
+            refused: Refused(rtp)
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)

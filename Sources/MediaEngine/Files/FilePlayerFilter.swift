@@ -3,18 +3,16 @@ import Synchronization
 /// Plays a WAV file into the graph: the file's first sample is the first sample out, and silence follows its last.
 ///
 ///     (file) ──► player ──► audio
-///
-/// Events: "ended" in the tick of the last sample, with the frames played.
-public final class FilePlayerFilter: Filter, @unchecked Sendable {
+package final class FilePlayerFilter: ControlledFilter<Never, PlayerEvent>, @unchecked Sendable {
     /// The file's side, to be served in the background.
-    public let feed: WAVFeed
+    package let feed: WAVFeed
 
     private let ended = Atomic(false)
     private var playedFrameCount = 0
     private var hasEnded = false
 
     /// A player of `feed`.
-    public init(_ feed: WAVFeed) {
+    package init(_ feed: WAVFeed) {
         self.feed = feed
         super.init(
             FilterDescription(
@@ -28,10 +26,10 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
     /// Opens the file at `path` to be played as `format`.
     ///
     /// - Throws: `WAVError` when the file cannot be read.
-    public convenience init(
+    package convenience init(
         path: String,
         format: AudioFormat,
-        repetition: WAVFeed.Repetition = .once
+        repetition: FileRepetition = .once
     ) throws(WAVError) {
         self.init(WAVFeed(try WAVReader(path: path), format: format, repetition: repetition))
     }
@@ -39,12 +37,12 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
     /// Whether the last sample has been played.
     ///
     /// Thread: any.
-    public var isFinished: Bool { ended.load(ordering: .acquiring) }
+    package var isFinished: Bool { ended.load(ordering: .acquiring) }
 
     /// Plays the next block.
     ///
     /// Thread: media.
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var samples = block.mutableSamples
         let count = feed.read(into: &samples)
@@ -53,6 +51,6 @@ public final class FilePlayerFilter: Filter, @unchecked Sendable {
         guard !hasEnded, feed.isEnded else { return }
         hasEnded = true
         ended.store(true, ordering: .releasing)
-        io.emit("ended", value: Int64(playedFrameCount))
+        emit(.ended(frameCount: playedFrameCount), io)
     }
 }

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Finds the IP packet behind the header of the network that a capture was made on.
 ///
 /// Source: tcpdump.org, "Link-layer header types"

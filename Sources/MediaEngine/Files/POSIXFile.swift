@@ -1,3 +1,4 @@
+import CallBasics
 import Glibc
 
 /// An open file, closed when the object goes.

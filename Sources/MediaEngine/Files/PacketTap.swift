@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Carries copies of datagrams from the media thread to a capture file, without either waiting.
 ///
 /// A full tap leaves datagrams out and counts them.

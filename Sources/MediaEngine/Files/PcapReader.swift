@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 
 /// A UDP datagram out of a capture.

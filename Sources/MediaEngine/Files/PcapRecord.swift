@@ -1,3 +1,4 @@
+import CallBasics
 import Glibc
 
 /// Lays out capture records: a time stamp, made-up IP and UDP headers with right checksums, and the datagram.

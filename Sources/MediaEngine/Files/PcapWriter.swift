@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 
 /// Writes datagrams to a capture file that Wireshark and tcpdump open.

@@ -1,36 +1,24 @@
+public import CallBasics
+
 /// Why a WAV file could not be read or written.
-public struct WAVError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// The file could not be opened for reading.
-        case unreadable
-        /// The file could not be created or opened for writing.
-        case unwritable
-        /// The file holds no byte.
-        case empty
-        /// The bytes do not start a RIFF or RF64 file of type WAVE.
-        case notWAV
-        /// The file ends before its samples begin.
-        case truncatedHeader
-        /// The file is a WAV whose samples are coded in a way that is not supported.
-        case unsupported
-        /// The file holds more than the caller asked to keep in memory, or more than a WAV can hold.
-        case tooLarge
-        /// A read or write failed in the middle: a full disk, a device that went away.
-        case ioFailure
-    }
+public typealias WAVError = Failure<WAVFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed, with values, and the remedy.
-    public let message: String
-
-    /// An error with a code and a message.
-    public init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
-    /// The message.
-    public var description: String { message }
+/// The kinds of `WAVError`.
+public enum WAVFault: Hashable, Sendable {
+    /// The file could not be opened for reading.
+    case unreadable
+    /// The file could not be created or opened for writing.
+    case unwritable
+    /// The file holds no byte.
+    case empty
+    /// The bytes do not start a RIFF or RF64 file of type WAVE.
+    case notWAV
+    /// The file ends before its samples begin.
+    case truncatedHeader
+    /// The file is a WAV whose samples are coded in a way that is not supported.
+    case unsupported
+    /// The file holds more than the caller asked to keep in memory, or more than a WAV can hold.
+    case tooLarge
+    /// A read or write failed in the middle: a full disk, a device that went away.
+    case ioFailure
 }

@@ -1,30 +1,32 @@
 import Synchronization
 
+/// Whether and how a file starts over at its end.
+public enum FileRepetition: Hashable, Sendable {
+    /// It is played once.
+    case once
+    /// It is played again and again with silence between.
+    case forever(pause: Duration)
+}
+
 /// A WAV file on its way to the media thread: read, converted and kept ready a second ahead.
 ///
 /// Its `serve` reads the file and converts channels and rate; the media thread takes samples from a ring.
 /// Thread: `read` and `isEnded` media; the rest control or background.
-public final class WAVFeed: BackgroundService, @unchecked Sendable {
-    /// Whether and how a file starts over at its end.
-    public enum Repetition: Hashable, Sendable {
-        /// It is played once.
-        case once
-        /// It is played again and again with silence between.
-        case forever(pause: Duration)
-    }
-
+package final class WAVFeed: BackgroundService, @unchecked Sendable {
     /// What `read` gives.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// Frames of one pass at `format`'s rate, or nil where the file does not say (a pipe).
-    public let frameCount: Int?
+    package let frameCount: Int?
     /// Whether the file holds fewer samples than it says.
-    public let isTruncated: Bool
+    package let isTruncated: Bool
+    /// Whether `serve` may wait for whoever writes into the other end: then it needs a thread of its own, `PipeService`.
+    let isPipe: Bool
 
     private let reader: WAVReader
     private let resampler: Resampler?
-    private let repetition: Repetition
+    private let repetition: FileRepetition
     private let ring: RingBuffer<Int16>
-    private let isComplete = Atomic(false)
+    private let completed = Atomic(false)
     private let failureMessage = Mutex<WAVError?>(nil)
     private var phase = Phase.reading
     /// Frames of the file, in its own channels and rate, from `raw.start` on.
@@ -43,17 +45,17 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
     private typealias Chunk = UnsafeMutableBufferPointer<Int16>
     private static var chunkFrameCount: Int { 1024 }
 
-    /// A feed from the start of `reader`, filled once so that the first tick finds sound.
+    /// A feed from the start of `reader`, filled once so that the first tick finds sound, unless that is a pipe.
     ///
     /// - Parameters:
     ///   - reader: The file.
     ///   - format: What the media thread wants.
     ///   - repetition: What follows the file's end.
     ///   - prefetch: Sound kept ready.
-    public init(
+    package init(
         _ reader: consuming sending WAVReader,
         format: AudioFormat,
-        repetition: Repetition = .once,
+        repetition: FileRepetition = .once,
         prefetch: Duration = .seconds(1)
     ) {
         self.format = format
@@ -84,7 +86,8 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
         let samples = format.frameCount(in: prefetch) * format.channelCount
         ring = RingBuffer(minimumCapacity: samples + Self.chunkFrameCount * format.channelCount)
         self.reader = reader
-        serve()
+        isPipe = reader.isPipe
+        if !isPipe { serve() }
     }
 
     deinit {
@@ -94,18 +97,21 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
     }
 
     /// Why the feed ended before the file did, or nil.
-    public var failure: WAVError? { failureMessage.withLock { $0 } }
+    package var failure: WAVError? { failureMessage.withLock { $0 } }
+
+    /// Whether nothing more will come.
+    var isComplete: Bool { completed.load(ordering: .acquiring) }
 
     /// Whether the last sample has been taken.
-    public var isEnded: Bool { isComplete.load(ordering: .acquiring) && ring.count == 0 }
+    package var isEnded: Bool { isComplete && ring.count == 0 }
 
     /// Moves the next samples into `target` and answers how many; the rest of `target` is untouched.
     ///
     /// Thread: media.
-    public func read(into target: inout MutableSpan<Int16>) -> Int { ring.pop(into: &target) }
+    package func read(into target: inout MutableSpan<Int16>) -> Int { ring.pop(into: &target) }
 
     /// Refills the ring.
-    public func serve() {
+    package func serve() {
         while ring.freeCount >= Self.chunkFrameCount * format.channelCount {
             guard produce() else { return }
         }
@@ -183,7 +189,7 @@ public final class WAVFeed: BackgroundService, @unchecked Sendable {
     private func finish(with error: WAVError?) {
         failureMessage.withLock { $0 = error }
         phase = .complete
-        isComplete.store(true, ordering: .releasing)
+        completed.store(true, ordering: .releasing)
     }
 
     /// One channel goes to all; all go, averaged, to one; otherwise each to its own, and those without one are silent.

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// A short WAV file as a whole: for tests, prompts and test signals.
 public enum WAVFile {
     /// Reads all of the file at `path`.

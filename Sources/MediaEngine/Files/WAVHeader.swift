@@ -1,3 +1,5 @@
+import CallBasics
+
 /// What the chunks before a WAV file's samples say.
 ///
 ///     0  "RIFF" (or "RF64")   4  byte count of the rest   8  "WAVE"

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Reads the samples of a WAV file as 16 bits, a stretch at a time, whatever the file's length.
 ///
 /// Takes 8, 16, 24 and 32-bit integers, 32 and 64-bit floats, µ-law and A-law, plain or under the extensible header,
@@ -12,6 +14,9 @@ public final class WAVReader {
     public let frameCount: Int?
     /// The frame that `read` gives next.
     public private(set) var position = 0
+
+    /// Whether reading may wait for whoever writes into the other end.
+    package var isPipe: Bool { source.byteCount == nil }
 
     private let source: any ByteSource
     /// Bytes of samples that are not read yet; `Int.max` for a pipe that does not say.

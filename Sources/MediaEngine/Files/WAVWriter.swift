@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Writes 16-bit samples to a WAV file that is valid at every moment.
 ///
 /// The sizes in the header never exceed what is written, and follow it at least once per second of sound: after a

@@ -1,12 +1,15 @@
+import CallBasics
+
 /// Where each port's block lies in the plan's memory.
 ///
 /// Walks the filters in their order and hands out memory as a register allocator does: an output takes a free block
 /// of its size, and the block is free again after the last filter that reads it. A filter that works in place, and is
-/// the last to read its input, gets the same block as output. Unlinked optional inputs read one
-/// shared block of silence, or one empty batch.
+/// the last to read its input, gets the same block as output. Unlinked optional inputs read
+/// `BlockArena.silence`, or an empty batch.
 struct BlockLayout {
     struct PortBlock {
-        let offset: Int
+        /// Where the block begins; nil for silence.
+        let offset: Int?
         let frameCount: Int32
         let channelCount: Int32
     }
@@ -16,7 +19,6 @@ struct BlockLayout {
     private(set) var byteCount = 0
 
     private var free: [Int: [Int]] = [:]
-    private var silence: [Int: Int] = [:]
 
     init(_ graph: Graph, order: [Filter]) throws(GraphError) {
         struct PortKey: Hashable {
@@ -71,7 +73,8 @@ struct BlockLayout {
             }
             if let reusable { release.append(reusable) }
             for block in release {
-                free[Self.byteCount((block.frameCount, block.channelCount)), default: []].append(block.offset)
+                guard let offset = block.offset else { continue }
+                free[Self.byteCount((block.frameCount, block.channelCount)), default: []].append(offset)
             }
         }
     }
@@ -81,12 +84,10 @@ struct BlockLayout {
         return byteCount
     }
 
-    private mutating func silentBlock(_ port: Port, _ filter: Filter, _ graph: Graph) throws(GraphError) -> PortBlock {
+    private func silentBlock(_ port: Port, _ filter: Filter, _ graph: Graph) throws(GraphError) -> PortBlock {
         let shape = try Self.shape(port, filter, graph)
-        let size = Self.byteCount(shape)
-        let offset = silence[size] ?? claim(size)
-        silence[size] = offset
-        return PortBlock(offset: offset, frameCount: shape.frameCount, channelCount: shape.channelCount)
+        precondition(Self.byteCount(shape) <= BlockArena.silenceByteCount, "a block of more than 64 KiB in one tick")
+        return PortBlock(offset: nil, frameCount: shape.frameCount, channelCount: shape.channelCount)
     }
 
     /// Frames and channels of a port in one tick; a batch of packets has no channels.

@@ -1,15 +1,16 @@
 import Synchronization
+public import CallBasics
 
 /// One job in the graph: a subclass takes blocks or packets from its inputs and gives some to its outputs.
 ///
-/// Thread: made and described on the control side; from the moment it is in an installed plan, `process`, `handle`
-/// and every stored property they touch belong to the media thread. That is why a subclass says
-/// `@unchecked Sendable`: the rule is kept by the plan, not by the compiler. What the control side wants to read, a
-/// filter publishes through `LatestValue`; what it wants to change goes through a `GraphCommand`.
+/// Thread: made and described on the control side; from the moment it is in an installed plan, `process` and every stored
+/// property that it touches belong to the media thread. That is why a subclass says `@unchecked Sendable`: the rule is
+/// kept by the plan, not by the compiler. What the control side wants to read, a filter publishes through `LatestValue`;
+/// what it wants to change goes through the commands of a `ControlledFilter`.
 /// On the media thread a filter must not allocate, lock, wait, log, or grow an array: one late tick is a click in
 /// someone's ear.
 open class Filter: @unchecked Sendable {
-    /// Identity in commands and events.
+    /// Identity in links and events.
     public let id: FilterID
 
     // Behind one reference, so that what a subclass touches in a tick begins on the object's first cache line.
@@ -44,10 +45,27 @@ open class Filter: @unchecked Sendable {
     /// Every output must be written, each tick; packet outputs are found empty.
     open func process(_ io: borrowing FilterIO) {}
 
-    /// Obeys a command, between two ticks.
-    ///
-    /// A name that is not the filter's own is ignored.
-    open func handle(_ command: GraphCommand) {}
+    /// Obeys a command of the filter's own type, between two ticks.
+    package func obey(_ message: MessageSlot) {}
+}
+
+/// A filter that takes commands and tells of events, each a value of a type of its own.
+///
+/// Both types are small enums (`BitwiseCopyable`, at most 48 bytes), so that they travel through rings without memory of
+/// their own; `Never` stands for none.
+/// Thread: as every filter's; `handle` and `emit` media.
+open class ControlledFilter<Command: BitwiseCopyable & Sendable, Event: BitwiseCopyable & Sendable>: Filter,
+    @unchecked Sendable
+{
+    /// Obeys `command`, between two ticks.
+    open func handle(_ command: Command) {}
+
+    /// Tells the control side that `event` happened; a full ring counts the loss.
+    public final func emit(_ event: Event, _ io: borrowing FilterIO) {
+        io.push(MessageSlot(event))
+    }
+
+    package final override func obey(_ message: MessageSlot) { handle(message.load(as: Command.self)) }
 }
 
 /// What a filter is asked for rarely.
@@ -114,22 +132,19 @@ public struct FilterIO: ~Copyable {
     }
 
     /// The packets of input port `index`.
-    public func inputPackets(_ index: Int = 0) -> PacketBatch {
+    package func inputPackets(_ index: Int = 0) -> PacketBatch {
         precondition(index >= 0 && index < inputCount)
         return slots[index].packetBatch
     }
 
     /// The packets of output port `index`.
-    public func outputPackets(_ index: Int = 0) -> PacketBatch {
+    package func outputPackets(_ index: Int = 0) -> PacketBatch {
         precondition(index >= 0 && index < outputCount)
         return slots[inputCount &+ index].packetBatch
     }
 
-    /// Tells the control side that `name` happened.
-    ///
-    /// A full ring counts the loss.
-    public func emit(_ name: MessageName, value: Int64 = 0, detail: Int64 = 0) {
-        events.push(GraphEvent(filter: filter, time: time + lateness, name: name, value: value, detail: detail))
+    func push(_ message: MessageSlot) {
+        events.push(GraphEvent(filter: filter, time: time + lateness, message: message))
     }
 }
 

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// One link: what leaves `output` of `source` enters `input` of `target`.
 public struct Link: Hashable, Sendable {
     /// The filter that gives.

@@ -1,3 +1,5 @@
+public import CallBasics
+
 extension Graph {
     /// The graph as text: one line for each filter in the order in which they run, with what it takes from whom.
     ///

@@ -1,7 +1,11 @@
+public import CallBasics
+
 /// A graph made ready to run: its filters in order, with every block of memory already there.
 ///
 /// The order is topological; filters between which no path exists keep the order in which they were added. Two ports
 /// share memory when no filter between them still reads it, so a long chain touches a few blocks and stays in cache.
+/// Several plans run in one runner, each whole before the next: one for each call, so that a call that is made or ends
+/// costs no other anything.
 /// Thread: made on the control side, run by the media thread, freed on the control side again.
 public final class GraphPlan: @unchecked Sendable {
     struct Step {
@@ -21,31 +25,51 @@ public final class GraphPlan: @unchecked Sendable {
     public let blockByteCount: Int
 
     let steps: UnsafeMutableBufferPointer<Step>
-    /// Step indices sorted by filter identity, so that a command finds its filter.
-    private let lookup: UnsafeMutableBufferPointer<(id: UInt64, step: Int32)>
+    /// The plan's place among those of its runner, and the stage that it runs in; -1 while it is in none.
+    ///
+    /// Thread: media.
+    var position = -1
+    var stage = 0
     private let slots: UnsafeMutableBufferPointer<PortSlot>
-    private let memory: UnsafeMutableRawPointer
+    private let arena: BlockArena?
+    /// Memory of the plan's own, where it shares none.
+    private let memory: UnsafeMutableRawPointer?
 
-    /// Plans `graph`.
+    /// Plans `graph`, to run alone.
     ///
     /// - Throws: `GraphError` when a required input has no link, links form a circle, or a port's sample rate does
     ///   not divide into ticks.
-    public init(_ graph: Graph) throws(GraphError) {
+    public convenience init(_ graph: Graph) throws(GraphError) {
+        try self.init(graph, arena: nil)
+    }
+
+    /// Plans `graph`, with blocks in `arena`, which other plans of the same runner use, too.
+    ///
+    /// - Throws: As `init(_:)`.
+    init(_ graph: Graph, arena: BlockArena?) throws(GraphError) {
         tickDuration = graph.tickDuration
         filters = try Self.order(graph)
         let layout = try BlockLayout(graph, order: filters)
         blockByteCount = layout.byteCount
-        memory = .allocate(byteCount: max(layout.byteCount, 64), alignment: 64)
-        memory.initializeMemory(as: UInt8.self, repeating: 0, count: max(layout.byteCount, 64))
+        let base: UnsafeMutableRawPointer
+        if let arena, layout.byteCount <= BlockArena.byteCount {
+            self.arena = arena
+            memory = nil
+            base = arena.memory
+        } else {
+            self.arena = nil
+            base = .allocate(byteCount: max(layout.byteCount, 64), alignment: 64)
+            memory = base
+        }
         slots = .allocate(capacity: layout.ports.count)
         for (index, port) in layout.ports.enumerated() {
+            let start = port.offset.map { base + $0 } ?? BlockArena.silence
             slots.initializeElement(
                 at: index,
-                to: PortSlot(base: memory + port.offset, frameCount: port.frameCount, channelCount: port.channelCount)
+                to: PortSlot(base: start, frameCount: port.frameCount, channelCount: port.channelCount)
             )
         }
         steps = .allocate(capacity: filters.count)
-        lookup = .allocate(capacity: filters.count)
         var next = 0
         for (index, filter) in filters.enumerated() {
             let description = filter.description
@@ -64,29 +88,12 @@ public final class GraphPlan: @unchecked Sendable {
             )
             next += description.inputs.count + description.outputs.count
         }
-        let sorted = filters.enumerated().sorted { $0.element.id.number < $1.element.id.number }
-        for (position, entry) in sorted.enumerated() {
-            lookup.initializeElement(at: position, to: (entry.element.id.number, Int32(entry.offset)))
-        }
     }
 
     deinit {
         steps.deallocate()
-        lookup.deallocate()
         slots.deallocate()
-        memory.deallocate()
-    }
-
-    /// The step of the filter with that identity, by binary search.
-    func step(of id: FilterID) -> Int? {
-        var low = 0
-        var high = lookup.count
-        while low < high {
-            let middle = (low &+ high) / 2
-            if lookup[middle].id < id.number { low = middle &+ 1 } else { high = middle }
-        }
-        guard low < lookup.count, lookup[low].id == id.number else { return nil }
-        return Int(lookup[low].step)
+        memory?.deallocate()
     }
 
     /// The filters so that each comes after those it takes from.

@@ -1,104 +1,278 @@
 import CProcessor
+public import CallBasics
 import Synchronization
 
-/// Runs one plan, tick by tick, and lets it be replaced, commanded and listened to while it runs.
+/// Runs plans, tick by tick, and lets them be added, removed, replaced, commanded and listened to while it runs.
 ///
-/// Thread: `tick` belongs to the media thread, or to whoever drives by hand. `install`, `send` and `drainEvents` are
-/// for the control side, from any thread.
+/// What the control side wants are orders. They are obeyed between two ticks, in the order in which they were given; those
+/// that were given together take effect together. What they replace comes back to the control side to be freed.
+/// Thread: `tick` and `obeyOrders` belong to the media thread, or to whoever drives by hand. The rest is for the control
+/// side, from any thread.
 public final class GraphRunner: @unchecked Sendable {
     /// Every how many ticks each filter's time is taken.
-    public static let profilingInterval = 64
+    package static let profilingInterval = 64
     /// How many steps before its turn a filter is fetched.
     private static let prefetchDistance = 3
 
-    private let plans = HandOff<GraphPlan>()
-    private var current: Unmanaged<GraphPlan>?
-    private var tickNumber = 0
-    private var tickLateness = Duration.zero
+    /// Something that the control side wants done between two ticks.
+    struct Order: BitwiseCopyable, @unchecked Sendable {
+        fileprivate enum Action: BitwiseCopyable {
+            case command(Unmanaged<Filter>, MessageSlot)
+            case insert(Unmanaged<GraphPlan>, stage: Int)
+            case remove(Unmanaged<GraphPlan>)
+            case replace(Unmanaged<GraphPlan>, with: Unmanaged<GraphPlan>)
+            case grow(Unmanaged<PlanList.Storage>)
+        }
 
-    private let commands: RingBuffer<GraphCommand>
-    private let commandLock = Mutex(())
-    private let undelivered = Atomic<Int>(0)
-    private let offeredPlans = Atomic<Int>(0)
-    private let takenPlans = Atomic<Int>(0)
+        fileprivate let action: Action
+
+        /// `command`, for `filter`.
+        static func command<Command, Event>(
+            _ command: Command,
+            to filter: ControlledFilter<Command, Event>
+        ) -> Order {
+            Order(action: .command(.passRetained(filter), MessageSlot(command)))
+        }
+
+        /// Runs `plan` from now on, after those of earlier stages; stages count from 0 to 3.
+        static func insert(_ plan: GraphPlan, stage: Int = 0) -> Order {
+            Order(action: .insert(.passRetained(plan), stage: stage))
+        }
+
+        /// Runs `plan` no longer.
+        static func remove(_ plan: GraphPlan) -> Order {
+            Order(action: .remove(.passRetained(plan)))
+        }
+
+        /// Runs `plan` in the place of `other`: filters that are in both keep their state.
+        static func replace(_ other: GraphPlan, with plan: GraphPlan) -> Order {
+            Order(action: .replace(.passRetained(other), with: .passRetained(plan)))
+        }
+
+        fileprivate func release() {
+            switch action {
+            case .command(let filter, _): filter.release()
+            case .insert(let plan, _), .remove(let plan): plan.release()
+            case .replace(let other, let plan):
+                other.release()
+                plan.release()
+            case .grow(let storage): storage.release()
+            }
+        }
+    }
+
+    /// An object that comes back to be freed.
+    private struct Retired: BitwiseCopyable {
+        let object: Unmanaged<AnyObject>
+    }
+
+    private struct Control {
+        var plan: GraphPlan?
+        /// Plans that run once all orders are obeyed.
+        var planCount = 0
+        var capacity = GraphRunner.initialCapacity
+        var given: UInt64 = 0
+    }
+
+    /// Where the blocks of all its plans are.
+    let arena = BlockArena()
+
+    @exclusivity(unchecked) private var plans: PlanList
+    private var tickNumber = 0
+    private let orders: RingBuffer<Order>
+    private let retired: RingBuffer<Retired>
+    private let control = Mutex(Control())
+    private let retiredLock = Mutex(())
+    private let obeyed = Atomic<UInt64>(0)
     private let events: RingBuffer<GraphEvent>
     private let eventLock = Mutex(())
+    private let runningPlans = Atomic<Int>(0)
+
+    private static var initialCapacity: Int { 16 }
 
     /// A runner without a plan: its ticks do nothing.
     ///
     /// - Parameters:
-    ///   - commandCapacity: Commands that can wait for one tick.
+    ///   - orderCapacity: Orders that can wait for one tick.
     ///   - eventCapacity: Events that can wait for `drainEvents`.
-    public init(commandCapacity: Int = 1024, eventCapacity: Int = 4096) {
-        commands = RingBuffer(minimumCapacity: commandCapacity)
+    public init(orderCapacity: Int = 4096, eventCapacity: Int = 4096) {
+        orders = RingBuffer(minimumCapacity: orderCapacity)
+        // An order gives two objects back at most, one of which may be a plan that it replaces.
+        retired = RingBuffer(minimumCapacity: 2 * orderCapacity)
         events = RingBuffer(minimumCapacity: eventCapacity)
+        plans = PlanList(PlanList.Storage(capacity: Self.initialCapacity))
     }
 
     deinit {
-        current?.release()
+        while let order = orders.pop() { order.release() }
+        while let object = retired.pop() { object.object.release() }
+        plans.releaseAll()
     }
 
-    /// Makes `plan` the one that runs from the next tick on.
+    // MARK: Control side
+
+    /// Makes `plan` the one that runs from the next tick on, in place of the one that was installed before.
     ///
     /// No block is lost: blocks live within one tick, and filters that are in both plans keep their state.
-    public func install(_ plan: GraphPlan) {
-        offeredPlans.wrappingAdd(1, ordering: .acquiringAndReleasing)
-        plans.offer(plan)
-    }
-
-    /// Whether the plan that was installed last runs, so that filters it lacks are no longer touched.
-    public var isSettled: Bool {
-        takenPlans.load(ordering: .acquiring) == offeredPlans.load(ordering: .acquiring)
-    }
-
-    /// Sends `command`; it takes effect at the edge of the next tick.
-    ///
-    /// Answers false, and counts, when the ring is full.
+    /// Answers false, and changes nothing, when too many orders wait: the media thread does not run.
     @discardableResult
-    public func send(_ command: GraphCommand) -> Bool {
-        commandLock.withLock { _ in commands.push(command) }
+    public func install(_ plan: GraphPlan) -> Bool {
+        let former = control.withLock { $0.plan }
+        let order: Order = former.map { .replace($0, with: plan) } ?? .insert(plan)
+        guard give([order]) != nil else { return false }
+        control.withLock { $0.plan = plan }
+        return true
+    }
+
+    /// Sends `command` to `filter`; it takes effect at the edge of the next tick.
+    ///
+    /// Answers false, and sends nothing, when too many orders wait: the media thread does not run.
+    @discardableResult
+    public func send<Command, Event>(_ command: Command, to filter: ControlledFilter<Command, Event>) -> Bool {
+        give([.command(command, to: filter)]) != nil
+    }
+
+    /// Gives `orders`, to take effect together.
+    ///
+    /// Answers what `obeyedCount` will be when they are obeyed; nil, with nothing given, when too many wait.
+    func give(_ wanted: [Order]) -> UInt64? {
+        reclaim()
+        return control.withLock { control in
+            var all: [Order] = []
+            let added = wanted.count { if case .insert = $0.action { true } else { false } }
+            if control.planCount + added > control.capacity {
+                var capacity = control.capacity
+                while capacity < control.planCount + added { capacity *= 2 }
+                all.append(Order(action: .grow(.passRetained(PlanList.Storage(capacity: capacity)))))
+            }
+            all += wanted
+            guard orders.freeCount >= all.count else {
+                for order in all { order.release() }
+                return nil
+            }
+            if case .grow(let storage) = all[0].action {
+                control.capacity = storage._withUnsafeGuaranteedRef { $0.capacity }
+            }
+            let removed = wanted.count { if case .remove = $0.action { true } else { false } }
+            control.planCount += added - removed
+            control.given += UInt64(all.count)
+            orders.push(contentsOf: all.span)
+            return control.given
+        }
+    }
+
+    /// Orders that have been obeyed.
+    ///
+    /// Thread: any.
+    var obeyedCount: UInt64 { obeyed.load(ordering: .acquiring) }
+
+    /// Whether all orders have been obeyed, so that filters that were removed are no longer touched.
+    var isSettled: Bool { control.withLock { $0.given } == obeyedCount }
+
+    /// Whether there is nothing to run, and nothing to obey.
+    ///
+    /// Thread: any.
+    public var isIdle: Bool { runningPlans.load(ordering: .acquiring) == 0 && orders.count == 0 }
+
+    /// Frees what came back from the media thread.
+    func reclaim() {
+        retiredLock.withLock { _ in
+            while let object = retired.pop() { object.object.release() }
+        }
     }
 
     /// Hands every waiting event to `body`, oldest first.
-    public func drainEvents(_ body: (GraphEvent) -> Void) {
+    func drainEvents(_ body: (GraphEvent) -> Void) {
         eventLock.withLock { _ in
             while let event = events.pop() { body(event) }
         }
-        plans.reclaim()
+        reclaim()
     }
 
-    /// Commands refused because the ring was full.
-    public var droppedCommandCount: Int { commands.droppedCount }
-    /// Commands to a filter that is not in the plan.
-    public var undeliveredCommandCount: Int { undelivered.load(ordering: .relaxed) }
+    /// Hands the events of `filter` that wait to `body`, and forgets those of others.
+    public func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
+        drainEvents { event in
+            if event.filter == filter.id { body(event.message.load(as: Event.self)) }
+        }
+    }
+
+    /// Events that wait.
+    var waitingEventCount: Int { events.count }
     /// Events lost because nobody drained them.
     public var droppedEventCount: Int { events.droppedCount }
 
     /// Calls and time of `filter`, as of the last time it was measured.
-    public func profile(of filter: Filter) -> FilterProfile { filter.profile }
+    package func profile(of filter: Filter) -> FilterProfile { filter.profile }
 
-    /// Runs the tick that is due at `now`: obeys commands, takes a new plan, runs every filter once.
+    // MARK: Media thread
+
+    /// Runs the tick that is due at `now`: obeys orders, then runs every filter once.
     ///
     /// - Parameters:
     ///   - now: When the tick is due; filters see this time.
     ///   - lateness: How much later it starts; events bear the time at which they really happen.
     public func tick(at now: MediaTime, lateness: Duration) {
-        tickLateness = lateness
-        obeyCommands()
-        takePlan()
-        guard let current else { return }
-        current._withUnsafeGuaranteedRef { plan in
-            tickNumber &+= 1
-            if tickNumber % Self.profilingInterval == 0 {
-                runProfiled(plan, now)
-            } else {
-                run(plan, now)
+        obeyOrders()
+        guard plans.count > 0 else { return }
+        tickNumber &+= 1
+        let isProfiled = tickNumber % Self.profilingInterval == 0
+        for index in 0..<plans.count {
+            if index &+ 1 < plans.count { prefetchFirst(of: plans[index &+ 1]) }
+            plans[index]._withUnsafeGuaranteedRef { plan in
+                if isProfiled { runProfiled(plan, now, lateness) } else { run(plan, now, lateness) }
             }
         }
     }
 
-    private func run(_ plan: GraphPlan, _ now: MediaTime) {
-        let (duration, lateness) = (plan.tickDuration, tickLateness)
+    /// Obeys the orders that wait, between two ticks.
+    ///
+    /// Answers whether there were any.
+    @discardableResult
+    public func obeyOrders() -> Bool {
+        var count: UInt64 = 0
+        // What an order gives back must find a place.
+        while retired.freeCount > 2, let order = orders.pop() {
+            obey(order.action)
+            count &+= 1
+        }
+        guard count > 0 else { return false }
+        runningPlans.store(plans.count, ordering: .releasing)
+        obeyed.wrappingAdd(count, ordering: .acquiringAndReleasing)
+        return true
+    }
+
+    private func obey(_ action: Order.Action) {
+        switch action {
+        case .command(let filter, let message):
+            filter._withUnsafeGuaranteedRef { $0.obey(message) }
+            retire(filter)
+        case .insert(let plan, let stage):
+            plans.insert(plan, stage: stage)
+        case .remove(let plan):
+            // One reference is the list's, the other came with the order.
+            guard plan._withUnsafeGuaranteedRef({ $0.position >= 0 }) else { return retire(plan) }
+            plans.remove(plan)
+            retire(plan)
+            retire(plan)
+        case .replace(let other, let plan):
+            guard other._withUnsafeGuaranteedRef({ $0.position >= 0 }) else {
+                retire(other)
+                return retire(plan)
+            }
+            plans.replace(other, with: plan)
+            retire(other)
+            retire(other)
+        case .grow(let storage):
+            retire(plans.move(to: storage))
+        }
+    }
+
+    private func retire<Object: AnyObject>(_ object: Unmanaged<Object>) {
+        retired.push(Retired(object: Unmanaged.fromOpaque(object.toOpaque())))
+    }
+
+    private func run(_ plan: GraphPlan, _ now: MediaTime, _ lateness: Duration) {
+        let duration = plan.tickDuration
         let steps = plan.steps
         for index in 0..<steps.count {
             // A filter of another leg has left the cache since its last tick: it is fetched while others run.
@@ -108,11 +282,17 @@ public final class GraphRunner: @unchecked Sendable {
         }
     }
 
-    private func runProfiled(_ plan: GraphPlan, _ now: MediaTime) {
-        let (duration, lateness) = (plan.tickDuration, tickLateness)
+    private func prefetchFirst(of plan: Unmanaged<GraphPlan>) {
+        plan._withUnsafeGuaranteedRef { plan in
+            let steps = plan.steps
+            for index in 0..<min(Self.prefetchDistance, steps.count) { prefetch(steps[index].filter.toOpaque()) }
+        }
+    }
+
+    private func runProfiled(_ plan: GraphPlan, _ now: MediaTime, _ lateness: Duration) {
         var before = MonotonicClock.current.nanoseconds
         for step in plan.steps {
-            perform(step, now, duration, lateness)
+            perform(step, now, plan.tickDuration, lateness)
             let after = MonotonicClock.current.nanoseconds
             let elapsed = after &- before
             before = after
@@ -145,37 +325,9 @@ public final class GraphRunner: @unchecked Sendable {
             )
         }
     }
+}
 
-    /// Makes the newest plan the current one; answers whether there was one.
-    @discardableResult
-    private func takePlan() -> Bool {
-        // Read first: a plan offered in between is newer than the number, and settles with the next tick.
-        let offered = offeredPlans.load(ordering: .acquiring)
-        guard let next = plans.take() else { return false }
-        takenPlans.store(offered, ordering: .releasing)
-        if let previous = current { plans.retire(previous) }
-        current = next
-        return true
-    }
-
-    /// Hands commands to their filters: in the plan that ran so far, so that a filter hears what was sent before its
-    /// removal, or else in the one that is to run.
-    private func obeyCommands() {
-        while let command = commands.pop() {
-            if deliver(command) { continue }
-            guard takePlan(), deliver(command) else {
-                undelivered.wrappingAdd(1, ordering: .relaxed)
-                continue
-            }
-        }
-    }
-
-    private func deliver(_ command: GraphCommand) -> Bool {
-        guard let current else { return false }
-        return current._withUnsafeGuaranteedRef { plan in
-            guard let index = plan.step(of: command.filter) else { return false }
-            plan.steps[index].filter._withUnsafeGuaranteedRef { $0.handle(command) }
-            return true
-        }
-    }
+extension GraphRunner: TickTarget {
+    /// Obeys the orders that wait.
+    public func obey() { obeyOrders() }
 }

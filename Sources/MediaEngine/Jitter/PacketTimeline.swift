@@ -1,3 +1,5 @@
+import RTP
+
 /// Where packets stand in their stream: numbers and time stamps that never wrap, and which numbers were played.
 ///
 /// Units: timestamps in clock-rate units.
@@ -23,10 +25,10 @@ struct PacketTimeline: BitwiseCopyable {
         position: @autoclosure () -> Int64
     ) -> (sequence: Int64, timestamp: Int64, isMoved: Bool) {
         guard let highestSequence else {
-            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.rtpTimestamp) &+ 1 << 32, false)
+            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.position) &+ 1 << 32, false)
         }
         let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
-        let step = Int32(bitPattern: header.rtpTimestamp &- UInt32(truncatingIfNeeded: highestTimestamp))
+        let step = Int32(bitPattern: header.position &- UInt32(truncatingIfNeeded: highestTimestamp))
         let timestamp = highestTimestamp &+ Int64(step)
         guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else {
             return (sequence, timestamp, false)
@@ -40,13 +42,6 @@ struct PacketTimeline: BitwiseCopyable {
         let sequence = SequenceNumber(number).extended(near: highest)
         highestSequence = max(highest, sequence)
         return (sequence, highestTimestamp)
-    }
-
-    /// Whether the sender has set its clock: five seconds from where it was, or backwards while numbers go on.
-    func isJump(sequence: Int64, timestamp: Int64, clockRate: Int64) -> Bool {
-        guard let highestSequence else { return false }
-        let step = timestamp &- highestTimestamp
-        return abs(step) > 5 &* clockRate || sequence > highestSequence && step < 0
     }
 
     /// A packet was taken.

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// How the decisions of the jitter buffer are carried out.
 extension Playout {
     /// Carries out one decision; answers false when nothing is due.
@@ -34,12 +36,12 @@ extension Playout {
                 noise.begin(payload)
                 return (header, noiseFrameCount, 0)
             }
-            let former = alternatives.isEmpty ? nil : change(to: header.payloadType)
+            let former = codecs.count == 1 ? nil : change(to: header.payloadType)
             var target = freeSamples
-            let decoded = withDecoder { $0.decode(payload, into: &target) }
+            let decoded = decoder.decode(payload, into: &target)
             if let former, !noise.isOn { join(former, frameCount: decoded) }
             if decoded > 0 { noise.end() }
-            return (header, decoded > 0 ? decoded : withDecoder { $0.frameCount(of: payload) }, decoded)
+            return (header, decoded > 0 ? decoded : decoder.frameCount(of: payload), decoded)
         }
         buffer.removeFirst()
         playsPackets = decoded > 0
@@ -78,11 +80,11 @@ extension Playout {
 
     /// Takes up the decoder for packets of `payloadType`; answers the one before it, when that is another.
     private func change(to payloadType: UInt8) -> (any AudioDecoder)? {
-        let next = alternative(for: payloadType)?.decoder
-        let former = alternative ?? decoder
-        guard (next ?? decoder) !== former else { return nil }
-        alternative = next
-        (next ?? decoder).reset()
+        let next = codecs[index(of: payloadType)].decoder
+        let former = decoder
+        guard next !== former else { return nil }
+        decoder = next
+        next.reset()
         guard hasDecoded else { return nil }
         counters.codecChangeCount &+= 1
         return former
@@ -111,11 +113,11 @@ extension Playout {
     private func recover(frameCount: Int, duration: Int) {
         let (successor, recovered) = buffer.withFirst { header, payload in
             // What another codec encodes holds no copy of what was lost before it.
-            guard alternatives.isEmpty || alternative(for: header.payloadType)?.decoder === alternative,
-                !header.isComfortNoise
-            else { return (header.sequenceNumber, 0) }
+            guard codecs[index(of: header.payloadType)].decoder === decoder, !header.isComfortNoise else {
+                return (header.sequenceNumber, 0)
+            }
             var target = freeSamples
-            let recovered = withDecoder { $0.decodeFEC(in: payload, frameCount: frameCount, into: &target) }
+            let recovered = decoder.decodeFEC(in: payload, frameCount: frameCount, into: &target)
             return (header.sequenceNumber, recovered)
         }
         playsPackets = recovered > 0
@@ -139,7 +141,7 @@ extension Playout {
         if noise.isOn {
             noise.fill(&target, from: 0, to: count &* format.channelCount)
         } else {
-            withDecoder { $0.conceal(frameCount: count, into: &target) }
+            decoder.conceal(frameCount: count, into: &target)
         }
         counters.inventedFrameCount &+= count
         writeIndex &+= count &* format.channelCount

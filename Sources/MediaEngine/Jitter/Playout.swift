@@ -1,26 +1,62 @@
+package import CallBasics
+import RTP
+
 /// The receiving end of a stream: packets go in when they come, sound comes out tick by tick.
 ///
 /// A jitter buffer decides, a decoder carries out: it decodes, takes the copy of a lost packet from its successor
 /// (FEC), conceals, or makes comfort noise: of the level that the sender told (RFC 3389), or else as the decoder does.
 /// Thread: media; nothing allocates after `init`.
-public final class Playout: @unchecked Sendable {
+package final class Playout {
+    /// Units per second of the time line that packets of all codecs lie on.
+    static let timelineRate = 48_000
+
     /// The sound that comes out.
-    public let format: AudioFormat
-    let decoder: any AudioDecoder
-    let alternatives: [Alternative]
+    package let format: AudioFormat
+    /// The codecs that may come; the first takes every payload type that is none of the others'.
+    let codecs: [Codec]
+
+    /// A codec that packets may be of.
+    package struct Codec {
+        let payloadType: UInt8
+        /// Gives the playout's format, after resampling where the codec's own is another.
+        let decoder: any AudioDecoder
+        /// What decodes, before any resampling.
+        let own: any AudioDecoder
+        let clockRate: Int
+
+        /// The codec of packets of `payloadType`, whose time stamps count at `clockRate`.
+        package init(payloadType: UInt8, decoder: any AudioDecoder, clockRate: Int) {
+            self.init(payloadType: payloadType, decoder: decoder, own: decoder, clockRate: clockRate)
+        }
+
+        private init(payloadType: UInt8, decoder: any AudioDecoder, own: any AudioDecoder, clockRate: Int) {
+            self.payloadType = payloadType
+            self.decoder = decoder
+            self.own = own
+            self.clockRate = clockRate
+        }
+
+        /// The codec with samples of `format`, which has as many channels.
+        func resampled(to format: AudioFormat) -> Codec {
+            guard own.format.sampleRate != format.sampleRate else {
+                return Codec(payloadType: payloadType, decoder: own, clockRate: clockRate)
+            }
+            let decoder = ResampledDecoder(own, to: format.sampleRate, longest: Playout.capacity)
+            return Codec(payloadType: payloadType, decoder: decoder, own: own, clockRate: clockRate)
+        }
+    }
 
     // Of what follows one thread is the owner, and no access lasts longer than a call: checking each
     // (`@exclusivity(unchecked)` leaves that out) would be a waste of the tick.
 
-    /// The decoder of what was played last, where that is one of the alternatives.
-    @exclusivity(unchecked) var alternative: (any AudioDecoder)?
-    @exclusivity(unchecked) private var alignment: TimestampAlignment
+    /// The decoder of what was played last.
+    var decoder: any AudioDecoder
+    @exclusivity(unchecked) private var alignment = TimestampAlignment(rate: Playout.timelineRate)
     @exclusivity(unchecked) var noise: ComfortNoise
-    let buffer: any JitterBuffer
-    private let clockRate: Int
+    let buffer: JitterBuffer
     private let comfortNoiseClockRate: Int
-    /// Whether time stamps of several clock rates may come.
-    private let alignsTimestamps: Bool
+    /// Brings sound that waits to this format when another playout gives way to this one.
+    private let bridgeResampler: PolyphaseResampler?
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
     let samples: UnsafeMutableBufferPointer<Int16>
@@ -59,51 +95,34 @@ public final class Playout: @unchecked Sendable {
     private let shortenFrameCount: Int
     private let stretchSpacing: Int
 
-    /// A decoder for packets of another payload type, which the sender may change to.
-    public struct Alternative {
-        let payloadType: UInt8
-        let decoder: any AudioDecoder
-        let clockRate: Int
-
-        /// The decoder for `payloadType`, whose time stamps count at `clockRate`.
-        public init(payloadType: UInt8, decoder: any AudioDecoder, clockRate: Int) {
-            self.payloadType = payloadType
-            self.decoder = decoder
-            self.clockRate = clockRate
-        }
-    }
-
-    /// A playout of what `decoder` decodes, in the order and at the time that `buffer` decides.
+    /// A playout of packets of `codecs`, held back by `delay`.
     ///
     /// - Parameters:
-    ///   - decoder: Decodes packets of all payload types that have no decoder of their own.
-    ///   - buffer: Decides.
-    ///   - clockRate: That of the time stamps, in Hz.
-    ///   - alternatives: Decoders for certain payload types, with as many channels.
-    ///   - comfortNoiseClockRate: That of the time stamps of comfort noise; nil when it is `clockRate`.
-    public init(
-        decoder: any AudioDecoder,
-        buffer: any JitterBuffer,
-        clockRate: Int,
-        alternatives: [Alternative] = [],
-        comfortNoiseClockRate: Int? = nil
+    ///   - codecs: The codecs that may come, at least one; the format is the first one's, and all have as many channels.
+    ///   - delay: How long packets are held back; ignored with a `former` playout, whose packets go on waiting.
+    ///   - comfortNoiseClockRate: That of the time stamps of comfort noise; nil when it is the first codec's.
+    ///   - former: The playout whose place this one will take, by `takeOver`.
+    package init(
+        _ codecs: [Codec],
+        delay: PlayoutDelay,
+        comfortNoiseClockRate: Int? = nil,
+        continuing former: Playout? = nil
     ) {
-        let format = decoder.format
+        let format = codecs[0].own.format
         self.format = format
-        self.decoder = decoder
-        self.alternatives = alternatives.map { other in
-            guard other.decoder.format.sampleRate != format.sampleRate else { return other }
-            return Alternative(
-                payloadType: other.payloadType,
-                decoder: ResampledDecoder(other.decoder, to: format.sampleRate, longest: Self.capacity),
-                clockRate: other.clockRate
+        self.codecs = codecs.map { $0.resampled(to: format) }
+        decoder = self.codecs[0].decoder
+        buffer = former?.buffer ?? JitterBuffer(bounds: delay.bounds, rate: Self.timelineRate)
+        bridgeResampler = former.flatMap { former in
+            guard former.format.sampleRate != format.sampleRate else { return nil }
+            return PolyphaseResampler(
+                from: former.format.sampleRate,
+                to: format.sampleRate,
+                channelCount: format.channelCount,
+                maximumFrameCount: former.format.frameCount(in: Self.capacity)
             )
         }
-        alignment = TimestampAlignment(clockRate: clockRate)
-        self.buffer = buffer
-        self.clockRate = clockRate
-        self.comfortNoiseClockRate = comfortNoiseClockRate ?? clockRate
-        alignsTimestamps = !alternatives.isEmpty || self.comfortNoiseClockRate != clockRate
+        self.comfortNoiseClockRate = comfortNoiseClockRate ?? codecs[0].clockRate
         noise = ComfortNoise(format: format)
         stretcher = TimeStretcher(format: format)
         noiseFrameCount = format.frameCount(in: Self.noiseDuration)
@@ -121,9 +140,10 @@ public final class Playout: @unchecked Sendable {
     }
 
     /// What was done so far.
-    public var statistics: PlayoutStatistics {
+    package var statistics: PlayoutStatistics {
         var statistics = counters
         statistics.buffer = buffer.statistics
+        statistics.leapCount = alignment.leapCount
         statistics.concealedFrameCount &+= frameCount(of: statistics.buffer.concealedDuration)
         return statistics
     }
@@ -134,24 +154,47 @@ public final class Playout: @unchecked Sendable {
         return hasNews
     }
 
+    /// Takes the place of `former`, at the edge of a tick: what waits there, decoded or not, and all that is known of the
+    /// source.
+    package func takeOver(_ former: Playout) {
+        alignment = former.alignment
+        counters = former.counters
+        counters.rescale(from: former.format.sampleRate, to: format.sampleRate)
+        if let codec = codecs.first(where: { $0.own === former.currentCodec?.own }) { decoder = codec.decoder }
+        hasDecoded = former.hasDecoded
+        playsPackets = former.playsPackets
+        hasNews = true
+        tracer = former.tracer
+        if former.noise.isOn { noise.goOn(from: former.noise) }
+        let waiting = UnsafeBufferPointer(rebasing: former.samples[former.readIndex..<former.writeIndex]).span
+        var free = samples.mutableSpan
+        if let bridgeResampler {
+            writeIndex = bridgeResampler.process(waiting, into: &free).produced &* format.channelCount
+        } else {
+            for index in 0..<waiting.count { free[index] = waiting[index] }
+            writeIndex = waiting.count
+        }
+    }
+
+    /// The codec of what was played last.
+    private var currentCodec: Codec? { codecs.first { $0.decoder === decoder } }
+
     /// Takes a packet, and tells what became of it.
     @discardableResult
-    public func insert(_ header: PacketHeader, payload: Span<UInt8>) -> InsertionResult {
+    package func insert(_ header: PacketHeader, payload: Span<UInt8>) -> InsertionResult {
         guard !header.isNumberOnly else { return buffer.insert(header, payload: payload, duration: 0) }
         hasNews = true
         var header = header
-        var rate = clockRate
+        let rate: Int
         let frameCount: Int
         if header.isComfortNoise {
             rate = comfortNoiseClockRate
             frameCount = payload.isEmpty ? 0 : noiseFrameCount
-        } else if let other = alternative(for: header.payloadType) {
-            rate = other.clockRate
-            header.carriesCopy = other.decoder.carriesFEC(payload)
-            frameCount = other.decoder.frameCount(of: payload)
         } else {
-            header.carriesCopy = decoder.carriesFEC(payload)
-            frameCount = decoder.frameCount(of: payload)
+            let codec = codecs[index(of: header.payloadType)]
+            rate = codec.clockRate
+            header.carriesCopy = codec.decoder.carriesFEC(payload)
+            frameCount = codec.decoder.frameCount(of: payload)
         }
         let duration = units(frameCount)
         guard duration > 0, frameCount <= longestFrameCount else {
@@ -159,42 +202,35 @@ public final class Playout: @unchecked Sendable {
             return .refused
         }
         counters.insertedCount &+= 1
-        if alignsTimestamps {
-            header.rtpTimestamp = alignment.place(header, rate: rate, duration: duration)
-        }
+        header.position = alignment.place(header, clockRate: rate, duration: duration)
         let result = buffer.insert(header, payload: payload, duration: duration)
         tracer?.noteArrival(buffer.statistics.arrivalDelayNanoseconds)
         return result
     }
 
+    /// Moves the numbers of packets that the buffer threw away to `list`.
+    func takeDiscarded(into list: inout PlayoutReport.Numbers) {
+        guard buffer.discarded.count > 0 else { return }
+        for index in 0..<buffer.discarded.count { list.append(buffer.discarded[index]) }
+        buffer.discarded.removeAll()
+    }
+
     /// Another source begins: forgets what waits and what the decoder remembers.
-    public func reset() {
+    package func reset() {
         buffer.reset()
-        alternative = nil
+        decoder = codecs[0].decoder
         hasDecoded = false
         decoder.reset()
         noise.end()
-        alignment = TimestampAlignment(clockRate: clockRate)
+        alignment.begin()
         stretcher.reset()
     }
 
-    /// The decoder for packets of `payloadType`, where that is not the stream's own.
+    /// The place among the codecs of the one of `payloadType`.
     @inline(__always)
-    func alternative(for payloadType: UInt8) -> Alternative? {
-        guard !alternatives.isEmpty else { return nil }
-        for index in 0..<alternatives.count where alternatives[index].payloadType == payloadType {
-            return alternatives[index]
-        }
-        return nil
-    }
-
-    /// Calls `body` with the decoder of what was played last.
-    ///
-    /// A stream of one codec reads a constant here, which nothing need keep alive.
-    @inline(__always)
-    func withDecoder<Result>(_ body: (any AudioDecoder) -> Result) -> Result {
-        guard let alternative else { return body(decoder) }
-        return body(alternative)
+    func index(of payloadType: UInt8) -> Int {
+        for index in 1..<max(codecs.count, 1) where codecs[index].payloadType == payloadType { return index }
+        return 0
     }
 
     /// Tells what is done to `trace`, a row for every 20 ms.
@@ -205,7 +241,7 @@ public final class Playout: @unchecked Sendable {
     }
 
     /// Writes the frames that are due from `now` on.
-    public func play(into block: inout MutableSpan<Int16>, at now: MediaTime) {
+    package func play(into block: inout MutableSpan<Int16>, at now: MediaTime) {
         isSteady = false
         var isIdle = false
         recoveredSequenceNumber = nil
@@ -298,20 +334,18 @@ public final class Playout: @unchecked Sendable {
 
     private func trace(_ block: borrowing MutableSpan<Int16>, at now: MediaTime) {
         guard tracer != nil else { return }
-        tracer?.add(block.span, format: format, statistics: statistics, clockRate: clockRate, at: now)
+        tracer?.add(block.span, format: format, statistics: statistics, at: now)
     }
 
     /// Decoded samples that wait.
     var waitingCount: Int { writeIndex &- readIndex }
 
-    // Most codecs have one rate for both, and divisions are dear.
-
     private func units(_ frameCount: Int) -> Int {
-        clockRate == format.sampleRate ? frameCount : frameCount &* clockRate / format.sampleRate
+        format.sampleRate == Self.timelineRate ? frameCount : frameCount &* Self.timelineRate / format.sampleRate
     }
 
     func frameCount(of duration: Int) -> Int {
-        clockRate == format.sampleRate ? duration : duration &* format.sampleRate / clockRate
+        format.sampleRate == Self.timelineRate ? duration : duration &* format.sampleRate / Self.timelineRate
     }
 
     var freeSamples: MutableSpan<Int16> {

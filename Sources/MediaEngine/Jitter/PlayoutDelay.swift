@@ -24,11 +24,6 @@ public enum PlayoutDelay: Sendable, Hashable {
         }
     }
 
-    /// A buffer that keeps this delay, for timestamps at `clockRate`.
-    func makeBuffer(clockRate: Int) -> any JitterBuffer {
-        switch self {
-        case .adaptive(let bounds): AdaptiveJitterBuffer(bounds: bounds, clockRate: clockRate)
-        case .fixed(let delay): FixedJitterBuffer(delay: delay, clockRate: clockRate)
-        }
-    }
+    /// The bounds, which are equal for a fixed delay.
+    var bounds: ClosedRange<Duration> { shortest...longest }
 }

@@ -1,101 +1,129 @@
+import CallBasics
+package import RTP
+
+/// What a playout filter can be asked for.
+package enum PlayoutCommand: Sendable, BitwiseCopyable {
+    /// Takes over what waits in another playout, in whose place it is put at the same edge of a tick.
+    case takeOver(Unmanaged<PlayoutFilter>)
+}
+
+/// What the playout did in one tick, on its way to the session that reports on it.
+///
+/// Thread: media.
+package final class PlayoutFeedback {
+    /// What was done since it was taken last.
+    package var report = PlayoutReport()
+    /// Whether there is anything new in it.
+    package var isNew = false
+
+    /// Nothing done yet.
+    package init() {}
+}
+
 /// Packets in, sound out: the thin filter around a `Playout`.
 ///
 ///     packets ─► playout ─► audio
-public final class PlayoutFilter: Filter, @unchecked Sendable {
+package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unchecked Sendable {
     private let playout: Playout
-    private let transport: RTPTransport?
-    private let delay: Duration
-    private let longestDelay: Duration
+    private let feedback: PlayoutFeedback?
     private let published = LatestValue(PlayoutStatistics())
-    /// What the transport's reports tell of the sound.
+    /// What reports tell of the sound.
     @exclusivity(unchecked) private var level = SpeechLevel()
+    private var ticksToLevels = 0
+
+    /// Ticks between two looks at the levels, which reports tell a few times a minute.
+    private static let levelInterval = 50
 
     /// A filter that plays with `playout`, of a codec called `codecName`.
     ///
     /// - Parameters:
     ///   - playout: What decodes and decides.
     ///   - codecName: The codec's name, for drawings.
-    ///   - delay: How long packets are held back, at least.
-    ///   - longestDelay: The most that they are held back when the buffer adapts; nil when it does not.
-    ///   - transport: Hears which packets did not serve, and asks how long the others waited, for its reports.
-    public init(
+    ///   - delay: How long packets are held back.
+    ///   - feedback: Hears what became of packets, and how the sound is.
+    package init(
         _ playout: Playout,
         codecName: String,
-        delay: Duration,
-        longestDelay: Duration? = nil,
-        transport: RTPTransport? = nil
+        delay: PlayoutDelay,
+        feedback: PlayoutFeedback? = nil
     ) {
         self.playout = playout
-        self.transport = transport
-        self.delay = delay
-        self.longestDelay = longestDelay ?? delay
+        self.feedback = feedback
         super.init(
             FilterDescription(
                 name: "playout",
                 purpose: "holds packets back against jitter and decodes \(codecName)",
                 inputs: [.packets()],
                 outputs: [.audio(playout.format)],
-                latency: delay
+                latency: delay.shortest
             )
         )
-        transport?.session.playoutQuality = { [weak self] in self?.quality }
+        feedback?.report.quality.maximumDelay = delay.longest
+        feedback?.report.quality.absoluteMaximumDelay = delay.longest
+        feedback?.report.quality.isAdaptive = delay.longest != delay.shortest
     }
 
     /// What was done so far.
     ///
     /// Thread: any.
-    public var statistics: PlayoutStatistics { published.value }
+    package var statistics: PlayoutStatistics { published.value }
 
     /// What was done up to and with the present tick.
     ///
     /// Thread: media.
     var currentStatistics: PlayoutStatistics { playout.statistics }
 
-    /// Makes the playout forget its source before the next packet: another sender begins.
-    public func startOver() -> GraphCommand { GraphCommand(to: self, "reset") }
-
-    public override func handle(_ command: GraphCommand) {
-        if command.name == "reset" { beginSource() }
+    package override func handle(_ command: PlayoutCommand) {
+        switch command {
+        case .takeOver(let other):
+            other._withUnsafeGuaranteedRef { other in
+                playout.takeOver(other.playout)
+                level = other.level
+            }
+            published.publish(playout.statistics)
+        }
     }
 
-    private func beginSource() {
-        playout.reset()
-        level = SpeechLevel()
-    }
-
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let packets = io.inputPackets()
         for index in 0..<packets.count {
             let header = packets.header(index)
-            if header.beginsSource { beginSource() }
+            if header.beginsSource {
+                playout.reset()
+                level = SpeechLevel()
+            }
             let result = playout.insert(header, payload: packets.payload(index))
+            guard let feedback else { continue }
             switch result {
-            case .late, .refused: transport?.noteDiscard(header.sequenceNumber)
+            case .late, .refused: feedback.report.discarded.append(header.sequenceNumber)
             case .accepted, .restarted:
                 // A copy (RED) stands for the packet that is lost.
-                if header.isRedundant { transport?.noteRecovery(header.sequenceNumber) }
+                if header.isRedundant { feedback.report.rebuilt.append(header.sequenceNumber) }
             case .duplicate: break
             }
         }
         let output = io.output()
         var samples = output.mutableSamples
         playout.play(into: &samples, at: io.time)
-        if transport != nil, playout.playsPackets { level.process(samples.span) }
-        if let number = playout.recoveredSequenceNumber { transport?.noteRecovery(number) }
-        if playout.takeNews() { published.publish(playout.statistics) }
+        if feedback != nil, playout.playsPackets { level.process(samples.span) }
+        guard playout.takeNews() else { return }
+        let statistics = playout.statistics
+        published.publish(statistics)
+        tell(statistics)
     }
 
-    /// What the transport's reports tell, a few times a minute.
-    private var quality: PlayoutQuality {
-        let statistics = playout.statistics
-        var quality = PlayoutQuality()
-        quality.playedCount = statistics.buffer.playedCount
-        quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
-        quality.maximumDelay = longestDelay
-        quality.absoluteMaximumDelay = longestDelay
-        quality.isAdaptive = longestDelay != delay
-        quality.speechLevel = level.speechLevel
-        quality.noiseLevel = level.noiseLevel
-        return quality
+    private func tell(_ statistics: PlayoutStatistics) {
+        guard let feedback else { return }
+        if let number = playout.recoveredSequenceNumber { feedback.report.rebuilt.append(number) }
+        playout.takeDiscarded(into: &feedback.report.discarded)
+        feedback.report.quality.playedCount = statistics.buffer.playedCount
+        feedback.report.quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
+        ticksToLevels &-= 1
+        if ticksToLevels < 0 {
+            ticksToLevels = Self.levelInterval
+            feedback.report.quality.speechLevel = level.speechLevel
+            feedback.report.quality.noiseLevel = level.noiseLevel
+        }
+        feedback.isNew = true
     }
 }

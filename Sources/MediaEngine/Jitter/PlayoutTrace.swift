@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// What the playout mostly did in one row of a trace.
 public enum PlayoutOperation: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     /// Nothing was due: silence before the first packet, or after the last.

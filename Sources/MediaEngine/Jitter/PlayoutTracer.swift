@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Gathers what a playout does into the rows of a trace.
 ///
 /// Thread: media; nothing allocates.
@@ -25,7 +27,6 @@ struct PlayoutTracer {
         _ block: Span<Int16>,
         format: AudioFormat,
         statistics: PlayoutStatistics,
-        clockRate: Int,
         at now: MediaTime
     ) {
         if begin == nil {
@@ -39,7 +40,7 @@ struct PlayoutTracer {
         sampleCount &+= block.count
         let length = format.duration(ofFrames: sampleCount / format.channelCount)
         guard length >= PlayoutTrace.rowDuration else { return }
-        close(statistics, milliseconds: Float(1000) / Float(clockRate), format)
+        close(statistics, milliseconds: Float(1000) / Float(Playout.timelineRate), format)
         trace.append(row)
         before = statistics
         begin = nil

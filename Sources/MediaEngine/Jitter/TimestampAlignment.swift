@@ -1,74 +1,139 @@
-/// Puts time stamps of codecs with different clock rates on one time line, that of the stream's own codec.
+import CallBasics
+
+/// Puts the time stamps of a stream's packets on one time line, whatever codecs they are of and however often the sender
+/// sets its clock.
 ///
-/// Where the clock rate changes, nothing relates the time stamps before and after (RFC 7160, section 3). So the first packet
-/// after it gets the place that its number gives it, or its arrival when that is much later: the sender had paused.
-/// Units: places in units of the stream's own clock rate.
+/// Where the clock rate changes, nothing relates the time stamps before and after (RFC 7160, section 3); where they leap
+/// while numbers go on, the sender has set its clock. In both cases the first packet after it gets the place that its
+/// number gives it, or its arrival when that is much later: the sender had paused. So nothing that waits is lost.
+/// Units: places in units of the time line's own rate.
 /// Thread: media.
 struct TimestampAlignment: BitwiseCopyable {
     /// Where time stamps of one clock rate lie.
     private struct Line: BitwiseCopyable {
         let clockRate: Int64
+        /// The number of the first packet on the line.
+        let first: UInt16
         var timestamp: UInt32
         var place: UInt32
+
+        func place(of timestamp: UInt32, at rate: Int64) -> UInt32 {
+            let offset = Int64(Int32(bitPattern: timestamp &- self.timestamp))
+            return place &+ UInt32(truncatingIfNeeded: offset &* rate / clockRate)
+        }
     }
 
     private struct Newest: BitwiseCopyable {
         var sequenceNumber: UInt16
+        var timestamp: UInt32
         var place: UInt32
         var duration: Int64
         var arrival: MediaTime
     }
 
-    private let clockRate: Int64
+    /// A time stamp that is off by more has leapt.
+    private static var longestLeap: Int64 { 5_000_000_000 }
+
+    private let rate: Int64
     private var current: Line?
     private var former: Line?
     private var newest: Newest?
+    /// Times that the sender set its clock.
+    private(set) var leapCount = 0
 
-    /// A time line of `clockRate` units per second, on which nothing lies yet.
-    init(clockRate: Int) {
-        self.clockRate = Int64(clockRate)
+    /// A time line of `rate` units per second, on which nothing lies yet.
+    init(rate: Int) {
+        self.rate = Int64(rate)
     }
 
-    /// The place of a packet that lasts `duration`, whose codec counts `rate` units per second.
-    mutating func place(_ header: PacketHeader, rate: Int, duration: Int) -> UInt32 {
-        let step = newest.map { Int64(Int16(bitPattern: header.sequenceNumber &- $0.sequenceNumber)) } ?? 1
-        var line = line(of: header, rate: Int64(rate), step: step)
-        let offset = Int64(Int32(bitPattern: header.rtpTimestamp &- line.timestamp))
-        let place = line.place &+ UInt32(truncatingIfNeeded: offset &* clockRate / line.clockRate)
-        guard step > 0 else { return place }
+    /// Begins anew: another source is heard.
+    mutating func begin() {
+        (current, former, newest) = (nil, nil, nil)
+    }
+
+    /// The place of a packet that lasts `duration`, whose codec counts `clockRate` units per second.
+    mutating func place(_ header: PacketHeader, clockRate: Int, duration: Int) -> UInt32 {
+        let clockRate = Int64(clockRate)
+        guard let newest, var line = current else {
+            let line = Line(
+                clockRate: clockRate,
+                first: header.sequenceNumber,
+                timestamp: header.rtpTimestamp,
+                place: header.rtpTimestamp
+            )
+            current = line
+            note(header, line.place, duration)
+            return line.place
+        }
+        let step = Int64(Int16(bitPattern: header.sequenceNumber &- newest.sequenceNumber))
+        guard step > 0 else { return placeOfLate(header, clockRate, line, newest, step: step) }
+        if line.clockRate != clockRate || hasLept(header, clockRate, since: newest) {
+            if line.clockRate == clockRate { leapCount &+= 1 }
+            former = line
+            line = Line(
+                clockRate: clockRate,
+                first: header.sequenceNumber,
+                timestamp: header.rtpTimestamp,
+                place: newest.place &+ UInt32(truncatingIfNeeded: advance(to: header, from: newest, step: step))
+            )
+        }
+        let place = line.place(of: header.rtpTimestamp, at: rate)
         // Before the difference wraps.
-        if abs(offset) > 1 << 30 {
+        if abs(Int64(Int32(bitPattern: header.rtpTimestamp &- line.timestamp))) > 1 << 28 {
             line.timestamp = header.rtpTimestamp
             line.place = place
         }
         current = line
         // Noise that repeats a time stamp tells nothing of where its sender is.
-        if header.isComfortNoise, let newest, Int32(bitPattern: place &- newest.place) <= 0 {
+        if header.isComfortNoise, Int32(bitPattern: place &- newest.place) <= 0 {
             self.newest?.sequenceNumber = header.sequenceNumber
-            return place
+        } else {
+            note(header, place, duration)
         }
+        return place
+    }
+
+    private mutating func note(_ header: PacketHeader, _ place: UInt32, _ duration: Int) {
         newest = Newest(
             sequenceNumber: header.sequenceNumber,
+            timestamp: header.rtpTimestamp,
             place: place,
             duration: Int64(duration),
             arrival: header.arrival
         )
-        return place
     }
 
-    /// The line that the packet belongs to: a new one where the clock rate changes, the former one for who comes late.
-    private mutating func line(of header: PacketHeader, rate: Int64, step: Int64) -> Line {
-        let timestamp = header.rtpTimestamp
-        guard let current, let newest else { return Line(clockRate: rate, timestamp: timestamp, place: timestamp) }
-        guard current.clockRate != rate else { return current }
-        var advance = step &* newest.duration
-        if step > 0 {
-            former = current
-            let elapsed = (header.arrival - newest.arrival).nanoseconds &* clockRate / 1_000_000_000
-            if elapsed > advance &+ clockRate / 10 { advance = elapsed }
-        } else if let former, former.clockRate == rate {
-            return former
+    /// Where a packet of an older number lies: on the line before, when it was sent before the present one began.
+    private func placeOfLate(
+        _ header: PacketHeader,
+        _ clockRate: Int64,
+        _ line: Line,
+        _ newest: Newest,
+        step: Int64
+    ) -> UInt32 {
+        let isOlder = Int16(bitPattern: header.sequenceNumber &- line.first) < 0
+        if isOlder, let former, former.clockRate == clockRate {
+            return former.place(of: header.rtpTimestamp, at: rate)
         }
-        return Line(clockRate: rate, timestamp: timestamp, place: newest.place &+ UInt32(truncatingIfNeeded: advance))
+        guard line.clockRate == clockRate, !isOlder || former == nil else {
+            return newest.place &+ UInt32(truncatingIfNeeded: step &* newest.duration)
+        }
+        return line.place(of: header.rtpTimestamp, at: rate)
+    }
+
+    /// Whether the time stamp tells another time than has passed since the newest packet, or goes back.
+    private func hasLept(_ header: PacketHeader, _ clockRate: Int64, since newest: Newest) -> Bool {
+        let step = Int64(Int32(bitPattern: header.rtpTimestamp &- newest.timestamp))
+        if step < 0 { return !header.isComfortNoise }
+        let told = step &* 1_000_000_000 / clockRate
+        return told > Self.longestLeap && told &- header.arrival.nanoseconds(since: newest.arrival) > Self.longestLeap
+    }
+
+    /// How far the packet lies behind the newest one by its number, or by its arrival when that is much later.
+    private func advance(to header: PacketHeader, from newest: Newest, step: Int64) -> Int64 {
+        let byNumber = step &* newest.duration
+        let elapsed = header.arrival.nanoseconds(since: newest.arrival)
+        let byArrival = elapsed / 1_000_000_000 &* rate &+ elapsed % 1_000_000_000 &* rate / 1_000_000_000
+        return byArrival > byNumber &+ rate / 10 ? byArrival : byNumber
     }
 }

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Datagrams of a capture, delivered at their capture times in the place of a network; what is sent goes nowhere.
 ///
 /// Times that run backwards count as the time before; pauses longer than a minute are cut to one, so that a damaged time

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Where datagrams go out and come in: a UDP socket, or a simulated network.
 ///
 /// Thread: media. Neither call waits, allocates or throws: what cannot be sent now is counted as refused.
@@ -10,6 +12,16 @@ public protocol DatagramLink: AnyObject, Sendable {
     ///
     /// Bytes beyond `buffer`'s count are cut off; the result's `byteCount` is then larger than the buffer.
     func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram?
+
+    /// Drops datagrams of all but `source` from now on, where that costs nothing; nil takes everybody's again.
+    ///
+    /// It only spares work: who reads judges every datagram all the same.
+    func accept(only source: SocketAddress?)
+}
+
+extension DatagramLink {
+    /// Takes everybody's.
+    public func accept(only source: SocketAddress?) {}
 }
 
 /// A datagram that was copied into the caller's buffer.

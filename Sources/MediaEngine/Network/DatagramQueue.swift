@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Datagrams that wait for their time, earliest first: a binary heap over memory that is allocated once.
 ///
 /// Equal times keep the order of insertion. A full queue refuses, and counts.

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// How bad a network is, in one direction.
 public struct Impairment: Sendable, Hashable {
     /// Mean share of packets lost, 0 to 100 %.
@@ -97,6 +99,9 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
     private let published = LatestValue(ImpairmentStatistics())
     private var counters = ImpairmentStatistics()
 
+    /// Datagrams that are impaired at once, so that a flood costs a bounded time.
+    private static let budget = 256
+
     /// A link that impairs what arrives over `link`.
     public init(_ link: any DatagramLink, _ impairment: Impairment, seed: UInt64) {
         self.link = link
@@ -114,11 +119,15 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
 
     /// Takes what has arrived by `now` and was not lost.
     public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
-        while let datagram = link.receive(into: &buffer, at: now) {
+        for _ in 0..<Self.budget {
+            guard let datagram = link.receive(into: &buffer, at: now) else { break }
             impair(datagram, buffer.span)
         }
         return queue.remove(into: &buffer, dueBy: now)
     }
+
+    /// Hands the wish on to the link beneath.
+    public func accept(only source: SocketAddress?) { link.accept(only: source) }
 
     private func impair(_ datagram: ReceivedDatagram, _ bytes: Span<UInt8>) {
         let fate = model.next()

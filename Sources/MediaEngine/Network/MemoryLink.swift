@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// A perfect network between two ends in one process: what one sends, the other receives at once, whole, in order.
 ///
 /// Wrap an end in an `ImpairedLink` to make the network worse.

@@ -1,27 +1,20 @@
+public import CallBasics
 import Glibc
 
 /// Why a socket could not be opened.
-public struct NetworkError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// Another program, or another call, has the port.
-        case portInUse
-        /// The address is not one of this machine's, or not an address.
-        case badAddress
-        /// The system refused for another reason.
-        case system
-    }
+public typealias NetworkError = Failure<NetworkFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed and the remedy.
-    public let message: String
+/// The kinds of `NetworkError`.
+public enum NetworkFault: Hashable, Sendable {
+    /// Another program, or another call, has the port.
+    case portInUse
+    /// The address is not one of this machine's, or not an address.
+    case badAddress
+    /// The system refused for another reason.
+    case system
+}
 
-    init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
+extension Failure<NetworkFault> {
     init(_ what: String, address: SocketAddress, errno code: Int32) {
         let reason = String(cString: strerror(code))
         switch code {
@@ -42,7 +35,4 @@ public struct NetworkError: Error, Hashable, Sendable, CustomStringConvertible {
             self.init(.system, "\(what) on \(address) failed: \(reason).")
         }
     }
-
-    /// The message.
-    public var description: String { message }
 }

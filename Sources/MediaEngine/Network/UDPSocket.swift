@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 import Synchronization
 
@@ -13,8 +14,12 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     public let localAddress: SocketAddress
     private let descriptor: Int32
     private let isIPv4: Bool
-    private let wallOffset: Int64
     private let refused = Atomic<Int>(0)
+    /// When the socket was last seen to be empty: what comes out now arrived after that.
+    ///
+    /// Thread: media.
+    private var lastEmpty = MonotonicClock.current
+    private let clock: ArrivalClock
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -22,7 +27,13 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     ///   - address: The local address and port.
     ///   - dscp: Differentiated services code point of what is sent; 46 (expedited forwarding) suits voice (RFC 4594).
     /// - Throws: `NetworkError` when the port is taken, the address is not ours, or the system refuses.
-    public init(bind address: SocketAddress, dscp: Int = 46) throws(NetworkError) {
+    public convenience init(bind address: SocketAddress, dscp: Int = 46) throws(NetworkError) {
+        try self.init(bind: address, dscp: dscp, clock: ArrivalClock())
+    }
+
+    /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share.
+    init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock) throws(NetworkError) {
+        self.clock = clock
         isIPv4 = address.isIPv4
         let family = isIPv4 ? AF_INET : AF_INET6
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -46,7 +57,6 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
             close(descriptor)
             throw error
         }
-        wallOffset = MonotonicClock.wallOffset.nanoseconds
     }
 
     deinit {
@@ -63,23 +73,43 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
             refused.wrappingAdd(1, ordering: .relaxed)
             return false
         }
-        let sent = bytes.withUnsafeBytes { buffer in
+        let isSent = bytes.withUnsafeBytes { buffer in
             Self.withSocketAddress(destination) { address, length in
-                sendto(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL), address, length)
+                // A connected socket tells first that an earlier datagram was refused, and sends nothing.
+                for _ in 0..<2 {
+                    let flags = Int32(MSG_NOSIGNAL)
+                    if sendto(descriptor, buffer.baseAddress, buffer.count, flags, address, length) >= 0 { return true }
+                    guard errno == ECONNREFUSED else { return false }
+                }
+                return false
             }
         }
-        if sent < 0 { refused.wrappingAdd(1, ordering: .relaxed) }
-        return sent >= 0
+        if !isSent { refused.wrappingAdd(1, ordering: .relaxed) }
+        return isSent
+    }
+
+    /// Connects the socket to `source`, so that the kernel drops what others send; nil takes it back.
+    public func accept(only source: SocketAddress?) {
+        guard let source else {
+            var nobody = sockaddr()
+            nobody.sa_family = sa_family_t(AF_UNSPEC)
+            connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
+            return
+        }
+        guard source.isIPv4 == isIPv4 else { return }
+        _ = Self.withSocketAddress(source) { connect(descriptor, $0, $1) }
     }
 
     /// Takes one datagram that waits, with the time at which the kernel got it.
     public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         var source = sockaddr_in6()
-        return buffer.withUnsafeMutableBytes { bytes in
+        let received = buffer.withUnsafeMutableBytes { bytes in
             withUnsafeMutablePointer(to: &source) { source in
                 receive(into: bytes, source: source, now: now)
             }
         }
+        if received == nil { lastEmpty = now }
+        return received
     }
 
     /// One `recvmsg`.
@@ -117,19 +147,14 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// The kernel's time stamp on the monotonic clock, or `now` when there is none.
-    ///
-    /// The stamp is in wall time; a wall clock that was set since the socket was opened would put it off, so one that
-    /// is not within the last second is not believed.
+    /// The kernel's time stamp, as an instant of the monotonic clock.
     private func arrival(_ control: UnsafeRawPointer, _ byteCount: Int, _ now: MediaTime) -> MediaTime {
         guard byteCount >= 32 else { return now }
         let header = control.load(as: cmsghdr.self)
         guard header.cmsg_level == SOL_SOCKET, header.cmsg_type == SO_TIMESTAMPNS else { return now }
         let seconds = control.load(fromByteOffset: 16, as: Int64.self)
         let nanoseconds = control.load(fromByteOffset: 24, as: Int64.self)
-        let stamp = MediaTime(nanoseconds: seconds &* 1_000_000_000 &+ nanoseconds &- wallOffset)
-        let age = now.nanoseconds &- stamp.nanoseconds
-        return age > -1_000_000_000 && age < 1_000_000_000 ? stamp : now
+        return clock.arrival(seconds &* 1_000_000_000 &+ nanoseconds, in: now, after: lastEmpty)
     }
 
     private static func address(_ source: UnsafeMutablePointer<sockaddr_in6>) -> SocketAddress {
@@ -140,7 +165,12 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
         let high = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
         let low = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-        return SocketAddress(ipv6High: UInt64(bigEndian: high), low: UInt64(bigEndian: low), port: port)
+        return SocketAddress(
+            ipv6High: UInt64(bigEndian: high),
+            low: UInt64(bigEndian: low),
+            scope: source.pointee.sin6_scope_id,
+            port: port
+        )
     }
 
     private static func withSocketAddress<Result>(
@@ -162,6 +192,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         v6.sin6_family = UInt16(AF_INET6)
         v6.sin6_port = address.port.bigEndian
         v6.sin6_addr = address.in6Address
+        v6.sin6_scope_id = address.scope
         return withUnsafePointer(to: &v6) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))

@@ -173,6 +173,7 @@ public struct PluginRegistry: Sendable {
         if let found = voiceProcessing.first(where: { Self.isSame($0.name, name) }) { return found }
         let names = voiceProcessing.map(\.name).joined(separator: ", ")
         throw VoiceProcessingError(
+            .unknown,
             "There is no voice processing \(name). Choose from \(names), or build with the trait that offers it."
         )
     }

@@ -1,21 +1,52 @@
+package import CallBasics
+import Synchronization
+
+/// How loud something is to be, and for what reasons it is silent: the state that a `GainFilter` follows.
+///
+/// Thread: any; it can be read as well as set, and nothing of it can be lost on the way.
+final class GainControl: Sendable {
+    /// Why it is silent, if it is.
+    let switches = Switches()
+    private let level: Atomic<UInt64>
+
+    /// A gain of `gain`.
+    init(_ gain: Decibels = .unity) {
+        level = Atomic(gain.value.bitPattern)
+    }
+
+    /// The gain while it is not silent.
+    var gain: Decibels {
+        get { Decibels(Double(bitPattern: level.load(ordering: .relaxed))) }
+        set { level.store(newValue.value.bitPattern, ordering: .releasing) }
+    }
+}
+
 /// Makes what passes louder or quieter, or mutes it, without a click.
 ///
 ///     audio ─► gain ─► audio
 ///
 /// A change is spread over one tick. Samples that would leave 16 bits are clipped.
-public final class GainFilter: Filter, @unchecked Sendable {
+package final class GainFilter: Filter, @unchecked Sendable {
     /// The gains that can be asked for; quieter is silence.
-    public static let range = Decibels.silence...Decibels(30)
+    package static let range = Decibels.silence...Decibels(30)
 
+    private let control: GainControl
     private var level: Decibels
-    private var isMuted = false
+    private var isOn: Bool
     private var current: GainFactor
     private var target: GainFactor
 
-    /// A gain of `gain` for audio of `format`.
-    public init(format: AudioFormat, gain: Decibels = .unity) {
-        level = gain
-        target = GainFactor(gain)
+    /// A fixed gain of `gain` for audio of `format`.
+    package convenience init(format: AudioFormat, gain: Decibels = .unity) {
+        self.init(format: format, GainControl(gain))
+    }
+
+    /// A gain for audio of `format` that follows `control`.
+    init(format: AudioFormat, _ control: GainControl) {
+        self.control = control
+        level = control.gain
+        isOn = control.switches.isOn
+        target = GainFactor(isOn ? level : .silence)
         current = target
         super.init(
             FilterDescription(
@@ -28,26 +59,16 @@ public final class GainFilter: Filter, @unchecked Sendable {
         )
     }
 
-    /// Asks for another gain, within `range`.
-    public func set(gain: Decibels) -> GraphCommand {
-        GraphCommand(to: self, "gain", value: Int64(bitPattern: gain.value.bitPattern))
+    private func follow() {
+        let (wanted, isWanted) = (control.gain, control.switches.isOn)
+        guard wanted != level || isWanted != isOn else { return }
+        level = wanted
+        isOn = isWanted
+        target = GainFactor(isOn ? level : .silence)
     }
 
-    /// Asks for silence, or for an end of it; the gain stays as it was.
-    public func set(isMuted: Bool) -> GraphCommand {
-        GraphCommand(to: self, "mute", value: isMuted ? 1 : 0)
-    }
-
-    public override func handle(_ command: GraphCommand) {
-        switch command.name {
-        case "gain": level = Decibels(Double(bitPattern: UInt64(bitPattern: command.value)))
-        case "mute": isMuted = command.value != 0
-        default: return
-        }
-        target = GainFactor(isMuted ? .silence : level)
-    }
-
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
+        follow()
         let (source, output) = (io.input(), io.output())
         guard current == target else {
             var samples = output.mutableSamples

@@ -1,18 +1,23 @@
+import CallBasics
 import Synchronization
+
+/// What a player of a file or of samples tells.
+package enum PlayerEvent: Sendable, BitwiseCopyable {
+    /// The last sample has been played, this tick; so many frames were in all.
+    case ended(frameCount: Int)
+}
 
 /// Plays samples from memory once, and silence after them.
 ///
 ///     (memory) ─► sample player ─► audio
-///
-/// Events: "ended" in the tick of the last sample, with the frames played.
-public final class SamplePlayerFilter: Filter, @unchecked Sendable {
+package final class SamplePlayerFilter: ControlledFilter<Never, PlayerEvent>, @unchecked Sendable {
     private let samples: UnsafeMutableBufferPointer<Int16>
     private let frameCount: Int
     private let ended = Atomic(false)
     private var position = 0
 
     /// A player of `samples`, which are interleaved frames of `format`.
-    public init(_ samples: [Int16], format: AudioFormat) {
+    package init(_ samples: [Int16], format: AudioFormat) {
         self.samples = .allocate(capacity: max(samples.count, 1))
         self.samples.initialize(repeating: 0)
         for (index, sample) in samples.enumerated() { self.samples[index] = sample }
@@ -33,9 +38,9 @@ public final class SamplePlayerFilter: Filter, @unchecked Sendable {
     /// Whether the last sample has been played.
     ///
     /// Thread: any.
-    public var isFinished: Bool { ended.load(ordering: .acquiring) }
+    package var isFinished: Bool { ended.load(ordering: .acquiring) }
 
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var target = block.mutableSamples
         let end = frameCount &* block.channelCount
@@ -45,6 +50,6 @@ public final class SamplePlayerFilter: Filter, @unchecked Sendable {
         position &+= count
         guard position >= end, !ended.load(ordering: .relaxed) else { return }
         ended.store(true, ordering: .releasing)
-        io.emit("ended", value: Int64(frameCount))
+        emit(.ended(frameCount: frameCount), io)
     }
 }

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// How loud speech is, and what is heard in its pauses, as means over about 5 s of each.
 ///
 /// `VoiceActivity` tells the two apart; what it takes for speech includes 200 ms after each word.

@@ -1,17 +1,31 @@
+import CallBasics
+import RTP
+
+/// What stays of a leg when codecs change: levels, reasons for silence, and whether sound is sent.
+struct StreamControls: Sendable {
+    let sendGain = GainControl()
+    let receiveGain = GainControl()
+    /// Why no sound is sent.
+    let sending = Switches()
+}
+
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
 ///
 ///     send     source ─► gain ─► meter ─► tones ─► encoder ─► RTP send
 ///     receive  RTP receive ─► playout ┬► gain ─► meter ─► tones ─► sink
 ///                                     └► DTMF detector, where asked for
 ///
+/// A stream does not change. When codecs do, another takes its place, with the filters that can stay; those that cannot
+/// hand on what waits in them (`takeOverOrders`).
 /// Thread: control.
-public final class AudioStream: Sendable {
+final class AudioStream: @unchecked Sendable {
+    /// What was agreed.
+    let agreement: MediaAgreement
     /// The samples that the codec takes and gives.
-    public let format: AudioFormat
-    /// The codec.
-    public let codec: CodecDescription
-    /// The network side of both directions.
-    public let transport: RTPTransport
+    let format: AudioFormat
+    /// The codec that is sent.
+    let codec: CodecDescription
+    let controls: StreamControls
 
     /// What the playout does, row by row, when the configuration asks for it.
     let playoutTrace: PlayoutTrace?
@@ -29,140 +43,236 @@ public final class AudioStream: Sendable {
     /// Hears digits in what is received, where that was asked for.
     let keyListener: DTMFDetectorFilter?
 
-    /// A codec that the other side may change to, and its payload type.
-    public typealias Accepted = (codec: any AudioCodec, payloadType: UInt8)
+    private let formats: AgreedFormats
+    private let configuration: AudioStreamConfiguration
+    private let encoding: EncoderConfiguration
+    // The media thread's own; only handed from stream to stream here.
+    private let leg: RTPLeg
+    private let playoutCore: Playout
 
-    /// A stream of `codec` over `transport`, whose other side may change to one of the `accepted` codecs.
+    /// A stream of what was agreed over `leg`.
     ///
+    /// - Parameters:
+    ///   - agreement: What was agreed.
+    ///   - formats: The agreement with its codecs found.
+    ///   - configuration: What this side wants.
+    ///   - phase: Silence that the first packet begins with, so that many legs do not encode in the same tick.
+    ///   - leg: Session and port, which know the agreement.
+    ///   - former: The stream whose place this one is to take.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
-    public init(
-        _ codec: any AudioCodec,
+    init(
+        _ agreement: MediaAgreement,
+        _ formats: AgreedFormats,
         _ configuration: AudioStreamConfiguration,
-        accepting accepted: [Accepted] = [],
-        transport: RTPTransport,
-        detectsInBandDTMF: Bool = false
+        phase: Duration = .zero,
+        over leg: RTPLeg,
+        continuing former: AudioStream? = nil
     ) throws(CodecError) {
-        let description = codec.description
+        let description = formats.codec.description
+        self.agreement = agreement
+        self.formats = formats
+        self.configuration = configuration
+        self.leg = leg
+        codec = description
+        controls = former?.controls ?? StreamControls()
         var encoding = configuration.encoder
         encoding.usesFEC = configuration.fec == .on
-        encoder = try EncoderFilter(
-            codec: codec,
-            configuration: encoding,
-            payloadType: configuration.payloadType(of: description),
-            firstTimestamp: 0
-        )
-        let decoder = try codec.makeDecoder(channelCount: encoding.channelCount)
-        self.codec = description
-        self.transport = transport
-        format = encoder.format
-        sendGain = GainFilter(format: encoder.format)
-        sendMeter = LevelMeterFilter(format: encoder.format)
-        sendTones = ToneFilter(format: encoder.format)
-        sender = RTPSendFilter(transport)
-        receiver = RTPReceiveFilter(transport)
-        let buffer = configuration.playoutDelay.makeBuffer(clockRate: description.clockRate)
-        let alternatives = try accepted.map { other throws(CodecError) in
-            let alternative = try other.codec.makeDecoder(channelCount: encoding.channelCount)
-            guard alternative.format.channelCount == decoder.format.channelCount else {
-                throw CodecError(
-                    .unsupportedConfiguration,
-                    "\(other.codec.description.name) does not give the \(decoder.format.channelCount) channels of "
-                        + "\(description.name). Accept codecs of the same number of channels."
-                )
-            }
-            return Playout.Alternative(
-                payloadType: other.payloadType,
-                decoder: alternative,
-                clockRate: other.codec.description.clockRate
+        if let packetTime = agreement.packetTime { encoding.ptime = packetTime }
+        if let parameters = agreement.codec?.parameters, !parameters.isEmpty { encoding.remoteParameters = parameters }
+        self.encoding = encoding
+        if let former, former.encoding == encoding, former.formats.payloadType == formats.payloadType,
+            former.codec == description
+        {
+            encoder = former.encoder
+        } else {
+            encoder = try EncoderFilter(
+                codec: formats.codec,
+                configuration: encoding,
+                payloadType: formats.payloadType,
+                phase: phase,
+                sending: controls.sending,
+                continuing: former?.encoder
             )
         }
-        let sound = Playout(
-            decoder: decoder,
-            buffer: buffer,
-            clockRate: description.clockRate,
-            alternatives: alternatives,
-            comfortNoiseClockRate: transport.comfortNoise.map { Int($0.clockRate) }
-        )
-        playoutTrace = configuration.tracesPlayout ? PlayoutTrace() : nil
-        if let playoutTrace { sound.record(to: playoutTrace) }
-        playout = PlayoutFilter(
-            sound,
-            codecName: description.name,
-            delay: configuration.playoutDelay.shortest,
-            longestDelay: configuration.playoutDelay.longest,
-            transport: transport
-        )
-        transport.session.voicePath = VoicePath(
-            codecName: description.name,
-            sendingDelay: encoder.ptime + encoder.lookahead
-        )
-        receiveGain = GainFilter(format: decoder.format)
-        receiveMeter = LevelMeterFilter(format: decoder.format)
-        receiveTones = ToneFilter(format: decoder.format)
-        do {
-            keyListener =
-                detectsInBandDTMF ? try DTMFDetectorFilter(format: decoder.format, hasOutput: false) : nil
+        format = encoder.format
+        sender = former?.sender ?? RTPSendFilter(leg, formats.send)
+        receiver =
+            former.flatMap { $0.formats.takesRedundancy == formats.takesRedundancy ? $0.receiver : nil }
+            ?? RTPReceiveFilter(leg, takesRedundancy: formats.takesRedundancy)
+
+        playoutTrace = former?.playoutTrace ?? (configuration.tracesPlayout ? PlayoutTrace() : nil)
+        if let former, former.takes(formats.taken) {
+            playoutCore = former.playoutCore
+            playout = former.playout
+        } else {
+            let codecs = try Self.playoutCodecs(formats.taken, encoding.channelCount, former: former)
+            playoutCore = Playout(
+                codecs,
+                delay: configuration.playoutDelay,
+                comfortNoiseClockRate: formats.comfortNoiseClockRate,
+                continuing: former?.playoutCore
+            )
+            if let playoutTrace, former == nil { playoutCore.record(to: playoutTrace) }
+            playout = PlayoutFilter(
+                playoutCore,
+                codecName: description.name,
+                delay: configuration.playoutDelay,
+                feedback: leg.feedback
+            )
+        }
+        let keepsSendFormat = former?.format == encoder.format
+        sendGain = former.flatMap { keepsSendFormat ? $0.sendGain : nil } ?? GainFilter(format: format, controls.sendGain)
+        sendMeter = former.flatMap { keepsSendFormat ? $0.sendMeter : nil } ?? LevelMeterFilter(format: format)
+        sendTones = former.flatMap { keepsSendFormat ? $0.sendTones : nil } ?? ToneFilter(format: format)
+        let heardFormat = playoutCore.format
+        let kept = former.flatMap { $0.playoutCore.format == heardFormat ? $0 : nil }
+        receiveGain = kept?.receiveGain ?? GainFilter(format: heardFormat, controls.receiveGain)
+        receiveMeter = kept?.receiveMeter ?? LevelMeterFilter(format: heardFormat)
+        receiveTones = kept?.receiveTones ?? ToneFilter(format: heardFormat)
+        if configuration.detectsInBandDTMF {
+            if let known = kept?.keyListener {
+                keyListener = known
+            } else {
+                keyListener = try Self.makeKeyListener(heardFormat)
+            }
+        } else {
+            keyListener = nil
+        }
+    }
+
+    private static func makeKeyListener(_ format: AudioFormat) throws(CodecError) -> DTMFDetectorFilter {
+        do throws(ToneError) {
+            return try DTMFDetectorFilter(format: format, hasOutput: false)
         } catch {
             throw CodecError(.unsupportedConfiguration, error.message)
         }
     }
 
+    /// Whether the codecs that are taken are these.
+    private func takes(_ taken: [(codec: any AudioCodec, payloadType: UInt8)]) -> Bool {
+        formats.taken.count == taken.count
+            && zip(formats.taken, taken).allSatisfy {
+                $0.payloadType == $1.payloadType && $0.codec.description == $1.codec.description
+            }
+    }
+
+    private static func playoutCodecs(
+        _ taken: [(codec: any AudioCodec, payloadType: UInt8)],
+        _ channelCount: Int,
+        former: AudioStream?
+    ) throws(CodecError) -> [Playout.Codec] {
+        var codecs: [Playout.Codec] = []
+        for (codec, payloadType) in taken {
+            // A decoder that stays goes on from what it has heard.
+            let known = former.flatMap { former in
+                zip(former.formats.taken, former.playoutCore.codecs).first {
+                    $0.0.payloadType == payloadType && $0.0.codec.description == codec.description
+                }
+            }
+            let decoder: any AudioDecoder
+            if let known { decoder = known.1.own } else { decoder = try codec.makeDecoder(channelCount: channelCount) }
+            guard codecs.isEmpty || decoder.format.channelCount == codecs[0].own.format.channelCount else {
+                throw CodecError(
+                    .unsupportedConfiguration,
+                    "\(codec.description.name) does not give as many channels as \(taken[0].codec.description.name). "
+                        + "Accept codecs of the same number of channels."
+                )
+            }
+            codecs.append(
+                Playout.Codec(
+                    payloadType: payloadType,
+                    decoder: decoder,
+                    clockRate: codec.description.clockRate
+                )
+            )
+        }
+        return codecs
+    }
+
+    // MARK: Facts
+
     /// By how much the codec itself delays sound.
-    public var codecDelay: Duration { encoder.lookahead }
+    var codecDelay: Duration { encoder.lookahead }
+
+    /// What the codec adds to delay and impairment.
+    var voicePath: VoicePath { VoicePath(codecName: codec.name, sendingDelay: encoder.ptime + encoder.lookahead) }
 
     /// What the encoder can do against loss, and whether the other side takes redundant audio.
     var lossAbilities: LossPolicy.Abilities {
         LossPolicy.Abilities(
             allowsFEC: encoder.canUseFEC,
-            allowsRED: transport.redPayloadType != nil,
+            allowsRED: formats.send.redPayloadType != nil,
             bitrate: encoder.initialBitrate,
             ptime: encoder.ptime
         )
     }
 
-    /// The commands that make what is sent follow `protection`.
-    func commands(for protection: LossProtection) -> [GraphCommand] {
-        var commands: [GraphCommand] = []
+    // MARK: Orders
+
+    /// What makes what is sent follow `protection`.
+    func orders(for protection: LossProtection) -> [GraphRunner.Order] {
+        var orders: [GraphRunner.Order] = []
         var (fec, generations, bitrate) = (0, 0, encoder.initialBitrate)
         switch protection {
         case .none: break
         case .inBandFEC(let expected): fec = expected
         case .redundancy(let count, let each): (generations, bitrate) = (count, each)
         }
-        if encoder.canUseFEC { commands.append(encoder.fecCommand(fec > 0, expectedLossPercent: fec)) }
-        if let bitrate { commands.append(encoder.bitrateCommand(bitrate)) }
-        if transport.redPayloadType != nil { commands.append(sender.redundancyCommand(generations: generations)) }
-        return commands
+        if encoder.canUseFEC { orders.append(.command(.fec(isOn: fec > 0, expectedLossPercent: fec), to: encoder)) }
+        if let bitrate { orders.append(.command(.bitrate(bitrate), to: encoder)) }
+        if formats.send.redPayloadType != nil {
+            orders.append(.command(.redundancy(generations: generations), to: sender))
+        }
+        return orders
     }
 
+    /// What makes this stream's filters go on where those of `former` are; the plan is replaced in the same edge of a tick.
+    func takeOverOrders(
+        from former: AudioStream,
+        addresses: RTPAddresses,
+        at now: MediaTime
+    ) -> [GraphRunner.Order] {
+        leg.update.offer(LegUpdate(payloads: formats.payloads, addresses: addresses, voicePath: voicePath))
+        var orders: [GraphRunner.Order] = [
+            .command(.update(at: now), to: receiver), .command(.formats(formats.send), to: sender),
+        ]
+        if playout !== former.playout {
+            orders.append(.command(.takeOver(.passUnretained(former.playout)), to: playout))
+        }
+        if encoder !== former.encoder {
+            orders.append(.command(.takeOver(.passUnretained(former.encoder)), to: encoder))
+        }
+        return orders
+    }
+
+    // MARK: Graph
+
+    /// The samples that are heard.
+    var heardFormat: AudioFormat { playoutCore.format }
+
     /// The last filter of the receiving direction: what it gives is what is heard.
-    public var heard: Filter { receiveTones }
+    var heard: Filter { receiveTones }
 
     /// The last filter of the sending direction that still carries samples: what it gives is what is sent.
-    public var sent: Filter { sendTones }
+    var sent: Filter { sendTones }
 
-    /// Adds all filters to `graph` and links them; `source` feeds the sending direction.
-    ///
-    /// - Throws: `GraphError` when `source` gives something that cannot be converted.
-    public func assemble(in graph: inout Graph, source: Filter) throws(GraphError) {
+    /// Adds the receiving direction to `graph`.
+    func assembleReceiving(in graph: inout Graph) throws(GraphError) {
         try graph.connect(receiver, to: playout)
         try graph.connect(playout, to: receiveGain)
         try graph.connect(receiveGain, to: receiveMeter)
         try graph.connect(receiveMeter, to: receiveTones)
         if let keyListener { try graph.connect(playout, to: keyListener) }
+    }
 
+    /// Adds the sending direction to `graph`, fed by `source`.
+    ///
+    /// - Throws: `GraphError` when `source` gives something that cannot be converted.
+    func assembleSending(in graph: inout Graph, source: Filter) throws(GraphError) {
         try graph.connect(source, to: sendGain, converting: true)
         try graph.connect(sendGain, to: sendMeter)
         try graph.connect(sendMeter, to: sendTones)
         try graph.connect(sendTones, to: encoder)
         try graph.connect(encoder, to: sender)
-    }
-
-    /// Every filter that `assemble` adds.
-    var filters: [Filter] {
-        [
-            receiver, playout, receiveGain, receiveMeter, receiveTones,
-            sendGain, sendMeter, sendTones, encoder, sender,
-        ] + [keyListener].compactMap(\.self)
     }
 }

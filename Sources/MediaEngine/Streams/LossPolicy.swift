@@ -1,3 +1,6 @@
+package import CallBasics
+package import RTP
+
 /// Decides from what the other side reports how the stream is to be protected against loss.
 ///
 /// - In-band FEC costs about 0.5 PESQ on a clean path, recovers only the last packet of a run, and that does the less
@@ -10,20 +13,20 @@
 ///
 /// More protection begins at once; less of it comes 10 s after the last change at the earliest. The length of packets never changes.
 /// Pure: reports and times in, decisions out. <doc:LossProtection> has the measurements behind the numbers.
-public struct LossPolicy: Sendable {
+package struct LossPolicy: Sendable {
     /// What encoder and peer can do.
-    public struct Abilities: Sendable, Hashable {
+    package struct Abilities: Sendable, Hashable {
         /// Whether the codec has in-band FEC that the peer takes.
-        public var allowsFEC: Bool
+        package var allowsFEC: Bool
         /// Whether RED was agreed with the peer.
-        public var allowsRED: Bool
+        package var allowsRED: Bool
         /// The configured bitrate, in bit/s; nil for a codec of one rate.
-        public var bitrate: Int?
+        package var bitrate: Int?
         /// Audio in each packet.
-        public var ptime: Duration
+        package var ptime: Duration
 
         /// Abilities with the given parts.
-        public init(allowsFEC: Bool, allowsRED: Bool, bitrate: Int?, ptime: Duration = .milliseconds(20)) {
+        package init(allowsFEC: Bool, allowsRED: Bool, bitrate: Int?, ptime: Duration = .milliseconds(20)) {
             self.allowsFEC = allowsFEC
             self.allowsRED = allowsRED
             self.bitrate = bitrate
@@ -32,21 +35,21 @@ public struct LossPolicy: Sendable {
     }
 
     /// What is to be done, and why.
-    public struct Decision: Sendable, Hashable {
+    package struct Decision: Sendable, Hashable {
         /// How to protect what is sent from now on.
-        public let protection: LossProtection
+        package let protection: LossProtection
         /// Why, for people, in one line.
-        public let reason: String
+        package let reason: String
         /// Whether the mode is another than before; else only its numbers are.
-        public let isNewMode: Bool
+        package let isNewMode: Bool
     }
 
     /// By what RED may exceed the configured bitrate, as a factor of it, headers of the blocks included.
-    public static let budgetFactor = 1.5
+    package static let budgetFactor = 1.5
     /// The least bitrate of one generation of RED, in bit/s.
-    public static let minimumGenerationBitrate = 10_000
+    package static let minimumGenerationBitrate = 10_000
     /// How long a mode is kept before a weaker one may take its place.
-    public static let minimumDwell = Duration.seconds(10)
+    package static let minimumDwell = Duration.seconds(10)
 
     private static let reparableToTurnOn = 0.015
     private static let reparableToTurnOff = 0.005
@@ -62,11 +65,11 @@ public struct LossPolicy: Sendable {
     private static let expectedLossRange = 10...30
 
     /// The protection that holds now.
-    public private(set) var current = LossProtection.none
+    package private(set) var current = LossProtection.none
     /// Why it holds.
-    public private(set) var reason = "no loss reported yet"
+    package private(set) var reason = "no loss reported yet"
     /// Times that the mode changed.
-    public private(set) var changeCount = 0
+    package private(set) var changeCount = 0
 
     private let abilities: Abilities
     private let redundancy: LossProtection?
@@ -77,7 +80,7 @@ public struct LossPolicy: Sendable {
     private var lastChange: MediaTime?
 
     /// A policy that begins without protection.
-    public init(_ abilities: Abilities) {
+    package init(_ abilities: Abilities) {
         self.abilities = abilities
         redundancy = Self.redundancy(abilities)
     }
@@ -90,7 +93,7 @@ public struct LossPolicy: Sendable {
     ///     taken for scattered.
     ///   - now: When the report came.
     /// - Returns: A decision that differs from the one before, or nil.
-    public mutating func update(fractionLost: Double, runs: LossRuns? = nil, at now: MediaTime) -> Decision? {
+    package mutating func update(fractionLost: Double, runs: LossRuns? = nil, at now: MediaTime) -> Decision? {
         let fraction = min(max(fractionLost.isFinite ? fractionLost : 0, 0), 1)
         if let runs {
             runCount = runCount * Self.runMemory + Double(runs.runCount)

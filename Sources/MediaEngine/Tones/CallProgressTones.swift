@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// The call-progress tones of one country.
 ///
 /// Source: ITU-T E.180 Supplement 2 (various tones used in national networks) and national specifications (Telcordia

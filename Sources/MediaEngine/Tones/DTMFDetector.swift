@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 
 /// Hears DTMF digits in audio, within the limits of ITU-T Q.24.

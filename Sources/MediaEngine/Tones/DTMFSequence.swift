@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Digits and pauses in the order in which they are dialled.
 public struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
     /// One step of dialling.

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// A tone that has been checked and computed for one sample rate, ready to be handed to the media thread.
 ///
 /// Thread: made and freed on the control side, read on the media thread; immutable.

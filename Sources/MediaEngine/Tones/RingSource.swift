@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// The sound of a ringing telephone: a cadenced tone, or recorded samples with a pause after each round.
 ///
 /// Units: positions in frames.

@@ -1,25 +1,52 @@
+package import CallBasics
+
 /// Mixes DTMF digits and tones into what passes; without an input it is the source of a tone stream.
 ///
 ///     audio (optional) ──► [ ToneFilter ] ──► audio
 ///
-/// Events (`value`, `detail`): `digit` and `tonestrt` at a first frame, `digitend` and `toneend` after a last one
-/// (the frame's offset in the tick; the time that came with the command, in nanoseconds), `dtmffull` when a digit was
-/// refused (the digits refused so far; the time that came with it). The moment of a first frame is the event's `time`
-/// plus the offset, so key-to-sample time is that less `detail`.
-/// Thread: the command makers control; the rest media.
-public final class ToneFilter: Filter, @unchecked Sendable {
+/// Thread: `prepare` control; the rest media.
+package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.Event>, @unchecked Sendable {
+    /// What it can be asked for; times of request come back in the events, so that the way from a key to its sound can be
+    /// measured.
+    package enum Command: Sendable, BitwiseCopyable {
+        /// Queues a digit, and a silence after it; durations in nanoseconds.
+        case play(DTMFDigit, duration: Int64, gap: Int64, requestedAt: MediaTime)
+        /// Queues a silence, in nanoseconds.
+        case pause(Int64)
+        /// Presses a digit down until `stop`.
+        case start(DTMFDigit, requestedAt: MediaTime)
+        /// Releases the digit, or every held one for nil; it still sounds for `ToneGenerator.minimumDuration`.
+        case stop(DTMFDigit?)
+        /// Plays the tone that was prepared last, in place of one that sounds.
+        case tone(requestedAt: MediaTime)
+        /// Fades the tone that sounds.
+        case stopTone
+        /// Sets the level of each sine of the digits that start from now on, in dBm0.
+        case level(Decibels)
+    }
+
+    /// What happened at a frame of the tick, counted from its first; the time is that of the command.
+    package enum Event: Sendable, BitwiseCopyable {
+        case digitStarted(frameOffset: Int, requestedAt: MediaTime)
+        case digitEnded(frameOffset: Int, requestedAt: MediaTime)
+        case toneStarted(frameOffset: Int, requestedAt: MediaTime)
+        case toneEnded(frameOffset: Int, requestedAt: MediaTime)
+    }
+
+    /// The places for digits and pauses that wait: whoever plays one takes one first.
+    let places = Credits(ToneGenerator.queueCapacity)
+
     private let generator: ToneGenerator
     private let format: AudioFormat
     private let handOff = HandOff<PreparedTone>()
     private var isTonePending = false
     /// Frames that have passed since the generator fell silent: until a command comes it is left alone.
     private var idleFrameCount: Int?
-    private var toneTag: Int64 = 0
-    private var reportedRefusals = 0
-    private var refusedTag: Int64 = 0
+    private var toneTime = MediaTime.zero
+    private var waitingCount = 0
 
     /// A filter for blocks of `format`.
-    public init(format: AudioFormat) {
+    package init(format: AudioFormat) {
         self.format = format
         generator = ToneGenerator(format: format)
         super.init(
@@ -33,7 +60,7 @@ public final class ToneFilter: Filter, @unchecked Sendable {
         )
     }
 
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let input = io.input()
         let output = io.output()
         output.copy(from: input)
@@ -44,157 +71,74 @@ public final class ToneFilter: Filter, @unchecked Sendable {
         if isTonePending { takeTone() }
         var samples = output.mutableSamples
         generator.render(into: &samples)
-        while let notice = generator.nextNotice() {
-            io.emit(Self.eventName(notice.kind), value: Int64(notice.frameOffset), detail: notice.tag)
-        }
-        let refused = generator.refusedCount
-        if refused != reportedRefusals {
-            reportedRefusals = refused
-            io.emit("dtmffull", value: Int64(refused), detail: refusedTag)
-        }
+        while let notice = generator.nextNotice() { emit(Event(notice), io) }
+        givePlacesBack()
         if !generator.isActive, !isTonePending { idleFrameCount = 0 }
     }
 
-    public override func handle(_ command: GraphCommand) {
+    package override func handle(_ command: Command) {
         if let idle = idleFrameCount {
             generator.skip(idle)
             idleFrameCount = nil
         }
-        switch command.name {
-        case "play": play(command)
-        case "pause": note(generator.pause(for: .milliseconds(command.value)), command)
-        case "start":
-            guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: command.value)) else { return }
-            note(generator.start(digit, tag: command.detail), command)
-        case "stop": generator.stop(DTMFDigit(eventCode: UInt8(truncatingIfNeeded: command.value)))
-        case "silence":
-            isTonePending = false
-            generator.silence()
-        case "tone":
-            toneTag = command.detail
+        switch command {
+        case .play(let digit, let duration, let gap, let requestedAt):
+            queue(
+                generator.play(
+                    digit,
+                    for: .nanoseconds(duration),
+                    gap: .nanoseconds(gap),
+                    tag: requestedAt.nanoseconds
+                )
+            )
+        case .pause(let duration): queue(generator.pause(for: .nanoseconds(duration)))
+        case .start(let digit, let requestedAt): queue(generator.start(digit, tag: requestedAt.nanoseconds))
+        case .stop(let digit): generator.stop(digit)
+        case .tone(let requestedAt):
+            toneTime = requestedAt
             isTonePending = true
-        case "stoptone":
+        case .stopTone:
             isTonePending = false
             generator.stopTone()
-        case "level": generator.digitLevel = Decibels(Double(command.value) / 1000)
-        default: return
+        case .level(let level): generator.digitLevel = level
         }
     }
 
-    // MARK: Commands
-
-    /// Queues `digit` for `duration` and a silence of `gap` after it, in whole milliseconds up to about three days.
+    /// Makes the tone of `spec` the one that the command `tone` plays; of several in one tick, the last counts.
     ///
-    /// `requestedAt` is the moment when the key was pressed, on the graph's clock; it comes back in the events.
-    public func playCommand(
-        _ digit: DTMFDigit,
-        for duration: Duration = .milliseconds(100),
-        gap: Duration = .milliseconds(100),
-        requestedAt: MediaTime = .zero
-    ) -> GraphCommand {
-        let packed = Int64(digit.eventCode) | Self.packed(duration) << 8 | Self.packed(gap) << 36
-        return GraphCommand(to: self, "play", value: packed, detail: requestedAt.nanoseconds)
-    }
-
-    /// Queues `duration` of silence between digits, in whole milliseconds.
-    public func pauseCommand(for duration: Duration) -> GraphCommand {
-        GraphCommand(to: self, "pause", value: Self.packed(duration))
-    }
-
-    /// Queues every step of `sequence`, one command each.
-    public func commands(
-        playing sequence: DTMFSequence,
-        digitDuration: Duration = .milliseconds(100),
-        gap: Duration = .milliseconds(100),
-        requestedAt: MediaTime = .zero
-    ) -> [GraphCommand] {
-        sequence.elements.map { element in
-            switch element {
-            case .digit(let digit): playCommand(digit, for: digitDuration, gap: gap, requestedAt: requestedAt)
-            case .pause(let duration): pauseCommand(for: duration)
-            }
-        }
-    }
-
-    /// Presses `digit` down until `stopCommand`.
-    public func startCommand(_ digit: DTMFDigit, requestedAt: MediaTime = .zero) -> GraphCommand {
-        GraphCommand(to: self, "start", value: Int64(digit.eventCode), detail: requestedAt.nanoseconds)
-    }
-
-    /// Releases `digit`, or every held key for nil; it still sounds for `ToneGenerator.minimumDuration`.
-    public func stopCommand(_ digit: DTMFDigit? = nil) -> GraphCommand {
-        GraphCommand(to: self, "stop", value: Int64(digit?.eventCode ?? .max))
-    }
-
-    /// Forgets all digits that wait and fades what sounds.
-    public func silenceCommand() -> GraphCommand {
-        GraphCommand(to: self, "silence")
-    }
-
-    /// Plays the tone of `spec`, in place of one that sounds; of several commands in one tick, the last counts.
-    ///
-    /// Throws: `ToneError` when the tone cannot be played at the filter's sample rate.
-    public func toneCommand(_ spec: ToneSpec, requestedAt: MediaTime = .zero) throws(ToneError) -> GraphCommand {
+    /// - Throws: `ToneError` when the tone cannot be played at the filter's sample rate.
+    package func prepare(_ spec: ToneSpec) throws(ToneError) {
         handOff.offer(try PreparedTone(spec, sampleRate: format.sampleRate))
-        return GraphCommand(to: self, "tone", detail: requestedAt.nanoseconds)
-    }
-
-    /// Fades the tone that sounds.
-    public func stopToneCommand() -> GraphCommand {
-        GraphCommand(to: self, "stoptone")
-    }
-
-    /// Sets the level of each sine of the digits that start from now on, in dBm0, to a thousandth of a decibel.
-    ///
-    /// Throws: `ToneError` above 3.17 dBm0, the loudest sine, and below -100 dBm0.
-    public func levelCommand(_ level: Decibels) throws(ToneError) -> GraphCommand {
-        let loudest = -Decibels.zeroDBm0.value
-        guard level.value <= loudest, level.value >= -100 else {
-            throw ToneError(
-                .invalidTone,
-                "A digit level of \(level.value) dBm0 cannot be played. Give -100 to \(loudest) dBm0."
-            )
-        }
-        return GraphCommand(to: self, "level", value: Int64((level.value * 1000).rounded()))
     }
 
     // MARK: Media thread
 
-    private func play(_ command: GraphCommand) {
-        guard let digit = DTMFDigit(eventCode: UInt8(truncatingIfNeeded: command.value)) else { return }
-        let accepted = generator.play(
-            digit,
-            for: .milliseconds(command.value >> 8 & Self.packedLimit),
-            gap: .milliseconds(command.value >> 36 & Self.packedLimit),
-            tag: command.detail
-        )
-        note(accepted, command)
+    private func queue(_ isAccepted: Bool) {
+        if isAccepted { waitingCount &+= 1 } else { places.give(1) }
     }
 
-    private func note(_ isAccepted: Bool, _ command: GraphCommand) {
-        if !isAccepted { refusedTag = command.detail }
+    private func givePlacesBack() {
+        guard generator.queuedCount < waitingCount else { return }
+        places.give(waitingCount &- generator.queuedCount)
+        waitingCount = generator.queuedCount
     }
 
     private func takeTone() {
         guard let offered = handOff.take() else { return }
-        offered._withUnsafeGuaranteedRef { generator.play($0, tag: toneTag) }
+        offered._withUnsafeGuaranteedRef { generator.play($0, tag: toneTime.nanoseconds) }
         handOff.retire(offered)
         isTonePending = false
     }
+}
 
-    private static func eventName(_ kind: ToneNotice.Kind) -> MessageName {
-        switch kind {
-        case .digitStarted: "digit"
-        case .digitEnded: "digitend"
-        case .toneStarted: "tonestrt"
-        case .toneEnded: "toneend"
+extension ToneFilter.Event {
+    fileprivate init(_ notice: ToneNotice) {
+        let (offset, time) = (notice.frameOffset, MediaTime(nanoseconds: notice.tag))
+        switch notice.kind {
+        case .digitStarted: self = .digitStarted(frameOffset: offset, requestedAt: time)
+        case .digitEnded: self = .digitEnded(frameOffset: offset, requestedAt: time)
+        case .toneStarted: self = .toneStarted(frameOffset: offset, requestedAt: time)
+        case .toneEnded: self = .toneEnded(frameOffset: offset, requestedAt: time)
         }
-    }
-
-    /// The largest number of milliseconds that fits in 28 bits.
-    private static var packedLimit: Int64 { 0xFFF_FFFF }
-
-    private static func packed(_ duration: Duration) -> Int64 {
-        min(max(0, duration.nanoseconds / 1_000_000), packedLimit)
     }
 }

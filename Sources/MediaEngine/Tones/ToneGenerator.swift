@@ -1,3 +1,5 @@
+package import CallBasics
+
 /// Plays DTMF digits and cadenced tones into blocks: it adds them to what is there.
 ///
 /// Digits wait in a bounded queue and sound one after the other; one tone may sound beside them. Every sound swells and
@@ -6,20 +8,22 @@
 /// Shape: interleaved `Int16`, the same signal in every channel; sums are limited, not wrapped.
 /// Units: levels in dBm0 per sine (0 dBm0 is `Decibels.zeroDBm0`).
 /// Thread: one thread at a time; allocates only when made.
-public final class ToneGenerator {
+package final class ToneGenerator {
     /// The shape of the blocks.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// The level of each of a digit's two sines, in dBm0, for digits that have not started yet.
-    public var digitLevel: Decibels
+    package var digitLevel: Decibels
     /// Digits and pauses refused because the queue was full.
-    public private(set) var refusedCount = 0
+    package private(set) var refusedCount = 0
 
     /// A key that is released earlier still sounds so long: ITU-T Q.24 asks receivers to accept digits of 40 ms.
-    public static let minimumDuration: Duration = .milliseconds(50)
+    package static let minimumDuration: Duration = .milliseconds(50)
     /// The silence kept after a held key: Q.24 asks receivers to tell digits apart by a pause of 40 ms.
-    public static let minimumGap: Duration = .milliseconds(50)
+    package static let minimumGap: Duration = .milliseconds(50)
+    /// Digits and pauses that wait at most.
+    package static let queueCapacity = 256
     /// The level of each sine of a digit unless another is set.
-    public static let defaultDigitLevel = Decibels(-10)
+    package static let defaultDigitLevel = Decibels(-10)
 
     private let mixer: ToneMixer
     private let minimumFrameCount: Int
@@ -40,10 +44,10 @@ public final class ToneGenerator {
     private let notices: RingBuffer<ToneNotice>
 
     /// A generator of blocks of `format` whose queue holds `queueCapacity` digits and pauses.
-    public init(
+    package init(
         format: AudioFormat,
         digitLevel: Decibels = ToneGenerator.defaultDigitLevel,
-        queueCapacity: Int = 256
+        queueCapacity: Int = ToneGenerator.queueCapacity
     ) {
         self.format = format
         self.digitLevel = digitLevel
@@ -56,10 +60,13 @@ public final class ToneGenerator {
     }
 
     /// Whether something sounds or waits.
-    public var isActive: Bool { isDialling || tone.isActive }
+    package var isActive: Bool { isDialling || tone.isActive }
 
     /// Whether a digit sounds or waits.
-    public var isDialling: Bool { sounding != nil || queue.count > 0 }
+    package var isDialling: Bool { sounding != nil || queue.count > 0 }
+
+    /// Digits and pauses that wait.
+    var queuedCount: Int { queue.count }
 
     // MARK: Digits
 
@@ -68,7 +75,7 @@ public final class ToneGenerator {
     /// It starts when those before it and their gaps are over, and not before `delay` frames of the next block have
     /// passed. `tag` comes back in its notices. Answers false, and counts, when the queue is full.
     @discardableResult
-    public func play(
+    package func play(
         _ digit: DTMFDigit,
         for duration: Duration,
         gap: Duration,
@@ -89,7 +96,7 @@ public final class ToneGenerator {
 
     /// Queues `duration` of silence, in addition to the gaps around it.
     @discardableResult
-    public func pause(for duration: Duration) -> Bool {
+    package func pause(for duration: Duration) -> Bool {
         enqueue(
             QueuedDigit(
                 digit: nil,
@@ -104,7 +111,7 @@ public final class ToneGenerator {
 
     /// Presses `digit` down until `stop`; a key that is still held is released.
     @discardableResult
-    public func start(_ digit: DTMFDigit, delay: Int = 0, tag: Int64 = 0) -> Bool {
+    package func start(_ digit: DTMFDigit, delay: Int = 0, tag: Int64 = 0) -> Bool {
         stop()
         return enqueue(
             QueuedDigit(
@@ -121,7 +128,7 @@ public final class ToneGenerator {
     /// Releases `digit`, or every held key for nil.
     ///
     /// It fades now, or when it has sounded for `minimumDuration`.
-    public func stop(_ digit: DTMFDigit? = nil) {
+    package func stop(_ digit: DTMFDigit? = nil) {
         queue.release(digit, frameCount: minimumFrameCount)
         guard let current = sounding, current.isHeld, digit == nil || digit == current.digit else { return }
         sounding?.isHeld = false
@@ -129,7 +136,7 @@ public final class ToneGenerator {
     }
 
     /// Forgets the queue and fades what sounds, digits and tone, at once.
-    public func silence() {
+    package func silence() {
         queue.removeAll()
         if sounding != nil {
             sounding?.isHeld = false
@@ -147,14 +154,14 @@ public final class ToneGenerator {
     ///
     /// Its steps are copied, so the object may be freed afterwards. A tone prepared for another sample rate is
     /// a mistake of the caller and traps.
-    public func play(_ prepared: PreparedTone, delay: Int = 0, tag: Int64 = 0) {
+    package func play(_ prepared: PreparedTone, delay: Int = 0, tag: Int64 = 0) {
         precondition(prepared.sampleRate == format.sampleRate)
         tone.play(prepared, earliestStart: position &+ max(0, delay), tag: tag)
         tone.release(at: position, ramp: mixer.rampFrameCount)
     }
 
     /// Fades the tone that sounds, and forgets one that waits.
-    public func stopTone() {
+    package func stopTone() {
         tone.forgetNext()
         tone.release(at: position, ramp: mixer.rampFrameCount)
     }
@@ -162,7 +169,7 @@ public final class ToneGenerator {
     // MARK: Blocks
 
     /// Adds the next frames to `samples`, a whole number of frames, and notes what starts and ends in them.
-    public func render(into samples: inout MutableSpan<Int16>) {
+    package func render(into samples: inout MutableSpan<Int16>) {
         let frameCount = samples.count / format.channelCount
         defer { position &+= frameCount }
         guard isActive else { return }
@@ -178,7 +185,7 @@ public final class ToneGenerator {
     /// What happened in the block rendered last, oldest first; nil when all has been told.
     ///
     /// At most 64 notices are kept between two calls; more are lost.
-    public func nextNotice() -> ToneNotice? { notices.pop() }
+    package func nextNotice() -> ToneNotice? { notices.pop() }
 
     private func enqueue(_ digit: QueuedDigit) -> Bool {
         guard queue.append(digit) else {

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Up to four sines that sound together, ready for one sample rate.
 struct ToneMix: BitwiseCopyable {
     /// One sine, and the slower one that may modulate its amplitude.

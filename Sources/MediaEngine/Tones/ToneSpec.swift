@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// One sine of a tone.
 public struct ToneComponent: Hashable, Sendable {
     /// In Hz.

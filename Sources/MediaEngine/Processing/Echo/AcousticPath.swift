@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 
 /// The way of sound from a loudspeaker to a microphone, as numbers: for tests and simulations.

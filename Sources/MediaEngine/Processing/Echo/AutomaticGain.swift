@@ -1,3 +1,4 @@
+public import CallBasics
 import Glibc
 
 /// Brings speech to the same level, however far the mouth is from the microphone.

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// The engine's own echo cancelling and gain control; noise suppression and resampling by SpeexDSP.
 public struct BuiltInVoiceProcessing: VoiceProcessing {
     /// "built-in".
@@ -18,6 +20,7 @@ public struct BuiltInVoiceProcessing: VoiceProcessing {
         guard format.channelCount == 1, (8000...192_000).contains(format.sampleRate), format.sampleRate % 100 == 0
         else {
             throw VoiceProcessingError(
+                .unsupported,
                 "The built-in voice processing cannot take audio of \(format). Convert it to mono at 8000 to 192000 Hz."
             )
         }

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Takes the echo of what is played out of what is captured: an adaptive filter and residual suppression, with the
 /// reference kept in line with the echo.
 ///

@@ -5,13 +5,21 @@
 ///     played   ─┘
 ///
 /// `played` must be what the card is given in the same tick: the mix of all that is heard. A delay between the two is
-/// found by the canceller; frames that one of them loses on its card must be put right before here, or told by
-/// `lostFramesCommand`.
-public final class EchoCancellerFilter: Filter, @unchecked Sendable {
+/// found by the canceller; frames that one of them loses on its card must be put right before here, or told.
+package final class EchoCancellerFilter: ControlledFilter<EchoCancellerFilter.Command, Never>, @unchecked Sendable {
+    /// What it can be asked for.
+    package enum Command: Sendable, BitwiseCopyable {
+        /// Frames of what was captured, or of what was played, were lost on a card: echoes come that much earlier from now
+        /// on; negative for later.
+        case lostFrames(Int)
+        /// Forgets the room: another card is in use.
+        case reset
+    }
+
     /// What was found and done about the echo; nil where none is cancelled.
     ///
     /// Thread: any.
-    public var statistics: EchoStatistics? { cancelsEcho ? published.value : nil }
+    package var statistics: EchoStatistics? { cancelsEcho ? published.value : nil }
 
     private let processor: any VoiceProcessor
     private let published = LatestValue(EchoStatistics())
@@ -19,7 +27,7 @@ public final class EchoCancellerFilter: Filter, @unchecked Sendable {
     private let frameCount: Int
 
     /// A filter of mono audio of `format` around `processor`, which nobody else may use.
-    public init(_ processor: any VoiceProcessor, name: String, format: AudioFormat) {
+    package init(_ processor: any VoiceProcessor, name: String, format: AudioFormat) {
         self.processor = processor
         cancelsEcho = processor.echoStatistics != nil
         frameCount = format.frameCount(in: .milliseconds(10))
@@ -39,24 +47,14 @@ public final class EchoCancellerFilter: Filter, @unchecked Sendable {
         )
     }
 
-    /// Tells that frames of what was captured, or of what was played, were lost on a card: echoes come that much
-    /// earlier from now on; negative for later.
-    public func lostFramesCommand(_ frameCount: Int) -> GraphCommand {
-        GraphCommand(to: self, "lost", value: Int64(frameCount))
-    }
-
-    /// Forgets the room: another card is in use.
-    public var resetCommand: GraphCommand { GraphCommand(to: self, "reset") }
-
-    public override func handle(_ command: GraphCommand) {
-        switch command.name {
-        case "lost": processor.noteLostFrames(Int(command.value))
-        case "reset": processor.reset()
-        default: break
+    package override func handle(_ command: Command) {
+        switch command {
+        case .lostFrames(let count): processor.noteLostFrames(count)
+        case .reset: processor.reset()
         }
     }
 
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let (captured, played, output) = (io.input(0), io.input(1), io.output())
         guard captured.frameCount == frameCount else { return output.copy(from: captured) }
         var samples = output.mutableSamples

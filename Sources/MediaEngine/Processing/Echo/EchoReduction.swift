@@ -1,3 +1,5 @@
+import CallBasics
+
 /// By how much less comes out of a canceller than goes in, over the last seconds in which the far end spoke.
 struct EchoReduction: BitwiseCopyable {
     private var captured: Float = 0

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// What an echo canceller found and did.
 public struct EchoStatistics: Hashable, Sendable, BitwiseCopyable {
     /// How much of what was captured is removed while the far end speaks, over the last seconds; what the near end

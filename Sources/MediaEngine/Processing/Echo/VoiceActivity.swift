@@ -1,3 +1,4 @@
+package import CallBasics
 import Glibc
 
 /// Tells speech from the noise around it, 10 ms at a time.
@@ -5,25 +6,28 @@ import Glibc
 /// A block is active when it stands out of the noise floor, which follows the quietest blocks at once and louder ones
 /// slowly; activity lasts for 200 ms more, through the pauses within a word.
 /// Pure. Shape: `Int16`, the channels interleaved if there are several. `process` allocates nothing.
-public struct VoiceActivity: Sendable, BitwiseCopyable {
+package struct VoiceActivity: Sendable, BitwiseCopyable {
     /// Whether someone speaks.
-    public private(set) var isActive = false
+    package private(set) var isActive = false
     /// The power of the last block: 1 for the loudest sine.
-    public private(set) var power = 0.0
+    package private(set) var power = 0.0
     /// The level of the last block, in dBov of a sine.
-    public private(set) var level = Decibels.silence
+    package private(set) var level = Decibels.silence
     /// The level of the noise.
-    public private(set) var noiseFloor = Decibels.silence
+    package private(set) var noiseFloor = Decibels.silence
+
+    /// Whether the last block itself stood out of the noise.
+    var isLoud: Bool { hangover == Self.hangoverBlocks }
 
     private var hangover = 0
     private var blockCount = 0
 
     /// A detector that has heard nothing.
-    public init() {}
+    package init() {}
 
     /// Hears 10 ms; answers whether someone speaks.
     @discardableResult
-    public mutating func process(_ samples: Span<Int16>) -> Bool {
+    package mutating func process(_ samples: Span<Int16>) -> Bool {
         let (energy, _) = measure(samples)
         let meanSquare = Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768)
         power = 2 * meanSquare

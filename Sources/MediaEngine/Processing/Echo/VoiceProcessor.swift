@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// One way of making a microphone's signal fit to send, found by name in the registry: echo cancelling, noise
 /// suppression, gain control.
 ///
@@ -43,15 +45,12 @@ public protocol VoiceProcessor: AnyObject {
 }
 
 /// Why a microphone's signal cannot be processed as asked.
-public struct VoiceProcessingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What failed, with values, and the remedy.
-    public let message: String
+public typealias VoiceProcessingError = Failure<VoiceProcessingFault>
 
-    /// An error with a message.
-    public init(_ message: String) {
-        self.message = message
-    }
-
-    /// The message.
-    public var description: String { message }
+/// The kinds of `VoiceProcessingError`.
+public enum VoiceProcessingFault: Hashable, Sendable {
+    /// No such processing is registered.
+    case unknown
+    /// It cannot do what is asked: that format, or that combination.
+    case unsupported
 }

@@ -23,6 +23,7 @@ public struct WebRTCVoiceProcessing: VoiceProcessing {
             let processor = WebRTCVoiceProcessor(configuration, sampleRate: format.sampleRate)
         else {
             throw VoiceProcessingError(
+                .unsupported,
                 "WebRTC cannot process a voice at \(format). Convert it to mono at 8000, 16000, 32000 or 48000 Hz."
             )
         }

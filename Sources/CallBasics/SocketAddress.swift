@@ -1,0 +1,101 @@
+package import Glibc
+
+/// An IP address and a port, v4 or v6, without a pointer: it travels through rings and is compared per packet.
+///
+/// An IPv4 address is held as an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2).
+public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringConvertible {
+    private let high: UInt64
+    private let low: UInt64
+    /// The index of the network interface that a link-local IPv6 address belongs to; 0 for others (RFC 4007, section 6).
+    public let scope: UInt32
+    /// The port, in host order.
+    public let port: UInt16
+
+    private static let mappedPrefix: UInt64 = 0xFFFF_0000_0000
+
+    /// The IPv4 address whose four bytes are `ipv4`, first byte highest.
+    public init(ipv4: UInt32, port: UInt16) {
+        high = 0
+        low = Self.mappedPrefix | UInt64(ipv4)
+        scope = 0
+        self.port = port
+    }
+
+    /// The IPv6 address whose sixteen bytes are `high` and `low`, first byte highest, on the interface `scope`.
+    public init(ipv6High high: UInt64, low: UInt64, scope: UInt32 = 0, port: UInt16) {
+        self.high = high
+        self.low = low
+        self.scope = scope
+        self.port = port
+    }
+
+    /// The numeric address `host`, such as "127.0.0.1", "::1" or "fe80::1%eth0"; nil when it is not one.
+    public init?(host: String, port: UInt16) {
+        var v4 = in_addr()
+        if inet_pton(AF_INET, host, &v4) == 1 {
+            self.init(ipv4: UInt32(bigEndian: v4.s_addr), port: port)
+            return
+        }
+        let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        var scope: UInt32 = 0
+        if parts.count == 2 {
+            scope = UInt32(parts[1]) ?? if_nametoindex(String(parts[1]))
+            guard scope > 0 else { return nil }
+        }
+        var v6 = in6_addr()
+        guard inet_pton(AF_INET6, String(parts[0]), &v6) == 1 else { return nil }
+        let (high, low) = withUnsafeBytes(of: &v6) { bytes in
+            (bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        }
+        self.init(ipv6High: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: scope, port: port)
+    }
+
+    /// 127.0.0.1 with `port`.
+    public static func loopback(port: UInt16) -> SocketAddress {
+        SocketAddress(ipv4: 0x7F00_0001, port: port)
+    }
+
+    /// Whether the address is IPv4.
+    public var isIPv4: Bool { high == 0 && low & ~0xFFFF_FFFF == Self.mappedPrefix }
+
+    /// The same host with another port.
+    public func with(port: UInt16) -> SocketAddress {
+        SocketAddress(ipv6High: high, low: low, scope: scope, port: port)
+    }
+
+    /// The host in numeric form: "127.0.0.1", "::1" or "fe80::1%eth0".
+    public var host: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        if isIPv4 {
+            var address = in_addr(s_addr: UInt32(truncatingIfNeeded: low).bigEndian)
+            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
+        } else {
+            var address = in6Address
+            inet_ntop(AF_INET6, &address, &text, socklen_t(text.count))
+        }
+        let address = Self.text(text)
+        guard scope > 0 else { return address }
+        var name = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
+        return "\(address)%\(if_indextoname(scope, &name) == nil ? String(scope) : Self.text(name))"
+    }
+
+    private static func text(_ characters: [CChar]) -> String {
+        String(decoding: characters.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// "127.0.0.1:5004" or "[::1]:5004".
+    public var description: String { isIPv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
+
+    /// The address bytes as the socket calls take them.
+    package var in6Address: in6_addr {
+        var address = in6_addr()
+        withUnsafeMutableBytes(of: &address) { bytes in
+            bytes.storeBytes(of: high.bigEndian, toByteOffset: 0, as: UInt64.self)
+            bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+        }
+        return address
+    }
+
+    /// The four bytes of an IPv4 address as the socket calls take them.
+    package var inAddress: in_addr { in_addr(s_addr: UInt32(truncatingIfNeeded: low).bigEndian) }
+}

@@ -1,0 +1,187 @@
+import CallBasics
+
+/// What stands behind a `CallSource`: the filter to link, and what must be served, listened to and closed with it.
+final class CallSourceEnd: Sendable {
+    private enum Part: Sendable {
+        case nothing
+        /// The engine's call card.
+        case callCard
+        case card(CardRoute)
+        case file(WAVFeed, PipeService?)
+        case stream(StreamSource)
+    }
+
+    /// The filter to link; nil for the engine's call card.
+    let filter: Filter?
+    private let part: Part
+    private let player: ControlledFilter<Never, PlayerEvent>?
+
+    /// The end of `source`.
+    ///
+    /// - Parameters:
+    ///   - source: Where sound comes from.
+    ///   - format: The format that is wanted, where the source can give any.
+    ///   - cards: Opens cards.
+    /// - Throws: `EngineError` when the file cannot be read.
+    init(_ source: CallSource, format: AudioFormat, cards: EngineCards) async throws(EngineError) {
+        switch source {
+        case .silence: (filter, part, player) = (SilenceFilter(format: format), .nothing, nil)
+        case .callCard: (filter, part, player) = (nil, .callCard, nil)
+        case .card(let card):
+            let route = cards.makeRoute(to: card, .capture)
+            (filter, part, player) = (route.filter, .card(route), nil)
+        case .file(let path, let repetition):
+            let file = try await EngineError.wrappingAsync {
+                try await BlockingWork.run {
+                    FilePlayerFilter(WAVFeed(try WAVReader(path: path), format: format, repetition: repetition))
+                }
+            }
+            let pipe = file.feed.isPipe ? PipeService(file.feed) : nil
+            (filter, part, player) = (file, .file(file.feed, pipe), file)
+        case .samples(let samples, let format):
+            let memory = SamplePlayerFilter(samples, format: format)
+            (filter, part, player) = (memory, .nothing, memory)
+        case .stream(let stream): (filter, part, player) = (stream.filter, .stream(stream), nil)
+        case .filter(let given): (filter, part, player) = (given, .nothing, nil)
+        }
+    }
+
+    /// Whether it is the engine's call card.
+    var isCallCard: Bool {
+        if case .callCard = part { true } else { false }
+    }
+
+    /// The card's route, for a card of the call's own.
+    var route: CardRoute? {
+        if case .card(let route) = part { route } else { nil }
+    }
+
+    /// Begins to serve and listen; `ended` hears that all has been played.
+    func begin(_ timebase: EngineTimebase, _ loop: MediaLoop, ended: @escaping @Sendable () -> Void) {
+        switch part {
+        case .file(let feed, nil): timebase.add(feed)
+        case .stream(let stream):
+            loop.listen(to: stream.filter) { event, _ in
+                stream.handle(event)
+                if case .ended = event { ended() }
+            }
+        case .nothing, .callCard, .card, .file: break
+        }
+        if let player { loop.listen(to: player) { _, _ in ended() } }
+    }
+
+    /// Lets go of what it has; the media thread no longer touches it.
+    func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async {
+        if let filter { loop.forget([filter]) }
+        switch part {
+        case .nothing, .callCard: break
+        case .card(let route): route.release()
+        case .file(let feed, nil): await BlockingWork.run { timebase.remove(feed) }
+        case .file(_, let pipe?): pipe.stop()
+        case .stream(let stream): stream.close()
+        }
+    }
+}
+
+/// What stands behind a `CallSink`.
+final class CallSinkEnd: Sendable {
+    private enum Part: Sendable {
+        case nothing
+        case callCard
+        case card(CardRoute)
+        case file(WAVSink)
+        case playout(WAVSink, PlayoutRecorderFilter)
+        case stream(StreamSink)
+    }
+
+    /// The filter to link; nil for the engine's call card, and where sound goes nowhere.
+    let filter: Filter?
+    private let part: Part
+
+    /// The end of `sink`.
+    ///
+    /// - Parameters:
+    ///   - sink: Where sound goes.
+    ///   - stream: The stream that is heard.
+    ///   - cards: Opens cards.
+    /// - Throws: `EngineError` when the file cannot be written.
+    init(_ sink: CallSink, of stream: AudioStream, cards: EngineCards) async throws(EngineError) {
+        switch sink {
+        case .none: (filter, part) = (nil, .nothing)
+        case .callCard: (filter, part) = (nil, .callCard)
+        case .card(let card):
+            let route = cards.makeRoute(to: card, .playback)
+            (filter, part) = (route.filter, .card(route))
+        case .file(let path):
+            let file = try await Self.open(path, stream.heardFormat)
+            (filter, part) = (FileRecorderFilter(file), .file(file))
+        case .playout(let path):
+            let file = try await Self.open(path, stream.heardFormat)
+            let recorder = PlayoutRecorderFilter(file, of: stream.playout)
+            (filter, part) = (recorder, .playout(file, recorder))
+        case .stream(let stream): (filter, part) = (stream.filter, .stream(stream))
+        case .filter(let given): (filter, part) = (given, .nothing)
+        }
+    }
+
+    /// Creates the WAV file at `path`, off the concurrency pool.
+    static func open(_ path: String, _ format: AudioFormat) async throws(EngineError) -> WAVSink {
+        try await EngineError.wrappingAsync {
+            try await BlockingWork.run { WAVSink(try WAVWriter(path: path, format: format)) }
+        }
+    }
+
+    /// Whether it is the engine's call card.
+    var isCallCard: Bool {
+        if case .callCard = part { true } else { false }
+    }
+
+    /// The card's route, for a card of the call's own.
+    var route: CardRoute? {
+        if case .card(let route) = part { route } else { nil }
+    }
+
+    /// Begins to serve and listen.
+    func begin(_ timebase: EngineTimebase, _ loop: MediaLoop) {
+        switch part {
+        case .file(let file), .playout(let file, _): timebase.add(file)
+        case .stream(let stream): loop.listen(to: stream.filter) { event, _ in stream.handle(event) }
+        case .nothing, .callCard, .card: break
+        }
+    }
+
+    /// Another playout is heard from now on.
+    func follow(_ playout: PlayoutFilter) -> [GraphRunner.Order] {
+        guard case .playout(_, let recorder) = part else { return [] }
+        return [.command(.follow(.passUnretained(playout)), to: recorder)]
+    }
+
+    /// Lets go of what it has; the media thread no longer touches it.
+    ///
+    /// - Throws: `EngineError` when some samples could not be written.
+    func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async throws(EngineError) {
+        if let filter { loop.forget([filter]) }
+        switch part {
+        case .nothing, .callCard: break
+        case .card(let route): route.release()
+        case .file(let file): try await Self.close(file, timebase)
+        case .playout(let file, let recorder):
+            try await Self.close(file, timebase, keeping: recorder.endFrame.value)
+        case .stream(let stream): stream.close()
+        }
+    }
+
+    /// Completes a WAV file, off the concurrency pool.
+    static func close(
+        _ file: WAVSink,
+        _ timebase: EngineTimebase,
+        keeping frameCount: Int? = nil
+    ) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await BlockingWork.run {
+                timebase.remove(file)
+                try file.close(keeping: frameCount)
+            }
+        }
+    }
+}

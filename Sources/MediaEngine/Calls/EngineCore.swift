@@ -1,0 +1,163 @@
+import CallBasics
+import Logging
+import RTP
+import Synchronization
+
+/// What `CallEngine` is a handle of: the media loop, the cards, the codecs and the calls.
+///
+/// Calls hold it, and it holds the calls; letting go of the handle ends both.
+/// Thread: control, any. The lock is held for planning and bookkeeping, never while something is opened or waited for.
+final class EngineCore: Sendable {
+    struct State {
+        var registry: PluginRegistry
+        var calls: [UInt64: Call] = [:]
+        var callCount: UInt64 = 0
+        var sections: CardSections
+        /// Calls that encode in each tick of a packet, by the ticks of the packet.
+        var phases: [Int: [Int]] = [:]
+        var tones: ToneStream?
+        var toneHolders = 0
+        var hasEnded = false
+    }
+
+    let configuration: CallEngineConfiguration
+    let timebase: EngineTimebase
+    let loop: MediaLoop
+    let cards: EngineCards
+    /// Shared by all calls, which have one media thread.
+    let scratch = PacketScratch()
+    let arrivalClock = ArrivalClock()
+    let state: Mutex<State>
+    let keyTimes = KeyTimes()
+    let events: AsyncStream<EngineEvent>
+    private let eventSink: AsyncStream<EngineEvent>.Continuation
+    private let seeds: Mutex<SeededGenerator>
+
+    init(_ configuration: CallEngineConfiguration) throws(EngineError) {
+        self.configuration = configuration
+        switch configuration.time {
+        case .real(let priority):
+            timebase = try EngineError.wrapping { try EngineTimebase(priority: priority, logger: configuration.logger) }
+            seeds = Mutex(SeededGenerator(seed: UInt64.random(in: .min ... .max)))
+        case .virtual(let seed):
+            timebase = EngineTimebase(logger: configuration.logger)
+            seeds = Mutex(SeededGenerator(seed: seed))
+        }
+        loop = MediaLoop(tickDuration: .milliseconds(10), timebase: timebase, name: "media")
+        let (events, sink) = AsyncStream.makeStream(of: EngineEvent.self, bufferingPolicy: .bufferingNewest(256))
+        (self.events, eventSink) = (events, sink)
+        let relay = CardEventRelay(sink)
+        do {
+            cards = try EngineCards(configuration, timebase: timebase) { relay.tell($0) }
+        } catch {
+            timebase.shutDown()
+            throw error
+        }
+        let (playback, capture) = (cards.playback.filter, cards.capture.filter)
+        let sections = try EngineError.wrapping { [loop] in
+            try CardSections(loop, playback: playback, capture: capture)
+        }
+        state = Mutex(State(registry: configuration.registry, sections: sections))
+        relay.hold(self)
+        loop.listen(to: sections.keyTones) { [keyTimes] event, time in
+            if case .digitStarted(let offset, let requestedAt) = event {
+                keyTimes.note(time + CallEngine.cardFormat.duration(ofFrames: offset) - requestedAt)
+            }
+        }
+    }
+
+    var now: MediaTime { timebase.now }
+
+    /// The next number that draws what must be random.
+    func nextSeed() -> UInt64 { seeds.withLock { $0.next() } }
+
+    /// The calls that have not ended, in the order in which they were made.
+    var calls: [Call] { state.withLock { $0.calls.values.sorted { $0.number < $1.number } } }
+
+    // MARK: Cards
+
+    /// Hears what happened to a card.
+    ///
+    /// Thread: of the cards.
+    func handle(_ event: CardRouteEvent) {
+        guard case .changed(let change) = event.kind, event.role == .call else { return }
+        cards.note(change)
+        for voice in state.withLock({ $0.sections.sharedVoices }) {
+            // Another card is another room; full rings are no reason to keep the old one.
+            loop.runner.send(.reset, to: voice.filter)
+        }
+        for call in calls { call.tell(.routeChanged(change)) }
+    }
+
+    // MARK: End
+
+    /// Ends every call and tone, and the engine's threads; it does not wait for what is slow to close.
+    func shutDown() async {
+        let (calls, tones) = state.withLock { state in
+            defer {
+                state.hasEnded = true
+                state.tones = nil
+            }
+            return (Array(state.calls.values), state.tones)
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for call in calls {
+                group.addTask { [configuration] in
+                    do throws(EngineError) {
+                        try await call.end()
+                    } catch {
+                        configuration.logger.warning("\(error)")
+                    }
+                }
+            }
+        }
+        await tones?.stop()
+        await BlockingWork.run { self.stopThreads() }
+        eventSink.finish()
+    }
+
+    private func stopThreads() {
+        loop.stop()
+        cards.shutDown()
+        timebase.shutDown()
+    }
+}
+
+/// Brings what happens to cards to the engine, which does not exist yet when they are made, and to the application.
+private final class CardEventRelay: Sendable {
+    private struct Target: Sendable {
+        weak var core: EngineCore?
+    }
+
+    private let target = Mutex(Target())
+    private let sink: AsyncStream<EngineEvent>.Continuation
+
+    init(_ sink: AsyncStream<EngineEvent>.Continuation) {
+        self.sink = sink
+    }
+
+    func hold(_ core: EngineCore) {
+        target.withLock { $0.core = core }
+    }
+
+    func tell(_ event: CardRouteEvent) {
+        target.withLock { $0.core }?.handle(event)
+        sink.yield(.card(event))
+    }
+}
+
+/// From a key to its first sample, for the last 256 keys.
+final class KeyTimes: Sendable {
+    private static let capacity = 256
+    private let times = Mutex<[Duration]>([])
+
+    func note(_ time: Duration) {
+        times.withLock { times in
+            if times.count == Self.capacity { times.removeFirst() }
+            times.append(time)
+        }
+    }
+
+    /// The times, the oldest first.
+    var all: [Duration] { times.withLock { $0 } }
+}

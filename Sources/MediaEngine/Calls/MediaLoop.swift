@@ -1,0 +1,206 @@
+import CallBasics
+import Glibc
+import Synchronization
+
+/// The plans of one media thread, with what drives it and what brings its events and receipts back.
+///
+/// Thread: control, any; `tick` and `obey` media.
+final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
+    private typealias Handler = @Sendable (GraphEvent) -> Void
+
+    private struct State {
+        var driver: (any TickDriver)?
+        var handlers: [FilterID: Handler] = [:]
+        /// Who waits for so many orders to be obeyed.
+        var waiting: [(count: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+        var hasEnded = false
+    }
+
+    /// The length of one tick.
+    let tickDuration: Duration
+    let runner = GraphRunner()
+    private let timebase: EngineTimebase
+    private let name: String
+    private let state = Mutex(State())
+    private let serving = Mutex(())
+    /// The thread that hands on events now.
+    private let server = Atomic<UInt>(0)
+    /// Orders that the thread of events knows to be obeyed.
+    ///
+    /// Thread: media.
+    private var toldCount: UInt64 = 0
+
+    /// A loop that does not run yet.
+    init(tickDuration: Duration, timebase: EngineTimebase, name: String) {
+        self.tickDuration = tickDuration
+        self.timebase = timebase
+        self.name = name
+        timebase.addLoop(self)
+    }
+
+    // MARK: Graphs
+
+    /// An empty graph for this loop.
+    func makeGraph() -> Graph {
+        var graph = Graph(tickDuration: tickDuration)
+        graph.converterFactory = ConverterFilter.factory
+        return graph
+    }
+
+    /// Plans `graph` for this loop.
+    func plan(_ graph: Graph) throws(GraphError) -> GraphPlan { try GraphPlan(graph, arena: runner.arena) }
+
+    // MARK: Orders
+
+    /// Gives `orders`, to take effect together, and starts the thread if it does not run.
+    ///
+    /// - Parameters:
+    ///   - orders: What is to be done.
+    ///   - pacer: What waits for the ticks, when the thread is started by this.
+    /// - Returns: What `settled` waits for.
+    /// - Throws: `EngineError` when the media thread has not obeyed thousands of earlier orders, or cannot be started.
+    @discardableResult
+    func give(
+        _ orders: [GraphRunner.Order],
+        pacer: @autoclosure () -> any TickPacer = DeadlinePacer()
+    ) throws(EngineError) -> UInt64 {
+        guard let count = runner.give(orders) else {
+            throw .state(
+                .busy,
+                "Too many changes wait for the media thread \(name), which does not run. See whether the process is stopped."
+            )
+        }
+        let driver = try state.withLock { state throws(EngineError) in
+            guard !state.hasEnded else { return nil as (any TickDriver)? }
+            if state.driver == nil {
+                state.driver = try EngineError.wrapping {
+                    try timebase.drive(self, tickDuration: tickDuration, pacer: pacer(), name: name)
+                }
+            }
+            return state.driver
+        }
+        driver?.wake()
+        return count
+    }
+
+    /// Sends `command` to `filter`.
+    ///
+    /// - Throws: `EngineError` as `give`.
+    func send<Command, Event>(
+        _ command: Command,
+        to filter: ControlledFilter<Command, Event>
+    ) throws(EngineError) {
+        try give([.command(command, to: filter)])
+    }
+
+    /// Returns when so many orders have been obeyed, so that what they removed is no longer touched.
+    func settled(_ count: UInt64) async {
+        guard runner.obeyedCount < count else { return }
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                // The media thread counts first and tells then, so either this sees the count or the telling sees who waits.
+                if runner.obeyedCount >= count || state.hasEnded { return true }
+                state.waiting.append((count, continuation))
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    // MARK: Events
+
+    /// Hands the events of `filter` to `handler` from now on, with their times.
+    ///
+    /// Thread: `handler` runs in the background, or where virtual time is moved.
+    func listen<Command, Event>(
+        to filter: ControlledFilter<Command, Event>,
+        _ handler: @escaping @Sendable (Event, MediaTime) -> Void
+    ) {
+        state.withLock { state in
+            state.handlers[filter.id] = { handler($0.message.load(as: Event.self), $0.time) }
+        }
+    }
+
+    /// Hands the events of `filters` to nobody any more.
+    func forget(_ filters: [Filter]) {
+        state.withLock { state in
+            for filter in filters { state.handlers[filter.id] = nil }
+        }
+    }
+
+    /// Brings what has happened to those who wait for it, one after the other in the order in which it did.
+    ///
+    /// Thread: any; a handler that calls it finds nothing to do.
+    func serve() {
+        let thread = UInt(bitPattern: pthread_self())
+        guard server.load(ordering: .relaxed) != thread else { return }
+        serving.withLock { _ in
+            server.store(thread, ordering: .relaxed)
+            defer { server.store(0, ordering: .relaxed) }
+            handleEvents()
+        }
+        let obeyed = runner.obeyedCount
+        let settled = state.withLock { state in
+            let settled = state.waiting.filter { $0.count <= obeyed }
+            if !settled.isEmpty { state.waiting.removeAll { $0.count <= obeyed } }
+            return settled
+        }
+        for waiter in settled { waiter.continuation.resume() }
+    }
+
+    private func handleEvents() {
+        var waiting: [GraphEvent] = []
+        runner.drainEvents { waiting.append($0) }
+        for event in waiting {
+            let handler = state.withLock { $0.handlers[event.filter] }
+            handler?(event)
+        }
+    }
+
+    // MARK: Thread
+
+    /// How punctual the ticks were.
+    var statistics: TickStatistics { state.withLock { $0.driver?.statistics ?? TickStatistics() } }
+
+    /// How the media thread is scheduled; nil before it runs and in virtual time.
+    var scheduling: SchedulingResult? { state.withLock { ($0.driver as? TimerDriver)?.scheduling } }
+
+    /// Runs the tick that is due at `now`.
+    func tick(at now: MediaTime, lateness: Duration) {
+        runner.tick(at: now, lateness: lateness)
+        tellNews()
+    }
+
+    /// Obeys the orders that wait.
+    func obey() {
+        runner.obeyOrders()
+        tellNews()
+    }
+
+    /// Whether there is nothing to run.
+    var isIdle: Bool { runner.isIdle }
+
+    private func tellNews() {
+        let obeyed = runner.obeyedCount
+        guard obeyed != toldCount || runner.waitingEventCount > 0 else { return }
+        toldCount = obeyed
+        timebase.tellNews()
+    }
+
+    /// Ends the thread; nobody waits any more.
+    func stop() {
+        let (driver, waiting) = state.withLock { state in
+            defer {
+                state.driver = nil
+                state.waiting = []
+                state.hasEnded = true
+            }
+            return (state.driver, state.waiting)
+        }
+        if let driver { timebase.stop(driver, self) }
+        serve()
+        for waiter in waiting { waiter.continuation.resume() }
+        timebase.removeLoop(self)
+        state.withLock { $0.handlers = [:] }
+    }
+}

@@ -1,0 +1,34 @@
+public import CallBasics
+import Synchronization
+
+/// Ports that are open for a call which is still to be agreed on: an offer needs them before a codec is known.
+///
+/// The first call that is made with it takes them over and closes them when it ends; without one, the reservation does,
+/// when it is released or nobody holds it any more.
+public final class MediaReservation: Sendable {
+    /// Where the other side's RTP must go.
+    public let localAddress: SocketAddress
+    /// Where its RTCP must go when RTP and RTCP do not share one port.
+    public let localControlAddress: SocketAddress?
+
+    private let sockets: Mutex<CallSockets?>
+
+    init(_ sockets: CallSockets) {
+        localAddress = sockets.local
+        localControlAddress = sockets.localControl
+        self.sockets = Mutex(sockets)
+    }
+
+    /// Closes the ports, unless a call has them.
+    public func release() {
+        sockets.withLock { $0 = nil }
+    }
+
+    /// The ports, once.
+    func take() throws(EngineError) -> CallSockets {
+        guard let sockets = sockets.withLock({ $0.take() }) else {
+            throw .state(.reservationUsed, "The ports of \(localAddress) are another call's, or released. Reserve others.")
+        }
+        return sockets
+    }
+}

@@ -1,0 +1,52 @@
+import Glibc
+
+/// Runs work that may block (opening a file on a network, a pipe whose other end is closed) on a thread of its own, so that
+/// the concurrency pool never waits for it.
+enum BlockingWork {
+    private final class Job: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+    }
+
+    /// Answers what `body` does, off the pool.
+    static func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            start { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+
+    /// Does `body`, off the pool.
+    static func run(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            start {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Starts `body` and does not wait for it.
+    static func start(_ body: @escaping @Sendable () -> Void) {
+        let job = Unmanaged.passRetained(Job(body))
+        var thread = pthread_t()
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        let code = pthread_create(
+            &thread,
+            &attributes,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            },
+            job.toOpaque()
+        )
+        // Without room for a thread it is done here: late is better than never.
+        if code != 0 { job.takeRetainedValue().body() }
+    }
+}

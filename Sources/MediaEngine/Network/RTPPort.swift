@@ -1,0 +1,91 @@
+package import CallBasics
+import RTP
+
+/// One leg's sockets, or what stands for them: datagrams go in and out, and each leaves a copy in the leg's capture.
+///
+/// Thread: media.
+package final class RTPPort {
+    /// Where datagrams come from.
+    package enum Side {
+        /// RTP's port, which RTCP may share.
+        case media
+        /// RTCP's own port.
+        case control
+    }
+
+    /// What captures show as this side's address.
+    private let localAddress: SocketAddress
+    private let link: any DatagramLink
+    private let controlLink: (any DatagramLink)?
+    private let tap: PacketTap?
+    private let scratch: PacketScratch
+    /// The one source whose datagrams the link lets through; nil while it takes everybody's.
+    private var onlySource: SocketAddress?
+
+    /// A port of `link`, and of `controlLink` for RTCP when it has a port of its own.
+    ///
+    /// - Parameters:
+    ///   - link: Where RTP goes, and RTCP too when there is no `controlLink`.
+    ///   - controlLink: Where RTCP goes.
+    ///   - localAddress: The address that captures show as ours.
+    ///   - tap: Gets a copy of every datagram, both ways.
+    ///   - scratch: Where packets are made and taken; legs of one media thread may share it.
+    package init(
+        link: any DatagramLink,
+        controlLink: (any DatagramLink)? = nil,
+        localAddress: SocketAddress,
+        tap: PacketTap? = nil,
+        scratch: PacketScratch = PacketScratch()
+    ) {
+        self.link = link
+        self.controlLink = controlLink
+        self.localAddress = localAddress
+        self.tap = tap
+        self.scratch = scratch
+    }
+
+    /// Where a datagram is put together before it is sent.
+    package var bytes: UnsafeMutableBufferPointer<UInt8> { scratch.bytes }
+
+    /// Where a payload is put together before it becomes part of a datagram.
+    package var payload: UnsafeMutableBufferPointer<UInt8> { scratch.payload }
+
+    /// Takes the next datagram of `side`.
+    ///
+    /// - Parameters:
+    ///   - side: Which port; there may be none for RTCP alone.
+    ///   - now: The tick's start.
+    ///   - body: Gets the datagram's bytes, none if it was cut off; who sent it; and when it arrived.
+    /// - Returns: Whether there was a datagram.
+    @inline(__always)
+    package func receive(
+        from side: Side,
+        at now: MediaTime,
+        _ body: (Span<UInt8>, SocketAddress, MediaTime) -> Void
+    ) -> Bool {
+        guard let source = side == .media ? link : controlLink else { return false }
+        var buffer = scratch.bytes.mutableSpan
+        guard let datagram = source.receive(into: &buffer, at: now) else { return false }
+        // What was cut off cannot be whole: handing on nothing makes the session count it as malformed.
+        let byteCount = datagram.byteCount <= buffer.count ? datagram.byteCount : 0
+        let bytes = UnsafeBufferPointer(rebasing: scratch.bytes[..<byteCount]).span
+        tap?.record(bytes, from: datagram.source, to: localAddress, at: datagram.arrival)
+        body(bytes, datagram.source, datagram.arrival)
+        return true
+    }
+
+    /// Sends the first `byteCount` of `bytes`.
+    package func send(_ byteCount: Int, from side: Side, to destination: SocketAddress, at now: MediaTime) {
+        let bytes = UnsafeBufferPointer(rebasing: scratch.bytes[..<byteCount]).span
+        let way = side == .media ? link : controlLink ?? link
+        way.send(bytes, to: destination, at: now)
+        tap?.record(bytes, from: localAddress, to: destination, at: now)
+    }
+
+    /// Lets only datagrams of `source` through from now on, where the link can; nil lets everybody's through.
+    package func accept(only source: SocketAddress?) {
+        guard source != onlySource else { return }
+        onlySource = source
+        link.accept(only: source)
+    }
+}

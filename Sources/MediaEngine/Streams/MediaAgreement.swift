@@ -1,0 +1,105 @@
+public import CallBasics
+public import RTP
+
+/// Which way a call's sound flows, as both sides agreed (RFC 3264, section 5.1), seen from here.
+///
+/// It is apart from hold and mute, which are this side's own wishes.
+public enum MediaDirection: Sendable, Hashable, CaseIterable {
+    /// Both ways.
+    case sendReceive
+    /// From here.
+    case sendOnly
+    /// To here.
+    case receiveOnly
+    /// Neither way.
+    case inactive
+
+    /// Whether sound is sent.
+    public var sends: Bool { self == .sendReceive || self == .sendOnly }
+    /// Whether sound is taken.
+    public var receives: Bool { self == .sendReceive || self == .receiveOnly }
+}
+
+/// A codec that both sides agreed on.
+public struct AgreedCodec: Sendable, Hashable, ExpressibleByStringLiteral {
+    /// The codec's name, as in `a=rtpmap`: "opus", "PCMU", "G722".
+    public var name: String
+    /// The payload type that it is sent with; nil takes the static one, or 96.
+    public var payloadType: UInt8?
+    /// The payload type that it comes with, where the other side's number is another.
+    public var receivedPayloadType: UInt8?
+    /// What the other side takes, as in its `a=fmtp` after the payload type; "" when it said nothing.
+    public var parameters = ""
+
+    /// The codec called `name`, as `payloadType`.
+    public init(_ name: String, payloadType: UInt8? = nil) {
+        self.name = name
+        self.payloadType = payloadType
+    }
+
+    /// The codec of that name, with its usual payload type.
+    public init(stringLiteral name: String) {
+        self.init(name)
+    }
+}
+
+/// Telephone events (RFC 4733) that both sides agreed on.
+public struct AgreedEvents: Sendable, Hashable {
+    /// Their payload type, 0 to 127.
+    public var payloadType: UInt8
+    /// The clock rate of their time stamps, in Hz; nil is the codec's.
+    public var clockRate: Int?
+
+    /// Events as `payloadType`.
+    public init(payloadType: UInt8, clockRate: Int? = nil) {
+        self.payloadType = payloadType
+        self.clockRate = clockRate
+    }
+}
+
+/// What both sides agreed on for a call's sound: what signalling decides, and may change while the call runs.
+///
+/// See `Call.update(_:)`; for session descriptions `MediaAgreement.init(_:)` of the module's SDP bridge.
+public struct MediaAgreement: Sendable, Hashable {
+    /// The codec that is sent, and taken; nil while nothing is agreed: then no sound is sent, and none is taken.
+    public var codec: AgreedCodec? = "opus"
+    /// Further codecs that are taken, so that the other side may change to them in the middle.
+    ///
+    /// What they give is brought to the rate of `codec`.
+    public var acceptedCodecs: [AgreedCodec] = []
+    /// Telephone events; nil sends and takes none.
+    public var telephoneEvents: AgreedEvents? = AgreedEvents(payloadType: 101)
+    /// The payload type of comfort noise (RFC 3389), which is taken and not sent; nil takes none.
+    ///
+    /// The static 13 counts at 8000 Hz, and is left alone where neither `codec` nor an accepted one does. Other numbers
+    /// count as `codec` does.
+    public var comfortNoisePayloadType: UInt8? = 13
+    /// The payload type of redundant audio (RED, RFC 2198); nil sends and takes none.
+    public var redPayloadType: UInt8?
+    /// Audio in each packet that is sent; nil takes the codec's default.
+    public var packetTime: Duration?
+    /// Which way sound flows.
+    public var direction = MediaDirection.sendReceive
+    /// Where the other side takes RTP; nil waits for packets and answers to where they come from.
+    public var remote: SocketAddress?
+    /// Where the other side takes RTCP, when it has a port of its own; nil is the port after RTP's.
+    public var remoteControl: SocketAddress?
+    /// Whether RTP and RTCP share one port (RFC 5761).
+    public var multiplexesControl = true
+    /// Whether RTP and RTCP go back to where the source that is heard sends from (RFC 4961), whatever `remote` says.
+    ///
+    /// Not where a program in the middle passes packets on one way only.
+    public var isSymmetric = true
+    /// How freely the other side's address is learnt.
+    public var sourceRules = RemoteSourcePolicy.Rules()
+
+    /// Opus both ways, with telephone events and comfort noise, to an address that is to be learnt.
+    public init() {}
+
+    /// Nothing agreed yet: the ports are open, and no sound flows.
+    public static var nothing: MediaAgreement {
+        var agreement = MediaAgreement()
+        agreement.codec = nil
+        return agreement
+    }
+}

@@ -1,0 +1,286 @@
+package import CallBasics
+import RTP
+import Synchronization
+
+/// What a receive filter tells.
+package enum RTPReceiveEvent: Sendable, BitwiseCopyable {
+    /// The other side pressed the key of this event code (RFC 4733, section 3.2).
+    case keyDown(code: UInt8)
+    /// It released the key.
+    case keyUp(code: UInt8, milliseconds: Int32)
+    /// The other side told what it receives: round trip and loss are new.
+    case report
+    /// The other side said goodbye.
+    case goodbye
+    /// Another sender took the place of the one that was heard.
+    case sourceChanged
+    /// Nothing of the other side has come for so long, in nanoseconds.
+    case stalled(nanoseconds: Int64)
+    /// Packets come again.
+    case resumed
+}
+
+/// What a receive filter can be asked for.
+package enum RTPReceiveCommand: Sendable, BitwiseCopyable {
+    /// Follows what signalling has changed: `RTPLeg.update`.
+    case update(at: MediaTime)
+}
+
+/// Receives RTP and RTCP: hands the codec's packets on, and tells of keys and reports.
+///
+///     (network) ─► RTP receive ─► packets
+package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPReceiveEvent>, @unchecked Sendable {
+    private let leg: RTPLeg
+    private var hasSource = false
+    /// Whether the next packet handed on is to tell that a source begins: the packet it began with may not have been one.
+    private var beginsSource = false
+    private var pacing = ReceptionPacing()
+    /// How long nothing may come before that is told, in nanoseconds; the largest number expects nothing (hold, sending
+    /// only).
+    ///
+    /// Thread: set by any.
+    let patience = Atomic(Int64.max)
+    private var knownPatience = Int64.max
+    private var expectedSince = MediaTime.zero
+    private var isStalled = false
+    private let takesRedundancy: Bool
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) private var redReceiver = REDReceiver()
+    @exclusivity(unchecked) private var eventReceiver = TelephoneEventReceiver()
+
+    /// Datagrams taken in one tick at most, those of strangers included, so that a flood costs a bounded time.
+    private static let datagramLimit = 1024
+
+    /// A filter that receives for `leg`.
+    ///
+    /// - Parameters:
+    ///   - leg: The leg, whose session knows the payload types.
+    ///   - takesRedundancy: Whether redundant audio (RED, RFC 2198) may come.
+    package init(_ leg: RTPLeg, takesRedundancy: Bool) {
+        self.leg = leg
+        self.takesRedundancy = takesRedundancy
+        super.init(
+            FilterDescription(
+                name: "RTP receive",
+                purpose: "takes packets from the network, checks their source, and counts loss",
+                outputs: [.packets()]
+            )
+        )
+    }
+
+    package override func handle(_ command: RTPReceiveCommand) {
+        switch command {
+        case .update(let now): leg.takeUpdate(at: now)
+        }
+    }
+
+    package override func process(_ io: borrowing FilterIO) {
+        let packets = io.outputPackets()
+        if pacing.isDue(at: io.time) { receive(into: packets, io) }
+        reportKeys(io)
+        watchForStall(packets.count > 0, io)
+    }
+
+    private func receive(into packets: PacketBatch, _ io: borrowing FilterIO) {
+        let now = io.time
+        let tick = io.tickDuration
+        var told = RTPReception.ControlEvents()
+        var isNewSource = false
+        var taken = 0
+        // A packet of redundant audio needs more than one place.
+        let limit = PacketBatch.capacity &- (takesRedundancy ? REDSender.maximumGenerations : 0)
+        var side = RTPPort.Side.media
+        pacing.begin()
+        while taken < Self.datagramLimit, packets.count < limit {
+            let wasTaken = leg.receive(from: side, at: now) { bytes, reception, arrival in
+                switch reception {
+                case .control(let events): told.formUnion(events)
+                case .ignored: pacing.tookForeign()
+                case .media(let media):
+                    if media.isNewSource {
+                        isNewSource = true
+                        beginSource()
+                    }
+                    pacing.took(
+                        media.packet.header,
+                        clockRate: leg.session.payloads.clockRate(of: media.packet.header.payloadType),
+                        arrival: arrival,
+                        at: now,
+                        tick: tick
+                    )
+                    deliver(media, bytes, arrival, packets)
+                }
+            }
+            if wasTaken { taken &+= 1 }
+            if side == .media, !wasTaken || !pacing.looksAgain {
+                // However calm the packets are, they say nothing of what waits on RTCP's own port.
+                side = .control
+            } else if !wasTaken {
+                break
+            }
+        }
+        leg.port.accept(only: leg.session.fixedSource)
+        if isNewSource {
+            if hasSource { emit(.sourceChanged, io) }
+            hasSource = true
+        }
+        if told.contains(.remoteReport) { emit(.report, io) }
+        if told.contains(.goodbye) { emit(.goodbye, io) }
+    }
+
+    /// What a former source sent is no neighbour of the packets that come, and its keys are none of theirs.
+    private func beginSource() {
+        beginsSource = true
+        eventReceiver.reset()
+        if takesRedundancy { redReceiver = REDReceiver() }
+    }
+
+    private func deliver(
+        _ media: RTPReception.Media,
+        _ bytes: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        let header = media.packet.header
+        let payload = media.packet.payload(in: bytes)
+        if media.kind == .redundantAudio {
+            deliverRED(header, payload, arrival, packets)
+        } else {
+            deliver(header, media.kind, payload, arrival, packets)
+        }
+    }
+
+    /// Hands on what a packet holds itself: the codec's sound, comfort noise, or a key.
+    private func deliver(
+        _ header: RTPHeader,
+        _ kind: PayloadMap.Kind,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        if takesRedundancy { redReceiver.note(header, isAudio: kind == .audio) }
+        // An empty packet of noise says nothing.
+        guard kind == .audio || kind == .comfortNoise && !payload.isEmpty else {
+            if kind == .telephoneEvent { receiveEvent(header, payload, arrival) }
+            // What is no sound shares the audio's sequence numbers: without this, the numbers it took would look lost.
+            append(
+                Span(),
+                PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival),
+                to: packets
+            )
+            return
+        }
+        var fields = PacketHeader(
+            rtpTimestamp: header.timestamp,
+            sequenceNumber: header.sequenceNumber,
+            payloadType: header.payloadType,
+            isMarked: header.isMarked,
+            arrival: arrival
+        )
+        fields.isComfortNoise = kind == .comfortNoise
+        append(payload, fields, to: packets)
+    }
+
+    /// Takes redundant audio (RFC 2198) apart: copies of packets that have not come go before the packet itself.
+    private func deliverRED(
+        _ header: RTPHeader,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        guard let parts = try? REDPayload(parsing: payload) else {
+            leg.session.count(.malformedRED)
+            return
+        }
+        let primary = parts.primary.payloadType
+        for index in 0..<parts.redundantCount {
+            deliverCopy(parts.redundant(index), of: header, primary, payload, arrival, packets)
+        }
+        var own = header
+        own.payloadType = primary
+        let kind = leg.session.payloads.kind(of: primary)
+        deliver(own, kind, parts.primary.content(in: payload), arrival, packets)
+    }
+
+    private func deliverCopy(
+        _ block: REDPayload.Block,
+        of header: RTPHeader,
+        _ primaryType: UInt8,
+        _ payload: Span<UInt8>,
+        _ arrival: MediaTime,
+        _ packets: PacketBatch
+    ) {
+        let payloads = leg.session.payloads
+        let timestamp = header.timestamp &- UInt32(block.timestampOffset)
+        let kind = payloads.kind(of: block.payloadType)
+        if kind == .telephoneEvent {
+            // Its own number is not told; one older than the packet's is true, and all that the receiver asks.
+            let event = RTPHeader(
+                payloadType: block.payloadType,
+                sequenceNumber: header.sequenceNumber &- 1,
+                timestamp: timestamp,
+                ssrc: header.ssrc
+            )
+            receiveEvent(event, block.content(in: payload), arrival)
+            return
+        }
+        // Its time stamp is told by the packet's, so it must be sound that counts as the packet's does. The last place is
+        // the packet's own.
+        guard kind == .audio, payloads.clockRate(of: block.payloadType) == payloads.clockRate(of: primaryType),
+            block.byteCount > 0, packets.count < PacketBatch.capacity &- 1,
+            let sequenceNumber = redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
+        else { return }
+        leg.session.count(.redundantCopy)
+        var fields = PacketHeader(
+            rtpTimestamp: timestamp,
+            sequenceNumber: sequenceNumber,
+            payloadType: block.payloadType,
+            arrival: arrival
+        )
+        fields.isRedundant = true
+        append(block.content(in: payload), fields, to: packets)
+    }
+
+    private func receiveEvent(_ header: RTPHeader, _ payload: Span<UInt8>, _ arrival: MediaTime) {
+        let clockRate = leg.session.payloads.clockRate(of: header.payloadType)
+        eventReceiver.receive(header, payload: payload, clockRate: clockRate, arrival: arrival)
+    }
+
+    private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {
+        guard payload.count <= PacketBatch.maximumPayloadByteCount else { return }
+        if payload.isEmpty, !header.isRedundant, !header.isNumberOnly { leg.session.count(.empty) }
+        var header = header
+        header.beginsSource = beginsSource
+        let wasAppended = packets.append(header) { target in
+            target.store(payload, at: 0)
+            return payload.count
+        }
+        if wasAppended { beginsSource = false }
+    }
+
+    private func reportKeys(_ io: borrowing FilterIO) {
+        guard !eventReceiver.isIdle else { return }
+        eventReceiver.advance(to: io.time)
+        while let report = eventReceiver.next() {
+            switch report.kind {
+            case .started: emit(.keyDown(code: report.code), io)
+            case .ended, .presumedEnded:
+                emit(.keyUp(code: report.code, milliseconds: Int32(clamping: Int(report.milliseconds))), io)
+            }
+        }
+    }
+
+    private func watchForStall(_ hasCome: Bool, _ io: borrowing FilterIO) {
+        let patience = patience.load(ordering: .relaxed)
+        if hasCome || patience != knownPatience {
+            knownPatience = patience
+            expectedSince = io.time
+            guard hasCome, isStalled else { return }
+            isStalled = false
+            emit(.resumed, io)
+        } else if !isStalled, io.time.nanoseconds(since: expectedSince) >= patience {
+            isStalled = true
+            emit(.stalled(nanoseconds: io.time.nanoseconds(since: expectedSince)), io)
+        }
+    }
+}

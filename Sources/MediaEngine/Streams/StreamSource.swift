@@ -1,0 +1,168 @@
+import CallBasics
+import Synchronization
+
+/// A call's source that is the application itself: it writes samples when it has some, and the call speaks them.
+///
+///     let voice = StreamSource(format: AudioFormat(sampleRate: 24000))
+///     configuration.source = .stream(voice)
+///     try await voice.write(samples)          // waits while too much is queued
+///     let end = voice.mark()                  // told as played, or as dropped by a flush
+///     voice.flush()                           // silent from the next packet on
+///
+/// What is written waits in a queue of bounded length, at any usual rate, and is brought to the call's. Positions count the
+/// frames that were written. The media thread never waits for the application: where nothing waits, it sends silence, and
+/// tells so.
+/// Shape: interleaved samples, whole frames.
+/// Thread: any. One call uses it at a time.
+public final class StreamSource: Sendable {
+    /// What happened to what was written; positions in frames.
+    public enum Event: Sendable, Hashable {
+        /// Everything before the mark has been played.
+        case played(StreamMark)
+        /// The mark lay in what `flush` threw away.
+        case dropped(StreamMark)
+        /// Nothing waits any more: the call sends silence from this position on.
+        case starved(position: Int)
+        /// Sound is there again.
+        case resumed(position: Int)
+        /// All has been played after `finish`.
+        case ended(position: Int)
+    }
+
+    /// The samples that are written.
+    public let format: AudioFormat
+    /// What happens to what was written.
+    ///
+    /// One task reads it; the newest 1024 events wait for it.
+    public let events: AsyncStream<Event>
+
+    let filter: StreamSourceFilter
+
+    private struct State {
+        /// Frames that were written.
+        var written = 0
+        var nextMark: UInt64 = 0
+        var isFinished = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let eventSink: AsyncStream<Event>.Continuation
+    private let state = Mutex(State())
+
+    /// A source of samples of `format`.
+    ///
+    /// - Parameters:
+    ///   - format: What is written.
+    ///   - capacity: Sound that may wait before `write` does.
+    public init(format: AudioFormat, capacity: Duration = .seconds(2)) {
+        self.format = format
+        filter = StreamSourceFilter(format: format, capacity: capacity)
+        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
+    }
+
+    /// Sound that was written and waits to be played.
+    public var queued: Duration {
+        let written = state.withLock { $0.written }
+        return format.duration(ofFrames: max(written - filter.position, 0))
+    }
+
+    /// Frames that have been played, or thrown away by `flush`.
+    public var position: Int { filter.position }
+
+    /// Adds samples, as many as there is room for now.
+    ///
+    /// - Parameter samples: Whole frames.
+    /// - Returns: The frames that were taken.
+    @discardableResult
+    public func tryWrite(_ samples: Span<Int16>) -> Int {
+        state.withLock { state in
+            guard !state.isFinished else { return 0 }
+            let taken = filter.write(samples)
+            state.written += taken
+            return taken
+        }
+    }
+
+    /// Adds samples; suspends while too much waits, so that whoever makes them goes no faster than they are spoken.
+    ///
+    /// - Parameter samples: Whole frames.
+    /// - Throws: `CancellationError` when the task is cancelled; some of the samples may have been taken.
+    public func write(_ samples: [Int16]) async throws {
+        var next = 0
+        while next < samples.count {
+            try Task.checkCancellation()
+            next += tryWrite(samples.span.extracting(next...)) * format.channelCount
+            guard next < samples.count, !state.withLock({ $0.isFinished }) else { return }
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.waiting.append(continuation) }
+                // Room that came in between is told at once.
+                filter.askForRoom()
+                if filter.hasRoom { resumeWriters() }
+            }
+        }
+    }
+
+    /// Marks the end of what was written so far: an event tells when it is played, or that it was dropped.
+    ///
+    /// - Returns: The mark; nil when more than 1024 marks wait.
+    @discardableResult
+    public func mark() -> StreamMark? {
+        state.withLock { state in
+            let mark = StreamMark(number: state.nextMark, position: state.written)
+            guard filter.add(mark) else { return nil }
+            state.nextMark += 1
+            return mark
+        }
+    }
+
+    /// Throws away what waits: the call is silent from the next packet on, after a ramp of 5 ms.
+    public func flush() {
+        state.withLock { state in filter.flush(to: state.written) }
+        resumeWriters()
+    }
+
+    /// Ends the source: what waits is played, then `ended` is told, and nothing more is taken.
+    public func finish() {
+        state.withLock { state in
+            state.isFinished = true
+            filter.finish()
+        }
+        resumeWriters()
+    }
+
+    /// Takes what the filter tells.
+    ///
+    /// Thread: background.
+    func handle(_ event: StreamSourceFilter.Event) {
+        switch event {
+        case .played(let mark): eventSink.yield(.played(mark))
+        case .dropped(let mark): eventSink.yield(.dropped(mark))
+        case .starved(let position): eventSink.yield(.starved(position: position))
+        case .resumed(let position): eventSink.yield(.resumed(position: position))
+        case .ended(let position): eventSink.yield(.ended(position: position))
+        case .room: resumeWriters()
+        }
+    }
+
+    /// The call has ended: whoever writes hears no more, and nobody waits.
+    func close() {
+        finish()
+        eventSink.finish()
+    }
+
+    private func resumeWriters() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// A place in what was written to a `StreamSource`.
+public struct StreamMark: Sendable, Hashable, BitwiseCopyable {
+    /// Which mark it is, counted from 0.
+    public let number: UInt64
+    /// Frames written before it.
+    public let position: Int
+}

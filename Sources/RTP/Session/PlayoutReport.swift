@@ -1,0 +1,37 @@
+/// What the playout did in one tick, for RTCP: the one value that goes back from there to the session.
+///
+/// Thread: media.
+package struct PlayoutReport: Sendable, BitwiseCopyable {
+    /// A few sequence numbers: as many as one tick can have.
+    package struct Numbers: Sendable, BitwiseCopyable {
+        private var numbers = InlineArray<32, UInt16>(repeating: 0)
+        /// Numbers in the list.
+        package private(set) var count = 0
+
+        /// An empty list.
+        package init() {}
+
+        /// Number `index`, less than `count`.
+        package subscript(index: Int) -> UInt16 { numbers[index] }
+
+        /// Adds a number; a full list leaves it out.
+        package mutating func append(_ number: UInt16) {
+            guard count < 32 else { return }
+            numbers[count] = number
+            count &+= 1
+        }
+
+        /// Empties the list.
+        package mutating func removeAll() { count = 0 }
+    }
+
+    /// Delay, levels and kind of the jitter buffer.
+    package var quality = PlayoutQuality()
+    /// Packets that came too late, or did not fit.
+    package var discarded = Numbers()
+    /// Packets that did not come and were rebuilt, from in-band FEC or redundant audio.
+    package var rebuilt = Numbers()
+
+    /// Nothing done yet.
+    package init() {}
+}

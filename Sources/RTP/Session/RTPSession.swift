@@ -1,0 +1,280 @@
+package import CallBasics
+
+/// One leg's RTP state, without socket, thread or clock: it numbers what is sent, judges what is received, and answers
+/// and makes RTCP.
+///
+/// A stream belongs to its source: see `RemoteSourcePolicy`. Packets are handed on from the first one on; a source
+/// counts as valid, and is reported on, after two packets in sequence.
+/// Thread: media, one at a time (the send and receive filters of a leg share it). No method allocates.
+/// Source: RFC 3550; RFC 5761 (RTP and RTCP on one port); RFC 4961 (symmetric RTP).
+package final class RTPSession {
+    /// Bytes of the largest datagram that `makeRTCP` and `makeGoodbye` write.
+    package static var maximumControlByteCount: Int { 328 &+ RTCPExtendedReport.maximumByteCount }
+
+    let configuration: RTPSessionConfiguration
+    let canonicalName: [UInt8]
+    // One thread owns the session, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) var generator: SeededGenerator
+    @exclusivity(unchecked) var scheduler: RTCPScheduler
+    @exclusivity(unchecked) var sender: RTPSender
+    @exclusivity(unchecked) var receiver: RTPReceiver
+    @exclusivity(unchecked) var counters = RTPStatistics()
+    var addresses: RTPAddresses
+
+    var learntControlDestination: SocketAddress?
+    var lastSenderReport: SenderReportArrival?
+    /// The other side's reference time that waits for an answer (RFC 3611, section 4.4).
+    var lastReferenceTime: SenderReportArrival?
+    @exclusivity(unchecked) var sentReportTimes = SentTimes()
+    @exclusivity(unchecked) var sentReferenceTimes = SentTimes()
+    /// What the leg's codec adds to delay and impairment.
+    package var voicePath = VoicePath()
+    /// What the playout has told last.
+    @exclusivity(unchecked) var playout = PlayoutQuality()
+    @exclusivity(unchecked) var reportedPlayout = PlayoutQuality()
+    private var conflict: Conflict?
+    var leavingSSRC: UInt32?
+
+    struct SenderReportArrival: BitwiseCopyable {
+        let ssrc: UInt32
+        let compactTime: UInt32
+        let arrival: MediaTime
+    }
+
+    private struct Conflict: BitwiseCopyable {
+        let address: SocketAddress
+        var lastSeen: MediaTime
+    }
+
+    /// A session whose SSRC, first sequence number and time stamp offset are drawn from `seed`.
+    ///
+    /// - Parameters:
+    ///   - configuration: Names, addresses and rules.
+    ///   - payloads: What is understood.
+    ///   - seed: For calls a number from `SystemRandomNumberGenerator`; in tests any, for equal results.
+    package init(configuration: RTPSessionConfiguration, payloads: PayloadMap, seed: UInt64) {
+        self.configuration = configuration
+        addresses = configuration.addresses
+        canonicalName = Array(configuration.canonicalName.utf8.prefix(RTCPSourceDescription.maximumTextByteCount))
+        generator = SeededGenerator(seed: seed)
+        sender = RTPSender(using: &generator)
+        receiver = RTPReceiver(RemoteSourcePolicy(named: addresses.destination, rules: addresses.sourceRules))
+        receiver.payloads = payloads
+        scheduler = RTCPScheduler(
+            minimumInterval: configuration.minimumControlInterval,
+            bandwidth: configuration.controlBandwidth
+        )
+        counters.localSSRC = sender.ssrc
+    }
+
+    /// The source that this side sends as; it changes when somebody else uses it.
+    package var localSSRC: UInt32 { sender.ssrc }
+
+    /// What each payload type of packets that come holds.
+    package var payloads: PayloadMap {
+        get { receiver.payloads }
+        set { receiver.payloads = newValue }
+    }
+
+    /// Where RTP goes: with symmetric RTP the address that is locked, else the one that signalling named.
+    package var destination: SocketAddress? {
+        addresses.isSymmetric ? receiver.policy.answerAddress : addresses.destination
+    }
+
+    /// Where the next RTCP datagram goes; with multiplexing this is `destination`.
+    package var controlDestination: SocketAddress? {
+        addresses.isMultiplexed ? destination : learntControlDestination ?? addresses.controlDestination
+    }
+
+    /// The one address whose packets can be heard, where no other could take its place; nil while there is none.
+    package var fixedSource: SocketAddress? { receiver.policy.isFixed ? receiver.policy.lockedAddress : nil }
+
+    /// Follows signalling: other addresses and rules, from `now` on; SSRC, sequence numbers and time stamps go on.
+    package func update(_ addresses: RTPAddresses, at now: MediaTime) {
+        if addresses.controlDestination != self.addresses.controlDestination { learntControlDestination = nil }
+        self.addresses = addresses
+        receiver.policy.name(addresses.destination, rules: addresses.sourceRules, at: now)
+    }
+
+    // MARK: Sending
+
+    /// Numbers the next packet, counts it, and answers its header.
+    ///
+    /// - Parameters:
+    ///   - payloadType: The payload type.
+    ///   - isMarked: The marker bit.
+    ///   - timestamp: On the media's own time line; the session adds its random offset.
+    ///   - payloadByteCount: Bytes of the payload, for the counters.
+    ///   - clockRate: How fast the time stamp counts, in Hz; 0 for telephone events.
+    ///   - now: When the packet is sent.
+    /// - Returns: The header to write in front of the payload.
+    package func prepare(
+        payloadType: UInt8,
+        isMarked: Bool,
+        timestamp: UInt32,
+        payloadByteCount: Int,
+        clockRate: UInt32,
+        at now: MediaTime
+    ) -> RTPHeader {
+        counters.sentPacketCount &+= 1
+        counters.sentPayloadByteCount &+= UInt64(clamping: payloadByteCount)
+        return sender.prepare(
+            payloadType: payloadType,
+            isMarked: isMarked,
+            timestamp: timestamp,
+            payloadByteCount: payloadByteCount,
+            clockRate: clockRate,
+            at: now
+        )
+    }
+
+    /// Writes a whole packet with `payload`; answers its byte count, or 0, with nothing numbered, when it does not fit.
+    package func makePacket(
+        payloadType: UInt8,
+        isMarked: Bool,
+        timestamp: UInt32,
+        payload: Span<UInt8>,
+        clockRate: UInt32,
+        at now: MediaTime,
+        into bytes: inout MutableSpan<UInt8>
+    ) -> Int {
+        guard bytes.count >= RTPHeader.byteCount &+ payload.count else { return 0 }
+        let header = prepare(
+            payloadType: payloadType,
+            isMarked: isMarked,
+            timestamp: timestamp,
+            payloadByteCount: payload.count,
+            clockRate: clockRate,
+            at: now
+        )
+        return header.serialize(with: payload, into: &bytes)
+    }
+
+    // MARK: Receiving
+
+    /// Takes one datagram, RTP or RTCP, told apart by RFC 5761, section 4.
+    ///
+    /// - Parameters:
+    ///   - bytes: The whole datagram; any bytes at all.
+    ///   - source: Who sent it.
+    ///   - arrival: When it came.
+    /// - Returns: What to do with it.
+    package func receive(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        switch DatagramKind(of: bytes) {
+        case .rtp: receiveMedia(bytes, from: source, arrival: arrival)
+        case .rtcp: receiveControl(bytes, from: source, arrival: arrival)
+        case .stun, .dtls: .ignored(.otherProtocol)
+        case .unknown: malformed()
+        }
+    }
+
+    func malformed() -> RTPReception {
+        counters.malformedCount &+= 1
+        return .ignored(.malformed)
+    }
+
+    func refused(_ refusal: RemoteSourcePolicy.Refusal) -> RTPReception {
+        counters.count(refusal)
+        return .ignored(.refused(refusal))
+    }
+
+    private func receiveMedia(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        guard let packet = try? RTPPacket(parsing: bytes) else { return malformed() }
+        guard packet.header.ssrc != sender.ssrc else {
+            guard receiver.policy.lockedAddress.map({ $0 == source }) ?? true else { return refused(.otherAddress) }
+            return receiveOwnSSRC(from: source, arrival: arrival)
+        }
+        let wasHeard = receiver.heardSource?.ssrc
+        let reception = receiver.receive(
+            packet,
+            payload: packet.payload(in: bytes),
+            from: source,
+            arrival: arrival,
+            counters: &counters
+        )
+        if receiver.heardSource?.ssrc != wasHeard { heardSourceChanged(at: arrival) }
+        return reception
+    }
+
+    private func heardSourceChanged(at now: MediaTime) {
+        let ssrc = receiver.source?.ssrc
+        lastReferenceTime = lastReferenceTime.flatMap { $0.ssrc == ssrc ? $0 : nil }
+        lastSenderReport = lastSenderReport.flatMap { $0.ssrc == ssrc ? $0 : nil }
+        updateMembers(at: now)
+    }
+
+    private func receiveOwnSSRC(from source: SocketAddress, arrival: MediaTime) -> RTPReception {
+        if let known = conflict, known.address == source,
+            arrival - known.lastSeen < configuration.minimumControlInterval * 10
+        {
+            conflict?.lastSeen = arrival
+            counters.loopedCount &+= 1
+            return .ignored(.looped)
+        }
+        conflict = Conflict(address: source, lastSeen: arrival)
+        counters.collisionCount &+= 1
+        leavingSSRC = sender.packetCount > 0 || counters.sentControlCount > 0 ? sender.ssrc : nil
+        var ssrc: UInt32
+        repeat {
+            ssrc = UInt32(truncatingIfNeeded: generator.next())
+        } while ssrc == sender.ssrc || ssrc == receiver.source?.ssrc
+        sender.change(to: ssrc)
+        counters.localSSRC = ssrc
+        sentReportTimes = SentTimes()
+        sentReferenceTimes = SentTimes()
+        if leavingSSRC != nil { scheduler.expedite(at: arrival) }
+        return .ignored(.collision)
+    }
+
+    // MARK: Playout
+
+    /// Takes what the playout did with the packets since the last report.
+    package func note(_ report: borrowing PlayoutReport) {
+        playout = report.quality
+        for index in 0..<report.discarded.count {
+            receiver.source?.statistics.record.discard(report.discarded[index])
+        }
+        for index in 0..<report.rebuilt.count {
+            receiver.source?.statistics.record.rebuild(report.rebuilt[index])
+        }
+    }
+
+    // MARK: Counters
+
+    /// The counters as they are now.
+    package var statistics: RTPStatistics {
+        var result = RTPStatistics()
+        writeStatistics(to: &result)
+        return result
+    }
+
+    /// Puts the counters as they are now in place of `result`.
+    package func writeStatistics(to result: inout RTPStatistics) {
+        result = counters
+        guard let source = receiver.source else { return }
+        result.reception = source.statistics.record.recent
+        result.packetNanoseconds = source.statistics.packetNanoseconds
+        result.remoteSSRC = source.ssrc
+        result.jitterNanoseconds = source.statistics.jitterDuration.nanoseconds
+        result.add(source.statistics)
+    }
+
+    /// Counts what was found wrong within a packet that was handed on, or rebuilt from one.
+    package func count(_ finding: PayloadFinding) {
+        switch finding {
+        case .empty: counters.emptyPayloadCount &+= 1
+        case .malformedRED: counters.malformedREDCount &+= 1
+        case .redundantCopy: counters.redundantCount &+= 1
+        }
+    }
+}
+
+/// What was found in a payload by who takes it apart.
+package enum PayloadFinding: Sendable, BitwiseCopyable {
+    /// A packet of a codec without a byte of sound.
+    case empty
+    /// Redundant audio whose blocks could not be read.
+    case malformedRED
+    /// A copy of a packet that had not come.
+    case redundantCopy
+}

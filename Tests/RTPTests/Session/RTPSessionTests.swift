@@ -1,0 +1,400 @@
+import CallBasics
+@testable import RTP
+import TestSupport
+import Testing
+
+@Suite struct RTPSessionTests {
+    static let peerAddress = SocketAddress(ipv4: 0x0A00_0001, port: 4000)
+    static let otherAddress = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
+
+    static let payloads: PayloadMap = {
+        var payloads = PayloadMap()
+        payloads.set(0, .audio, clockRate: 8000)
+        payloads.set(101, .telephoneEvent, clockRate: 8000)
+        return payloads
+    }()
+
+    static func session(_ seed: UInt64 = 1, _ change: (inout RTPSessionConfiguration) -> Void = { _ in }) -> RTPSession
+    {
+        var configuration = RTPSessionConfiguration(
+            canonicalName: "test@host",
+            unixNanosecondsAtZero: 1_700_000_000_000_000_000
+        )
+        change(&configuration)
+        return RTPSession(configuration: configuration, payloads: payloads, seed: seed)
+    }
+
+    static func packet(_ sequence: Int, ssrc: UInt32 = 77, payloadType: UInt8 = 0) -> [UInt8] {
+        var storage = [UInt8](repeating: 0xFF, count: 172)
+        var target = storage.mutableSpan
+        RTPHeader(
+            payloadType: payloadType,
+            sequenceNumber: UInt16(truncatingIfNeeded: sequence),
+            timestamp: UInt32(truncatingIfNeeded: sequence * 160),
+            ssrc: ssrc
+        ).serialize(into: &target)
+        return storage
+    }
+
+    static func at(_ milliseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000) }
+
+    static func reason(_ reception: RTPReception) -> RTPReception.Reason? {
+        if case .ignored(let reason) = reception { reason } else { nil }
+    }
+
+    static func media(_ reception: RTPReception) -> RTPReception.Media? {
+        if case .media(let media) = reception { media } else { nil }
+    }
+
+    private func control(_ session: RTPSession, at now: MediaTime) -> [UInt8] {
+        var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
+        var target = storage.mutableSpan
+        let count = session.makeRTCP(at: now, into: &target)
+        return Array(storage.prefix(count))
+    }
+
+    /// The first datagram that the session makes from `start` on, and when.
+    private func nextControl(_ session: RTPSession, from start: MediaTime) -> (datagram: [UInt8], time: MediaTime)? {
+        var now = start
+        for _ in 0..<3000 {
+            var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
+            var target = storage.mutableSpan
+            let count = session.makeRTCP(at: now, into: &target)
+            if count > 0 { return (Array(storage.prefix(count)), now) }
+            now += .milliseconds(10)
+        }
+        return nil
+    }
+
+    @Test func `packets are numbered from a random start and carry a random offset`() throws {
+        let session = Self.session()
+        let first = session.prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 160, clockRate: 8000, at: .zero)
+        let second = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 160,
+            payloadByteCount: 160,
+            clockRate: 8000,
+            at: Self.at(20)
+        )
+        #expect(second.sequenceNumber == first.sequenceNumber &+ 1)
+        #expect(second.timestamp == first.timestamp &+ 160)
+        #expect(first.ssrc == session.localSSRC && first.isMarked)
+        #expect(session.statistics.sentPacketCount == 2 && session.statistics.sentPayloadByteCount == 320)
+        let same = Self.session().prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 0, clockRate: 8000, at: .zero)
+        let other = Self.session(2).prepare(
+            payloadType: 0,
+            isMarked: true,
+            timestamp: 0,
+            payloadByteCount: 0,
+            clockRate: 8000,
+            at: .zero
+        )
+        #expect(same == first && other != first)
+    }
+
+    @Test func `the first packet is handed on, and the second locks the source and makes it valid`() throws {
+        let session = Self.session()
+        let one = session.receive(Self.packet(1).span, from: Self.peerAddress, arrival: .zero)
+        let first = try #require(Self.media(one))
+        #expect(first.isNewSource && first.verdict == .probation && first.packet.payloadByteCount == 160)
+        #expect(session.destination == nil)
+        let two = session.receive(Self.packet(2).span, from: Self.peerAddress, arrival: Self.at(20))
+        let second = try #require(Self.media(two))
+        #expect(!second.isNewSource && second.verdict == .inOrder)
+        #expect(session.destination == Self.peerAddress)
+        #expect(session.statistics.receivedPacketCount == 2 && session.statistics.remoteSSRC == 77)
+    }
+
+    @Test func `without symmetric RTP the destination stays`() {
+        let named = Self.peerAddress.with(port: 9)
+        let session = Self.session {
+            $0.addresses.isSymmetric = false
+            $0.addresses.destination = named
+        }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        #expect(session.statistics.receivedPacketCount == 5 && session.destination == named)
+    }
+
+    @Test func `bytes that are no packet are counted`() {
+        let session = Self.session()
+        #expect(Self.reason(session.receive([1, 2, 3].span, from: Self.peerAddress, arrival: .zero)) == .otherProtocol)
+        #expect(Self.reason(session.receive([0x80, 0].span, from: Self.peerAddress, arrival: .zero)) == .malformed)
+        #expect(Self.reason(session.receive([UInt8]().span, from: Self.peerAddress, arrival: .zero)) == .malformed)
+        #expect(session.statistics.malformedCount == 2 && session.statistics.remoteSSRC == nil)
+    }
+
+    @Test func `a packet of a type that was not announced is counted, and its number is not missing`() throws {
+        let session = Self.session { $0.addresses.isMultiplexed = true }
+        for index in 0..<50 {
+            let bytes = Self.packet(index, payloadType: index % 2 == 0 ? 0 : 99)
+            let reception = session.receive(bytes.span, from: Self.peerAddress, arrival: Self.at(index * 20))
+            #expect(Self.media(reception)?.kind == (index % 2 == 0 ? .audio : .unknown))
+        }
+        let statistics = session.statistics
+        #expect(statistics.unknownPayloadTypeCount == 25 && statistics.lostCount == 0)
+        #expect(statistics.reception.statistics.lostCount == 0)
+        let (datagram, _) = try #require(nextControl(session, from: Self.at(1000)))
+        let report = try RTCPReceiverReport(parsing: datagram.span)
+        let found = report.blocks.block(about: 77, in: datagram.span)
+        let block = try #require(found)
+        #expect(block.ssrc == 77 && block.cumulativeLost == 0 && block.fractionLost == 0)
+        #expect(block.extendedHighestSequence == 49)
+    }
+
+    @Test func `nobody else is heard, whatever the silence, and his RTCP says nothing`() throws {
+        let session = Self.session { $0.addresses.isMultiplexed = true }
+        for index in 0..<10 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
+        for index in 10..<1000 {
+            let time = Self.at(index * 20)
+            for packet in [
+                Self.packet(index), Self.packet(500 + index, ssrc: 88), Self.packet(index, ssrc: session.localSSRC),
+            ] {
+                let reception = session.receive(packet.span, from: Self.otherAddress, arrival: time)
+                #expect(Self.reason(reception) == .refused(.otherAddress))
+            }
+            let control = session.receive(goodbye.span, from: Self.otherAddress, arrival: time)
+            #expect(Self.reason(control) == .refused(.otherControl))
+        }
+        let statistics = session.statistics
+        #expect(session.destination == Self.peerAddress && statistics.remoteSSRC == 77)
+        #expect(statistics.sourceChangeCount == 0 && statistics.collisionCount == 0 && statistics.receivedPacketCount == 10)
+        #expect(statistics.otherAddressCount == 3 * 990 && statistics.otherControlCount == 990)
+        let again = session.receive(Self.packet(10).span, from: Self.peerAddress, arrival: Self.at(20_000))
+        #expect(Self.media(again)?.verdict == .inOrder)
+    }
+
+    @Test func `another SSRC of the same address is heard from its first packet on`() {
+        let session = Self.session()
+        for index in 0..<10 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        for index in 0..<10 {
+            let packet = Self.packet(500 + index, ssrc: 88)
+            let reception = session.receive(packet.span, from: Self.peerAddress, arrival: Self.at(200 + index * 20))
+            #expect(Self.media(reception)?.isNewSource == (index == 0))
+        }
+        let statistics = session.statistics
+        #expect(statistics.remoteSSRC == 88 && statistics.sourceChangeCount == 1 && statistics.foreignPacketCount == 0)
+        #expect(statistics.receivedPacketCount == 20 && statistics.lostCount == 0)
+    }
+
+    @Test func `a stray first packet does not keep the real source out`() {
+        let session = Self.session()
+        _ = session.receive(Self.packet(900, ssrc: 88).span, from: Self.otherAddress, arrival: .zero)
+        for index in 1..<10 {
+            let reception = session.receive(
+                Self.packet(index).span,
+                from: Self.peerAddress,
+                arrival: Self.at(index * 20)
+            )
+            #expect((Self.media(reception) != nil) == (index > 1))
+        }
+        #expect(session.destination == Self.peerAddress && session.statistics.foreignPacketCount == 1)
+        #expect(session.statistics.sourceChangeCount == 0)
+    }
+
+    @Test func `goodbye counts from the source that is heard`() throws {
+        let session = Self.session { $0.addresses.isMultiplexed = true }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
+        guard case .control(let events) = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
+        else {
+            Issue.record("goodbye was not heard")
+            return
+        }
+        #expect(events == .goodbye)
+        let other = session.receive(Self.packet(9, ssrc: 88).span, from: Self.otherAddress, arrival: Self.at(110))
+        #expect(Self.reason(other) == .refused(.otherAddress))
+    }
+
+    @Test func `signalling moves a stream, which goes on from the old address until the new one speaks`() {
+        var addresses = RTPAddresses()
+        addresses.destination = Self.peerAddress
+        let session = Self.session { $0.addresses = addresses }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        addresses.destination = Self.otherAddress
+        session.update(addresses, at: Self.at(90))
+        #expect(session.destination == Self.otherAddress)
+        let old = session.receive(Self.packet(5).span, from: Self.peerAddress, arrival: Self.at(100))
+        #expect(Self.media(old)?.isNewSource == false)
+        let moved = session.receive(Self.packet(6).span, from: Self.otherAddress, arrival: Self.at(120))
+        #expect(Self.media(moved)?.isNewSource == false)
+        let late = session.receive(Self.packet(7).span, from: Self.peerAddress, arrival: Self.at(140))
+        #expect(Self.reason(late) == .refused(.otherAddress))
+        #expect(session.statistics.receivedPacketCount == 7 && session.statistics.lostCount == 0)
+        #expect(session.statistics.sourceChangeCount == 1)
+    }
+
+    @Test func `RTCP on a port of its own comes from the source's host, and is answered there`() {
+        let session = Self.session { $0.addresses.controlDestination = Self.peerAddress.with(port: 4001) }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        #expect(session.controlDestination == Self.peerAddress.with(port: 4001))
+        let report = bytes("80c90001 0000004d 81ca0002 0000004d 01000000")
+        let foreign = session.receive(report.span, from: Self.otherAddress, arrival: Self.at(100))
+        #expect(Self.reason(foreign) == .refused(.otherControl))
+        guard
+            case .control = session.receive(
+                report.span,
+                from: Self.peerAddress.with(port: 6001),
+                arrival: Self.at(100)
+            )
+        else {
+            Issue.record("RTCP of the source was not heard")
+            return
+        }
+        #expect(session.controlDestination == Self.peerAddress.with(port: 6001))
+    }
+
+    @Test func `duplicates and strays are counted and not handed on`() {
+        let session = Self.session()
+        for sequence in [1, 2, 3] {
+            _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero)
+        }
+        #expect(Self.reason(session.receive(Self.packet(2).span, from: Self.peerAddress, arrival: .zero)) == .duplicate)
+        #expect(
+            Self.reason(session.receive(Self.packet(30000).span, from: Self.peerAddress, arrival: .zero))
+                == .badSequence
+        )
+        #expect(session.statistics.duplicateCount == 1 && session.statistics.badSequenceCount == 1)
+    }
+
+    @Test func `somebody with this side's SSRC makes it change, with goodbye`() throws {
+        let session = Self.session()
+        _ = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: .zero)
+        let old = session.localSSRC
+        let collision = session.receive(Self.packet(1, ssrc: old).span, from: Self.peerAddress, arrival: Self.at(10))
+        #expect(Self.reason(collision) == .collision && session.localSSRC != old)
+        let datagram = control(session, at: Self.at(20))
+        let text = Array(datagram.suffix(8))
+        #expect(text == bytes("81cb0001") + withUnsafeBytes(of: old.bigEndian) { Array($0) })
+        let loop = session.receive(
+            Self.packet(2, ssrc: session.localSSRC).span,
+            from: Self.peerAddress,
+            arrival: Self.at(30)
+        )
+        #expect(Self.reason(loop) == .looped)
+        #expect(session.statistics.collisionCount == 1 && session.statistics.loopedCount == 1)
+    }
+
+    @Test func `two sessions measure loss, jitter and round trip by RTCP`() throws {
+        let one = Self.session(1) {
+            $0.addresses.isMultiplexed = true
+            $0.addresses.destination = Self.peerAddress
+        }
+        let two = Self.session(2) {
+            $0.addresses.isMultiplexed = true
+            $0.addresses.destination = Self.otherAddress
+        }
+        let delay = Duration.milliseconds(30)
+        // Datagrams under way in each direction.
+        var toOne: [(MediaTime, [UInt8])] = []
+        var toTwo: [(MediaTime, [UInt8])] = []
+        var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
+        let payload = [UInt8](repeating: 0x55, count: 160)
+        for tick in 0..<3000 {
+            let now = Self.at(tick * 10)
+            while let (time, datagram) = toOne.first, time <= now {
+                _ = one.receive(datagram.span, from: Self.peerAddress, arrival: time)
+                toOne.removeFirst()
+            }
+            while let (time, datagram) = toTwo.first, time <= now {
+                _ = two.receive(datagram.span, from: Self.otherAddress, arrival: time)
+                toTwo.removeFirst()
+            }
+            var target = storage.mutableSpan
+            if tick % 2 == 0 {
+                let count = one.makePacket(
+                    payloadType: 0,
+                    isMarked: false,
+                    timestamp: UInt32(tick * 80),
+                    payload: payload.span,
+                    clockRate: 8000,
+                    at: now,
+                    into: &target
+                )
+                // Every tenth packet is lost.
+                if tick % 20 != 10 { toTwo.append((now + delay, Array(storage.prefix(count)))) }
+            }
+            var controlTarget = storage.mutableSpan
+            let count = one.makeRTCP(at: now, into: &controlTarget)
+            if count > 0 { toTwo.append((now + delay, Array(storage.prefix(count)))) }
+            var otherTarget = storage.mutableSpan
+            let otherCount = two.makeRTCP(at: now, into: &otherTarget)
+            if otherCount > 0 { toOne.append((now + delay, Array(storage.prefix(otherCount)))) }
+        }
+        let sender = one.statistics
+        let receiver = two.statistics
+        #expect(sender.sentPacketCount == 1500)
+        // The last one is under way, and 150 are lost.
+        #expect(receiver.receivedPacketCount == 1349 && receiver.lostCount == 150)
+        #expect(abs(sender.remoteFractionLost - 0.1) < 0.03)
+        #expect((sender.roundTrip?.milliseconds).map { abs($0 - 60) < 0.1 } == true)
+        #expect(receiver.jitterNanoseconds == 0)
+        #expect((4...12).contains(sender.sentControlCount) && sender.receivedControlCount > 2)
+        #expect(sender.malformedCount == 0 && receiver.malformedCount == 0 && receiver.foreignPacketCount == 0)
+    }
+
+    @Test func `a sender report relates RTP time and wall clock`() throws {
+        let session = Self.session()
+        let header = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 160, clockRate: 8000, at: .zero)
+        let (datagram, time) = try #require(nextControl(session, from: .zero))
+        let report = try RTCPSenderReport(parsing: datagram.span)
+        #expect(report.packetCount == 1 && report.octetCount == 160)
+        #expect(report.rtpTimestamp == header.timestamp &+ UInt32(time.nanoseconds / 125_000))
+        #expect(report.ntpTimestamp == NTPTimestamp(unixNanoseconds: 1_700_000_000_000_000_000 + time.nanoseconds))
+    }
+
+    @Test func `the first RTCP comes after about half the interval`() throws {
+        for seed in 0..<20 as Range<UInt64> {
+            let session = Self.session(seed)
+            let (datagram, time) = try #require(nextControl(session, from: .zero))
+            #expect((1.0...3.1).contains(time.nanoseconds.seconds))
+            #expect(datagram[1] == 201)
+            let again = try #require(nextControl(session, from: time))
+            #expect((2.0...6.2).contains((again.time - time).nanoseconds.seconds))
+        }
+    }
+
+    @Test func `goodbye is said only by who was heard`() {
+        let session = Self.session()
+        var storage = [UInt8](repeating: 0, count: RTPSession.maximumControlByteCount)
+        var target = storage.mutableSpan
+        let none = session.makeGoodbye(at: .zero, into: &target)
+        #expect(none == 0)
+        _ = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: .zero)
+        let count = session.makeGoodbye(at: .zero, into: &target)
+        #expect(count > 8 && storage[count - 7] == 203)
+    }
+
+    @Test func `any datagrams do not trap`() {
+        let session = Self.session()
+        var time = 0
+        for valid in [Self.packet(1), RTCPTests.receiverReport + RTCPTests.sourceDescription + RTCPTests.goodbye] {
+            forEachSpoiling(of: valid) { bytes in
+                time += 10
+                _ = session.receive(
+                    bytes,
+                    from: time % 30 == 0 ? Self.peerAddress : Self.otherAddress,
+                    arrival: Self.at(time)
+                )
+            }
+        }
+        _ = control(session, at: Self.at(time + 60_000))
+    }
+}
+
+extension Int64 {
+    fileprivate var seconds: Double { Double(self) / 1_000_000_000 }
+}

@@ -1,0 +1,177 @@
+import CallBasics
+@testable import RTP
+import Testing
+
+/// Timelines of who sends when, and who is heard.
+@Suite struct RemoteSourcePolicyTests {
+    private static let named = SocketAddress(ipv4: 0x0A00_0001, port: 4000)
+    private static let behindNAT = SocketAddress(ipv4: 0x0A00_0001, port: 61_234)
+    private static let stranger = SocketAddress(ipv4: 0xC633_6401, port: 4000)
+
+    private static func at(_ milliseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000) }
+
+    /// Sends `count` packets of `ssrc` from `start` on, 20 ms apart, and answers the verdicts.
+    private func send(
+        _ policy: inout RemoteSourcePolicy,
+        _ count: Int = 3,
+        from address: SocketAddress,
+        ssrc: UInt32 = 1,
+        first: UInt16 = 100,
+        at start: Int
+    ) -> [RemoteSourcePolicy.Verdict] {
+        (0..<count).map { index in
+            policy.admit(ssrc, first &+ UInt16(index), from: address, at: Self.at(start + 20 * index))
+        }
+    }
+
+    private func control(
+        _ policy: inout RemoteSourcePolicy,
+        from address: SocketAddress,
+        sharesPort: Bool
+    ) -> Bool {
+        policy.admitControl(from: address, sharesPort: sharesPort)
+    }
+
+    @Test func `the address that signalling named is locked with its first packet`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        #expect(policy.answerAddress == Self.named && policy.lockedAddress == nil)
+        #expect(send(&policy, 1, from: Self.named, at: 0) == [.begins])
+        #expect(policy.lockedAddress == Self.named && policy.isFixed)
+        #expect(send(&policy, 2, from: Self.behindNAT, at: 20) == .init(repeating: .refused(.otherAddress), count: 2))
+    }
+
+    @Test func `another port of the named host is heard at once, and locked after two packets in sequence`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        #expect(send(&policy, 1, from: Self.behindNAT, at: 0) == [.begins])
+        #expect(policy.lockedAddress == nil && policy.answerAddress == Self.named)
+        #expect(send(&policy, 1, from: Self.behindNAT, first: 101, at: 20) == [.accepted])
+        #expect(policy.lockedAddress == Self.behindNAT && policy.answerAddress == Self.behindNAT)
+        // The named address itself may still begin.
+        #expect(!policy.isFixed)
+        #expect(send(&policy, 2, from: Self.named, ssrc: 9, at: 60) == [.begins, .accepted])
+        #expect(policy.isFixed)
+    }
+
+    @Test func `other hosts wait until the named one has been silent for 5 s from the beginning`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        policy.begin(at: Self.at(0))
+        let early = send(&policy, 249, from: Self.stranger, at: 0)
+        #expect(early.allSatisfy { $0 == .refused(.unnamedHost) })
+        #expect(send(&policy, 3, from: Self.stranger, first: 400, at: 5000) == [.begins, .accepted, .accepted])
+        #expect(policy.lockedAddress == Self.stranger)
+    }
+
+    @Test func `without a named address who first sends two packets in sequence is locked`() {
+        var policy = RemoteSourcePolicy(named: nil)
+        #expect(send(&policy, 1, from: Self.stranger, ssrc: 5, at: 0) == [.begins])
+        #expect(send(&policy, 3, from: Self.named, at: 1) == [.refused(.unnamedHost), .begins, .accepted])
+        #expect(policy.lockedAddress == Self.named && policy.isFixed)
+        #expect(send(&policy, 2, from: Self.stranger, ssrc: 5, first: 7, at: 60).allSatisfy { $0 != .begins })
+    }
+
+    @Test(arguments: [20, 500, 5_000, 3_600_000])
+    func `a locked stream is nobody else's after any silence`(silence: Int) {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        for address in [Self.stranger, Self.behindNAT] {
+            for ssrc in [1, 2] as [UInt32] {
+                let verdicts = send(&policy, 50, from: address, ssrc: ssrc, first: 110, at: 200 + silence)
+                #expect(verdicts.allSatisfy { $0 == .refused(.otherAddress) })
+            }
+        }
+        #expect(send(&policy, 2, from: Self.named, first: 110, at: 2000 + silence) == [.accepted, .accepted])
+    }
+
+    @Test func `where the rules allow it, another address may follow a long silence`() {
+        var rules = RemoteSourcePolicy.Rules()
+        rules.relocatesAfter = .seconds(10)
+        var policy = RemoteSourcePolicy(named: Self.named, rules: rules)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        #expect(!policy.isFixed)
+        #expect(send(&policy, 3, from: Self.stranger, at: 9000).allSatisfy { $0 == .refused(.otherAddress) })
+        let late = send(&policy, 3, from: Self.stranger, first: 300, at: 10_200)
+        #expect(late == [.refused(.otherAddress), .begins, .accepted])
+    }
+
+    @Test func `a new SSRC of the locked address is taken with its first packet`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        #expect(send(&policy, 2, from: Self.named, ssrc: 2, at: 200) == [.begins, .accepted])
+        // A packet of the former one that was overtaken does not turn the stream back.
+        #expect(send(&policy, 1, from: Self.named, first: 110, at: 230) == [.refused(.formerSource)])
+        #expect(send(&policy, 1, from: Self.named, ssrc: 2, first: 102, at: 240) == [.accepted])
+        // After music on hold the first one comes back, and is heard at once.
+        _ = send(&policy, 100, from: Self.named, ssrc: 2, first: 103, at: 260)
+        #expect(send(&policy, 2, from: Self.named, first: 111, at: 2260) == [.begins, .accepted])
+    }
+
+    @Test func `a source that came back before its time is heard once the other is silent`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        _ = send(&policy, 1, from: Self.named, ssrc: 2, at: 190)
+        let back = send(&policy, 10, from: Self.named, first: 110, at: 200)
+        #expect(back.contains(.begins) && back.last == .accepted)
+    }
+
+    @Test func `two sources of one address do not take turns`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        var changes = 0
+        for index in 0..<500 {
+            for ssrc in [1, 2] as [UInt32] {
+                let time = 200 + index * 20 + Int(ssrc)
+                let verdict = policy.admit(ssrc, UInt16(110 + index), from: Self.named, at: Self.at(time))
+                if verdict == .begins { changes += 1 }
+            }
+        }
+        #expect(changes == 1)
+    }
+
+    @Test func `signalling moves the stream, also to a port that a NAT has changed`() {
+        var policy = RemoteSourcePolicy(named: Self.stranger)
+        _ = send(&policy, 10, from: Self.stranger, at: 0)
+        policy.name(Self.named, rules: RemoteSourcePolicy.Rules(), at: Self.at(200))
+        #expect(policy.answerAddress == Self.named && !policy.isFixed)
+        #expect(send(&policy, 1, from: Self.stranger, first: 110, at: 210) == [.accepted])
+        #expect(send(&policy, 2, from: Self.behindNAT, at: 230) == [.refused(.unnamedHost), .begins])
+        #expect(policy.lockedAddress == Self.behindNAT)
+        #expect(send(&policy, 1, from: Self.stranger, first: 111, at: 280) == [.refused(.otherAddress)])
+    }
+
+    @Test func `the same address named again changes nothing`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(Self.named, rules: RemoteSourcePolicy.Rules(), at: Self.at(200))
+        #expect(policy.isFixed && policy.lockedAddress == Self.named)
+    }
+
+    @Test func `RTCP counts from the source alone, and before it from the named host`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        #expect(control(&policy, from: Self.named, sharesPort: true))
+        #expect(!control(&policy, from: Self.stranger, sharesPort: true))
+        _ = send(&policy, 3, from: Self.named, at: 0)
+        #expect(control(&policy, from: Self.named, sharesPort: true))
+        #expect(!control(&policy, from: Self.behindNAT, sharesPort: true))
+        #expect(control(&policy, from: Self.named.with(port: 4001), sharesPort: false))
+        #expect(!control(&policy, from: Self.behindNAT, sharesPort: false))
+        #expect(!control(&policy, from: Self.stranger, sharesPort: false))
+    }
+
+    @Test func `any packets in any order do not trap, and never move a fixed stream`() {
+        var generator = SeededGenerator(seed: 3)
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 3, from: Self.named, at: 0)
+        for index in 0..<50_000 {
+            let random = generator.next()
+            let address = SocketAddress(ipv4: 0x0A00_0001 &+ UInt32(random & 3) &+ 1, port: UInt16(random >> 16 & 7))
+            _ = policy.admit(
+                UInt32(random >> 32 & 3),
+                UInt16(truncatingIfNeeded: random >> 40),
+                from: address,
+                at: Self.at(index)
+            )
+            _ = policy.admitControl(from: address, sharesPort: random & 1 == 0)
+            #expect(policy.lockedAddress == Self.named)
+        }
+    }
+}

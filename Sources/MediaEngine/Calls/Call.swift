@@ -4,34 +4,9 @@ import Synchronization
 
 /// One full-duplex leg: it sends what its source gives, and plays what it receives.
 ///
-/// Made by `CallEngine.makeCall`. What is asked of it takes effect at the edge of the next tick.
+/// Made by `CallEngine.makeCall`, and there until `end`. What is asked of it takes effect at the edge of the next tick.
 /// Thread: control, any; nothing here blocks.
 public final class Call: Sendable {
-    struct Recording {
-        let near: FileRecorderFilter?
-        let far: FileRecorderFilter?
-
-        var filters: [FileRecorderFilter] { [near, far].compactMap(\.self) }
-    }
-
-    /// A plan of the call, and the graph that it was made from.
-    struct Section {
-        var graph: Graph
-        var plan: GraphPlan
-        let stage: Int
-    }
-
-    /// Where the call lies in the graph: whole, or its two directions apart, when cards stand between.
-    struct Sections {
-        var receiving: Section
-        /// Nil where one plan has both directions.
-        var sending: Section?
-        /// The call's place at the mixer of the call card.
-        var mixerInput: Int?
-        /// What works on the microphone's signal: the call's own, or one that other calls use, too.
-        var voice: CallVoice?
-    }
-
     enum Life {
         case prepared
         case running
@@ -41,16 +16,13 @@ public final class Call: Sendable {
 
     struct State {
         var stream: AudioStream
-        var sections: Sections?
+        var sections: CallSections?
         var life = Life.prepared
-        var isInterrupted = false
-        var keys = ""
-        var hasTelephoneEvents = false
-        /// The key whose tones sound.
-        var soundingKey: DTMFDigit?
+        var phase: EncodingPhases.Phase?
+        var keys = ReceivedKeys()
         var isSourceEnded = false
         var protection: LossPolicy
-        var recording: Recording?
+        var recording: CallRecording?
     }
 
     /// The call's name in reports.
@@ -69,18 +41,15 @@ public final class Call: Sendable {
     let source: CallSourceEnd
     let sink: CallSinkEnd
     let capture: CaptureFile?
+    let sockets: CallSockets
+    /// What works on the microphone's signal, unless another call's does.
+    let ownVoice: CallVoice?
+    let controls: StreamControls
     let state: Mutex<State>
     let engine: EngineCore
     /// One change of the call at a time: updates, recordings, the end.
     let changes = AsyncLock()
-    let controls: StreamControls
-    private let ownVoice: CallVoice?
-    private let hasControlPort: Bool
-    private let phase: EngineCore.Phase
     private let eventSink: AsyncStream<CallEvent>.Continuation
-
-    /// Keys of the other side that are kept.
-    static let keptKeys = 1024
 
     init(
         _ configuration: CallConfiguration,
@@ -91,27 +60,25 @@ public final class Call: Sendable {
         sink: CallSinkEnd,
         capture: CaptureFile?,
         voice: CallVoice?,
-        phase: EngineCore.Phase,
+        phase: EncodingPhases.Phase,
         engine: EngineCore
     ) {
         name = configuration.name
         localAddress = sockets.local
         localControlAddress = sockets.localControl
-        hasControlPort = sockets.controlLink != nil
         self.number = number
         self.configuration = configuration
+        self.sockets = sockets
         self.source = source
         self.sink = sink
         self.capture = capture
-        self.phase = phase
         self.engine = engine
         ownVoice = voice
         controls = stream.controls
-        state = Mutex(State(stream: stream, protection: LossPolicy(stream.lossAbilities)))
+        state = Mutex(State(stream: stream, phase: phase, protection: LossPolicy(stream.lossAbilities)))
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
         controls.sendGain.switches.set(.muted, configuration.isMuted)
-        controls.sending.set(.held, configuration.isOnHold)
-        controls.receiveGain.switches.set(.held, configuration.isOnHold)
+        set(.held, configuration.isOnHold)
         follow(stream.agreement)
     }
 
@@ -129,17 +96,19 @@ public final class Call: Sendable {
         return state.withLock { $0.isSourceEnded }
     }
 
-    /// Whether the call has ended.
+    /// Whether the call has ended, or is about to.
     public var hasEnded: Bool { state.withLock { $0.life == .ended || $0.life == .ending } }
 
     /// Keys that the other side has sent so far, the last 1024.
     public var receivedKeys: String {
         engine.loop.serve()
-        return state.withLock { $0.keys }
+        return state.withLock { $0.keys.text }
     }
 
     /// What the playout does, row by row; nil unless the stream's configuration asks for it.
     package var playoutTrace: PlayoutTrace? { stream.playoutTrace }
+
+    var endedError: EngineError { .state(.callEnded, "\(name) has ended. Make another call.") }
 
     // MARK: Events
 
@@ -154,169 +123,92 @@ public final class Call: Sendable {
 
     func sourceEnded() {
         state.withLock { $0.isSourceEnded = true }
-        eventSink.yield(.sourceEnded)
+        tell(.sourceEnded)
     }
 
-    // MARK: Agreement
-
-    /// Makes direction, and what is expected of the other side, follow what was agreed.
-    func follow(_ agreement: MediaAgreement) {
-        let isAgreed = agreement.codec != nil
-        controls.sending.set(.notAgreed, !isAgreed || !agreement.direction.sends)
-        controls.receiveGain.switches.set(.notAgreed, !isAgreed || !agreement.direction.receives)
-        expectMedia()
-    }
-
-    /// Expects packets of the other side, or none while it is to send none.
-    func expectMedia() {
-        let isExpected = controls.receiveGain.switches.isOn
-        let timeout = isExpected ? configuration.stallTimeout?.nanoseconds ?? .max : .max
-        stream.receiver.patience.store(timeout, ordering: .releasing)
-    }
-
-    /// Changes what was agreed on, between two ticks: addresses, codecs, payload types, packet time, direction.
-    ///
-    /// Ports, SSRC, sequence numbers and time stamps go on; nothing is lost but what the change itself removes. What waits
-    /// to be played is played, with the codec that it came with.
-    /// - Throws: `EngineError` when a codec is not to be had or the call has ended; then nothing has changed.
-    public func update(_ agreement: MediaAgreement) async throws(EngineError) {
-        try await EngineError.wrappingAsync {
-            try await changes.withLock { try await applyUpdate(agreement) }
-        }
-    }
-
-    private func applyUpdate(_ agreement: MediaAgreement) async throws {
-        guard let (former, sections) = state.withLock({ state in state.sections.map { (state.stream, $0) } }), !hasEnded
-        else { throw ended }
-        guard agreement != former.agreement else { return }
-        let registry = engine.state.withLock { $0.registry }
-        let formats = try AgreedFormats(agreement, in: registry)
-        let stream = try former.updated(agreement, formats)
-        var orders = stream.takeOverOrders(
-            from: former,
-            addresses: agreement.addresses(hasControlPort: hasControlPort),
-            at: engine.now
-        )
-        if stream.playout !== former.playout { orders += sink.follow(stream.playout) }
-        let updated = try replan(sections, stream, orders: &orders)
-        let settled = try engine.loop.give(orders)
-        state.withLock { state in
-            state.stream = stream
-            state.sections = updated
-            state.protection = LossPolicy(stream.lossAbilities)
-        }
-        follow(agreement)
-        engine.loop.forget(former.talking)
-        listen()
-        await engine.loop.settled(settled)
-    }
-
-    var ended: EngineError { .state(.callEnded, "\(name) has ended. Make another call.") }
-
-    // MARK: Graph
-
-    /// Puts the call into the graph; answers what runs it.
-    func addToGraph(_ shared: inout CardSections, _ loop: MediaLoop) throws -> [GraphRunner.Order] {
-        var orders: [GraphRunner.Order] = []
+    /// Listens to the filters of the stream that talk.
+    func listen() {
         let stream = stream
-        var place = Place()
-        if sink.isCallCard {
-            orders += try shared.addPlayback(loop)
-            guard let input = shared.mixer.makeInput() else {
-                throw EngineError.state(
-                    .queueFull,
-                    "\(MixerFilter.capacity) calls are heard on the call card. End one, or give this one another sink."
-                )
-            }
-            place.heard = input.block
-            place.mixerInput = input.number
-            orders.append(.command(.open(input.number), to: shared.mixer))
+        engine.loop.listen(to: stream.receiver) { [weak self] event, time in self?.handle(event, at: time) }
+        guard let keyListener = stream.keyListener else { return }
+        engine.loop.listen(to: keyListener) { [weak self] event, _ in
+            let told = self?.state.withLock { $0.keys.note(event) }
+            if let told = told ?? nil { self?.tell(told) }
         }
-        if source.isCallCard {
-            let captured = try shared.addCapture(ownVoice, loop)
-            place.captured = captured.block
-            place.voice = captured.voice ?? ownVoice
-            place.isProcessed = captured.voice != nil
-            orders += captured.orders
-        } else {
-            place.voice = ownVoice
-        }
-        let sections = try plan(stream, place, loop)
-        orders.append(.insert(sections.receiving.plan, stage: sections.receiving.stage))
-        if let sending = sections.sending { orders.append(.insert(sending.plan, stage: sending.stage)) }
-        state.withLock { state in
-            state.sections = sections
-            state.life = .running
-        }
-        return orders
     }
 
-    /// Where the call meets the cards that it shares.
-    private struct Place {
-        /// What is heard goes here.
-        var heard: SharedBlock?
-        var mixerInput: Int?
-        /// What is captured lies here.
-        var captured: SharedBlock?
-        var voice: CallVoice?
-        /// Whether what lies there has been through `voice`.
-        var isProcessed = false
+    /// Thread: background.
+    private func handle(_ event: RTPReceiveEvent, at time: MediaTime) {
+        switch event {
+        case .keyDown(let code):
+            if let digit = state.withLock({ $0.keys.note(code) }) { tell(.keyDown(digit)) }
+        case .keyUp(let code, let milliseconds):
+            guard let digit = DTMFDigit(eventCode: code) else { return }
+            tell(.keyUp(digit, duration: .milliseconds(Int64(milliseconds))))
+        case .report: handleReport(at: time)
+        case .goodbye: tell(.goodbye)
+        case .sourceChanged: tell(.sourceChanged)
+        case .stalled(let nanoseconds): tell(.mediaStalled(after: .nanoseconds(nanoseconds)))
+        case .resumed: tell(.mediaResumed)
+        }
     }
 
-    private func plan(_ stream: AudioStream, _ place: Place, _ loop: MediaLoop) throws -> Sections {
-        var receiving = loop.makeGraph()
-        try stream.assembleReceiving(in: &receiving)
-        if let block = place.heard {
-            let writer = SharedBlockWriter(block, purpose: "what is heard of \(name), for the mixer")
-            try receiving.connect(stream.heard, to: writer, converting: true)
-        } else if let filter = sink.filter {
-            try receiving.connect(stream.heard, to: filter, converting: true)
+    private func handleReport(at time: MediaTime) {
+        let stream = stream
+        let statistics = stream.rtpStatistics
+        let fraction = statistics.remoteFractionLost
+        tell(.report(fractionLost: fraction))
+        guard configuration.stream.fec == .auto else { return }
+        let decision = state.withLock {
+            $0.protection.update(fractionLost: fraction, runs: statistics.remoteLossRuns, at: time)
         }
-        guard let block = place.captured else {
-            guard let filter = source.filter else { preconditionFailure("a source that is no card has a filter") }
-            try assembleSending(stream, from: filter, place, heard: stream.heard, in: &receiving)
-            let plan = try loop.plan(receiving)
-            return Sections(
-                receiving: Section(graph: receiving, plan: plan, stage: CardSections.Stage.receiving),
-                sending: nil,
-                mixerInput: place.mixerInput,
-                voice: place.voice
-            )
+        guard let decision else { return }
+        do throws(EngineError) {
+            try engine.loop.give(stream.orders(for: decision.protection))
+        } catch {
+            return engine.configuration.logger.warning("\(name): \(error)")
         }
-        var sending = loop.makeGraph()
-        let reader = SharedBlockReader(block, purpose: "what is captured")
-        var heard: Filter?
-        if let voice = place.voice, !place.isProcessed, voice.cancelsEcho {
-            // The call's own canceller runs after the cards: what it has heard is kept for it.
-            let kept = SharedBlock(format: stream.heardFormat, tickDuration: loop.tickDuration)
-            try receiving.connect(stream.heard, to: SharedBlockWriter(kept, purpose: "what is heard, for echo cancelling"))
-            heard = SharedBlockReader(kept, purpose: "what is heard of \(name)")
-        }
-        try assembleSending(stream, from: reader, place, heard: heard, in: &sending)
-        return Sections(
-            receiving: Section(
-                graph: receiving,
-                plan: try loop.plan(receiving),
-                stage: CardSections.Stage.receiving
-            ),
-            sending: Section(graph: sending, plan: try loop.plan(sending), stage: CardSections.Stage.sending),
-            mixerInput: place.mixerInput,
-            voice: place.voice
-        )
+        if decision.isNewMode { tell(.lossProtection(decision.protection, reason: decision.reason)) }
+    }
+}
+
+/// The keys that the other side has pressed, told by telephone events, or by tones where those are listened to.
+struct ReceivedKeys {
+    /// Keys that are kept.
+    static let capacity = 1024
+
+    private var digits: [DTMFDigit] = []
+    private var hasTelephoneEvents = false
+    /// The key whose tones sound.
+    private var sounding: DTMFDigit?
+
+    /// The keys, the oldest first.
+    var text: String { String(digits.map(\.character)) }
+
+    /// Notes the event `code`; answers the key that it stands for.
+    mutating func note(_ code: UInt8) -> DTMFDigit? {
+        guard let digit = DTMFDigit(eventCode: code) else { return nil }
+        hasTelephoneEvents = true
+        append(digit)
+        return digit
     }
 
-    private func assembleSending(
-        _ stream: AudioStream,
-        from source: Filter,
-        _ place: Place,
-        heard: Filter?,
-        in graph: inout Graph
-    ) throws {
-        guard let voice = place.voice, !place.isProcessed else {
-            return try stream.assembleSending(in: &graph, source: source)
+    /// Notes the tones of a key, unless the other side sends telephone events, which say the same better; answers what is
+    /// to be told.
+    mutating func note(_ tones: DTMFDetectorFilter.Event) -> CallEvent? {
+        guard tones.isOver else {
+            guard !hasTelephoneEvents else { return nil }
+            sounding = tones.digit
+            append(tones.digit)
+            return .keyDown(tones.digit)
         }
-        try graph.connect(source, to: voice.filter, converting: true)
-        if voice.cancelsEcho, let heard { try graph.connect(heard, to: voice.filter, input: 1, converting: true) }
-        try stream.assembleSending(in: &graph, source: voice.filter)
+        defer { sounding = nil }
+        guard sounding == tones.digit else { return nil }
+        return .keyUp(tones.digit, duration: .nanoseconds(tones.nanoseconds))
+    }
+
+    private mutating func append(_ digit: DTMFDigit) {
+        if digits.count == Self.capacity { digits.removeFirst() }
+        digits.append(digit)
     }
 }

@@ -10,6 +10,10 @@ public enum CallEvent: Sendable, Equatable {
     case lossProtection(LossProtection, reason: String)
     /// Another sender took the place of the one that was heard.
     case sourceChanged
+    /// Nothing of the other side has come for so long, though it is expected to send.
+    case mediaStalled(after: Duration)
+    /// Its packets come again.
+    case mediaResumed
     /// The other side said goodbye (RTCP BYE).
     case goodbye
     /// The source (file, samples) has been played to its end.

@@ -7,17 +7,19 @@ extension EngineCore {
 
     /// Opens the ports of a call that is still to be agreed on.
     func reserve(_ network: CallNetwork, hasControlPort: Bool) throws(EngineError) -> MediaReservation {
-        try EngineError.wrapping {
-            MediaReservation(try openSockets(network, hasControlPort: hasControlPort))
-        }
+        MediaReservation(try openSockets(network, hasControlPort: hasControlPort))
     }
 
-    private func openSockets(_ network: CallNetwork, hasControlPort: Bool) throws -> CallSockets {
+    private func openSockets(_ network: CallNetwork, hasControlPort: Bool) throws(EngineError) -> CallSockets {
         switch network {
         case .udp(let address):
-            try CallSockets(bind: address, hasControlPort: hasControlPort, clock: arrivalClock)
-        case .reserved(let reservation): try reservation.take()
-        case .link(let link, let local): CallSockets(link, local: local)
+            do throws(NetworkError) {
+                return try CallSockets(bind: address, hasControlPort: hasControlPort, clock: arrivalClock)
+            } catch {
+                throw .network(error)
+            }
+        case .reserved(let reservation): return try reservation.take()
+        case .link(let link, let local): return CallSockets(link, local: local)
         }
     }
 
@@ -33,41 +35,110 @@ extension EngineCore {
             for call in calls { await call.discard() }
             throw EngineError(error)
         }
-        for call in calls { try await waitForOwnCards(call) }
-        if calls.contains(where: { $0.source.isCallCard }) { await cards.capture.opened() }
-        if calls.contains(where: { $0.sink.isCallCard }) { await cards.playback.opened() }
-        return calls
-    }
-
-    /// Waits until the cards that were asked for by name have opened; without them there is no call.
-    private func waitForOwnCards(_ call: Call) async throws(EngineError) {
-        for route in [call.source.route, call.sink.route].compactMap(\.self) {
-            await route.opened()
+        for route in calls.flatMap(\.routes) { await route.opened() }
+        // A card that was asked for by name must be there; the engine's own may come later.
+        for route in calls.flatMap({ [$0.source.route, $0.sink.route] }).compactMap(\.self) {
             guard let error = route.lastError else { continue }
-            try? await call.end()
+            // Why they were not made is told, not what goes wrong in ending them.
+            for call in calls { try? await call.end() }
             throw .card(error)
         }
+        return calls
     }
 
     /// Opens what the call needs, without the engine's lock and off the concurrency pool.
     private func prepare(_ configuration: CallConfiguration) async throws(EngineError) -> Call {
-        let agreement = configuration.agreement
         let registry = state.withLock { $0.registry }
-        let formats = try EngineError.wrapping { try AgreedFormats(agreement, in: registry) }
-        let sockets = try EngineError.wrapping {
-            try openSockets(configuration.network, hasControlPort: !agreement.multiplexesControl)
+        let formats: AgreedFormats
+        do throws(CodecError) {
+            formats = try AgreedFormats(configuration.agreement, in: registry)
+        } catch {
+            throw .codec(error)
         }
-        let capture = try await EngineError.wrappingAsync { [unix = timebase.unixNanosecondsAtZero] in
-            try await BlockingWork.run {
-                try configuration.capturePath.map { try CaptureFile(path: $0, unixNanosecondsAtZero: unix) }
+        let hasControlPort = !configuration.agreement.multiplexesControl
+        let sockets = try openSockets(configuration.network, hasControlPort: hasControlPort)
+        do throws(EngineError) {
+            return try await prepare(configuration, formats, sockets, registry)
+        } catch {
+            if case .reserved(let reservation) = configuration.network { reservation.giveBack(sockets) }
+            throw error
+        }
+    }
+
+    private func prepare(
+        _ configuration: CallConfiguration,
+        _ formats: AgreedFormats,
+        _ sockets: CallSockets,
+        _ registry: PluginRegistry
+    ) async throws(EngineError) -> Call {
+        let capture = try await openCapture(configuration.capturePath)
+        let phase = takePhase(formats, configuration)
+        let leg = makeLeg(configuration, formats, sockets, capture?.tap)
+        let stream: AudioStream
+        do throws(CodecError) {
+            stream = try AudioStream(
+                configuration.agreement,
+                formats,
+                configuration.stream,
+                phase: loop.tickDuration * phase.tick,
+                over: leg
+            )
+        } catch {
+            throw .codec(error)
+        }
+        leg.session.voicePath = stream.voicePath
+        let source = try await CallSourceEnd(configuration.source, format: stream.format, cards: cards)
+        do throws(EngineError) {
+            let sink = try await CallSinkEnd(configuration.sink, of: stream, cards: cards)
+            let voice = try EngineError.wrapping {
+                try CallVoice(
+                    configuration.stream.voiceProcessing,
+                    isCaptured: source.isCallCard,
+                    isPlayed: sink.isCallCard,
+                    format: stream.format,
+                    registry: registry
+                )
             }
+            let number = state.withLock { state in
+                state.callCount += 1
+                return state.callCount
+            }
+            return Call(
+                configuration,
+                number: number,
+                stream: stream,
+                sockets: sockets,
+                source: source,
+                sink: sink,
+                capture: capture,
+                voice: voice,
+                phase: phase,
+                engine: self
+            )
+        } catch {
+            await source.close(timebase, loop)
+            throw error
         }
-        let addresses = agreement.addresses(hasControlPort: sockets.controlLink != nil)
+    }
+
+    private func openCapture(_ path: String?) async throws(EngineError) -> CaptureFile? {
+        guard let path else { return nil }
+        return try await EngineError.wrappingAsync { [unix = timebase.unixNanosecondsAtZero] in
+            try await BlockingWork.run { try CaptureFile(path: path, unixNanosecondsAtZero: unix) }
+        }
+    }
+
+    private func makeLeg(
+        _ configuration: CallConfiguration,
+        _ formats: AgreedFormats,
+        _ sockets: CallSockets,
+        _ tap: PacketTap?
+    ) -> RTPLeg {
         var rules = RTPSessionConfiguration(
             canonicalName: "\(configuration.name)@\(sockets.local.host)",
             unixNanosecondsAtZero: timebase.unixNanosecondsAtZero
         )
-        rules.addresses = addresses
+        rules.addresses = configuration.agreement.addresses(hasControlPort: sockets.controlLink != nil)
         rules.sendsExtendedReports = configuration.sendsExtendedReports
         var link = sockets.link
         let seed = nextSeed()
@@ -78,53 +149,18 @@ extension EngineCore {
             link: link,
             controlLink: sockets.controlLink,
             localAddress: sockets.local,
-            tap: capture?.tap,
+            tap: tap,
             scratch: scratch
         )
         let session = RTPSession(configuration: rules, payloads: formats.payloads, seed: nextSeed(), began: now)
-        let phase = takePhase(formats, configuration.stream, agreement)
-        let stream = try EngineError.wrapping {
-            try AudioStream(
-                agreement,
-                formats,
-                configuration.stream,
-                phase: loop.tickDuration * phase.tick,
-                over: RTPLeg(session: session, port: port)
-            )
-        }
-        session.voicePath = stream.voicePath
-        let source = try await CallSourceEnd(configuration.source, format: stream.format, cards: cards)
-        let sink: CallSinkEnd
-        do throws(EngineError) {
-            sink = try await CallSinkEnd(configuration.sink, of: stream, cards: cards)
-        } catch {
-            await source.close(timebase, loop)
-            throw error
-        }
-        let voice = try EngineError.wrapping {
-            try CallVoice(
-                configuration.stream.voiceProcessing,
-                isCaptured: source.isCallCard,
-                isPlayed: sink.isCallCard,
-                format: stream.format,
-                registry: registry
-            )
-        }
-        return Call(
-            configuration,
-            number: state.withLock { state in
-                state.callCount += 1
-                return state.callCount
-            },
-            stream: stream,
-            sockets: sockets,
-            source: source,
-            sink: sink,
-            capture: capture,
-            voice: voice,
-            phase: phase,
-            engine: self
-        )
+        return RTPLeg(session: session, port: port)
+    }
+
+    private func takePhase(_ formats: AgreedFormats, _ configuration: CallConfiguration) -> EncodingPhases.Phase {
+        let ptime =
+            configuration.agreement.packetTime ?? configuration.stream.encoder.ptime
+            ?? formats.codec.description.defaultPtime
+        return phases.take(of: max(Int(ptime.nanoseconds / loop.tickDuration.nanoseconds), 1))
     }
 
     /// Puts calls that are prepared into the graph, all at the same edge of a tick.
@@ -134,9 +170,9 @@ extension EngineCore {
                 throw EngineError.state(.engineEnded, "The engine has been shut down. Make another.")
             }
             let former = state.sections
-            var orders: [GraphRunner.Order] = []
             do {
-                for call in calls { orders += try call.addToGraph(&state.sections, loop) }
+                var orders: [GraphRunner.Order] = []
+                for call in calls { orders += try call.join(&state.sections, loop) }
                 for call in calls { call.listen() }
                 try loop.give(orders, pacer: pacer)
             } catch {
@@ -145,50 +181,27 @@ extension EngineCore {
             }
             for call in calls { state.calls[call.number] = call }
         }
-        for call in calls {
-            call.source.begin(timebase, loop) { [weak call] in call?.sourceEnded() }
-            call.sink.begin(timebase, loop)
-            if let capture = call.capture { timebase.add(capture) }
-            for route in [call.source.route, call.sink.route].compactMap(\.self) { route.use() }
-            if call.source.isCallCard { cards.capture.use() }
-            if call.sink.isCallCard { cards.playback.use() }
+        for call in calls { call.begin() }
+    }
+
+    /// Takes a call out of the graph; answers when the media thread is done with it.
+    func takeOut(_ call: Call) throws -> UInt64 {
+        try state.withLock { state in
+            let former = state.sections
+            do {
+                let settled = try loop.give(try call.leave(&state.sections, loop))
+                state.calls[call.number] = nil
+                return settled
+            } catch {
+                state.sections = former
+                throw error
+            }
         }
     }
 
     private var pacer: any TickPacer {
         guard configuration.pace == .callCard else { return DeadlinePacer() }
         return CardPacer(capture: cards.capture.filter, playback: cards.playback.filter)
-    }
-
-    // MARK: Phases
-
-    /// In which tick of its packets a call encodes.
-    struct Phase: Hashable, Sendable {
-        /// Ticks in a packet.
-        let count: Int
-        let tick: Int
-    }
-
-    /// The tick in which the fewest calls with packets of that length encode: all in one would make it late.
-    private func takePhase(
-        _ formats: AgreedFormats,
-        _ configuration: AudioStreamConfiguration,
-        _ agreement: MediaAgreement
-    ) -> Phase {
-        let ptime = agreement.packetTime ?? configuration.encoder.ptime ?? formats.codec.description.defaultPtime
-        let count = max(Int(ptime.nanoseconds / loop.tickDuration.nanoseconds), 1)
-        return state.withLock { state in
-            var users = state.phases[count] ?? Array(repeating: 0, count: count)
-            var tick = 0
-            for candidate in users.indices where users[candidate] < users[tick] { tick = candidate }
-            users[tick] += 1
-            state.phases[count] = users
-            return Phase(count: count, tick: tick)
-        }
-    }
-
-    func givePhaseBack(_ phase: Phase) {
-        state.withLock { state in state.phases[phase.count]?[phase.tick] -= 1 }
     }
 }
 

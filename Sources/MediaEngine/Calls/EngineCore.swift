@@ -13,8 +13,6 @@ final class EngineCore: Sendable {
         var calls: [UInt64: Call] = [:]
         var callCount: UInt64 = 0
         var sections: CardSections
-        /// Calls that encode in each tick of a packet, by the ticks of the packet.
-        var phases: [Int: [Int]] = [:]
         var tones: ToneStream?
         var toneHolders = 0
         var hasEnded = false
@@ -27,6 +25,7 @@ final class EngineCore: Sendable {
     /// Shared by all calls, which have one media thread.
     let scratch = PacketScratch()
     let arrivalClock = ArrivalClock()
+    let phases = EncodingPhases()
     let state: Mutex<State>
     let keyTimes = KeyTimes()
     let events: AsyncStream<EngineEvent>

@@ -31,4 +31,9 @@ public final class MediaReservation: Sendable {
         }
         return sockets
     }
+
+    /// Takes the ports back from a call that could not be made.
+    func giveBack(_ sockets: CallSockets) {
+        self.sockets.withLock { $0 = sockets }
+    }
 }

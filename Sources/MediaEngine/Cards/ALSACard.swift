@@ -1,9 +1,11 @@
+public import CallBasics
+
 /// A card that the ALSA library drives: hardware, or any PCM that its configuration defines.
 public final class ALSACard: SoundCard {
     /// What is known without opening it.
     public let description: CardDescription
     /// The PCM that is opened: "default", "plughw:CARD=PCH,DEV=0".
-    public let pcm: String
+    package let pcm: String
     private let control: String
 
     /// The PCM called `pcm`, which may or may not exist: opening it will tell.
@@ -21,26 +23,16 @@ public final class ALSACard: SoundCard {
         self.description = description
     }
 
-    /// Opens the PCM to play.
+    /// Opens the PCM in one direction.
     ///
     /// - Throws: `CardError` when it is absent, busy or refuses the format.
-    public func openPlayback(
+    public func open(
+        _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
-    ) throws(CardError) -> any CardPlayback {
-        guard description.capabilities.contains(.playback) else { throw lacking(.playback) }
-        return try ALSAPlayback(pcm, configuration)
-    }
-
-    /// Opens the PCM to record.
-    ///
-    /// - Throws: `CardError` when it is absent, busy or refuses the format.
-    public func openCapture(
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardCapture {
-        guard description.capabilities.contains(.capture) else { throw lacking(.capture) }
-        return try ALSACapture(pcm, configuration)
+    ) throws(CardError) -> any CardEndpoint {
+        guard description.capabilities.contains(direction.capability) else { throw lacking(direction) }
+        return try ALSAEndpoint(pcm, direction, configuration)
     }
 
     /// The mixer's volume, or nil where there is no mixer for this PCM.

@@ -94,8 +94,9 @@ final class ALSAPCM: @unchecked Sendable {
             "setting the period",
             name
         )
-        // A recording buffer is longer: it costs no latency, and holds what comes while a tick is late.
-        let asked = configuration.format.frameCount(in: configuration.buffer) * (direction == .capture ? 2 : 1)
+        let duration =
+            direction == .capture ? max(configuration.buffer, Self.shortestCaptureBuffer) : configuration.buffer
+        let asked = configuration.format.frameCount(in: duration)
         var buffer = max(snd_pcm_uframes_t(asked), 2 * period)
         try check(
             snd_pcm_hw_params_set_buffer_size_near(handle, parameters, &buffer),
@@ -176,6 +177,10 @@ final class ALSAPCM: @unchecked Sendable {
             max(0, shape.bufferFrameCount - shape.periodFrameCount)
         )
     }
+
+    /// A recording buffer costs no latency, and keeps what comes while the process stands: what a container's quota or a
+    /// stopped process takes is less than this.
+    static let shortestCaptureBuffer = Duration.milliseconds(400)
 
     private static func check(_ code: Int32, _ call: StaticString, _ name: String) throws(CardError) {
         guard code < 0 else { return }

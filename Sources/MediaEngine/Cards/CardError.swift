@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Why a sound card could not be found, opened or set.
 public typealias CardError = Failure<CardFault>
 
@@ -17,4 +19,8 @@ public enum CardFault: Hashable, Sendable {
     case configuration
     /// The card or its library failed.
     case deviceFailure
+    /// The card did not answer in time.
+    case timedOut
+    /// Another card was asked for before this one was open.
+    case superseded
 }

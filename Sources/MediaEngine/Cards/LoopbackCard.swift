@@ -1,3 +1,4 @@
+public import CallBasics
 import Synchronization
 
 /// One of two cards that hear each other: what one plays, the other records.
@@ -34,26 +35,18 @@ public final class LoopbackCard: SoundCard {
         self.incoming = incoming
     }
 
-    /// Opens it to play.
+    /// Opens it in one direction.
     ///
     /// - Throws: `CardError` when the other card is open in another format.
-    public func openPlayback(
+    public func open(
+        _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
-    ) throws(CardError) -> any CardPlayback {
-        PacedPlayback(configuration, sound: try outgoing.attach(configuration.format))
-    }
-
-    /// Opens it to record.
-    ///
-    /// - Throws: `CardError` when the other card is open in another format.
-    public func openCapture(
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardCapture {
-        let sound = try incoming.attach(configuration.format)
-        incoming.beginListening()
-        return PacedCapture(configuration, sound: sound)
+    ) throws(CardError) -> any CardEndpoint {
+        let cable = direction == .playback ? outgoing : incoming
+        let sound = try cable.attach(configuration.format)
+        if direction == .capture { cable.beginListening() }
+        return PacedEndpoint(direction, configuration, sound: sound)
     }
 }
 

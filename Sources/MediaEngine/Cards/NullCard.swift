@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// A card that needs nothing: what is played vanishes at the pace of time, what is recorded is silence.
 ///
 /// It lives by the time it is given, so in virtual time too.
@@ -21,13 +23,12 @@ public final class NullCard: SoundCard {
         self.driftPPM = driftPPM
     }
 
-    /// Opens it to play; never fails.
-    public func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) -> any CardPlayback {
-        PacedPlayback(configuration, sound: Silence(), driftPPM: driftPPM)
-    }
-
-    /// Opens it to record; never fails.
-    public func openCapture(_ configuration: CardConfiguration, at now: MediaTime) -> any CardCapture {
-        PacedCapture(configuration, sound: Silence(), driftPPM: driftPPM)
+    /// Opens it; never fails.
+    public func open(
+        _ direction: CardDirection,
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) -> any CardEndpoint {
+        PacedEndpoint(direction, configuration, sound: Silence(), driftPPM: driftPPM)
     }
 }

@@ -1,7 +1,9 @@
+package import CallBasics
+
 /// Where the built-in cards get the sound that is recorded, and leave the sound that is played.
 ///
 /// Thread: media; neither call allocates or waits.
-protocol PacedSound: AnyObject, Sendable {
+package protocol PacedSound: AnyObject, Sendable {
     /// Takes samples that were played.
     func play(_ samples: Span<Int16>)
     /// Fills the first `count` of `samples` with what was recorded.
@@ -11,44 +13,72 @@ protocol PacedSound: AnyObject, Sendable {
 }
 
 extension PacedSound {
-    func play(_ samples: Span<Int16>) {}
-    func record(into samples: inout MutableSpan<Int16>, count: Int) {
+    package func play(_ samples: Span<Int16>) {}
+    package func record(into samples: inout MutableSpan<Int16>, count: Int) {
         for index in 0..<count { samples[index] = 0 }
     }
-    var service: (any BackgroundService)? { nil }
+    package var service: (any BackgroundService)? { nil }
 }
 
 /// Nothing heard, silence recorded.
 final class Silence: PacedSound {}
 
-/// Playback that is paced by the time it is given, for the built-in cards.
-final class PacedPlayback: CardPlayback, @unchecked Sendable {
-    let format: AudioFormat
-    let periodFrameCount: Int
-    let bufferFrameCount: Int
-    let drifts: Bool
+/// An endpoint that is paced by the time it is given, for the built-in cards.
+///
+/// In playback it starts with the first write, in capture when it is first looked at.
+package final class PacedEndpoint: CardEndpoint, @unchecked Sendable {
+    package let direction: CardDirection
+    package let format: AudioFormat
+    package let periodFrameCount: Int
+    package let bufferFrameCount: Int
+    package let drifts: Bool
     private let prefill: Int
     private let sound: any PacedSound
     private var buffer: PacedBuffer
+    /// Frames of capture lost in an xrun that the next read tells.
+    private var pendingLoss: Int?
 
-    init(_ configuration: CardConfiguration, sound: any PacedSound, driftPPM: Int = 0) {
+    /// An endpoint whose frames go to `sound` or come from there, by a clock that is `driftPPM` parts per million fast.
+    package init(
+        _ direction: CardDirection,
+        _ configuration: CardConfiguration,
+        sound: any PacedSound,
+        driftPPM: Int = 0
+    ) {
+        self.direction = direction
         format = configuration.format
         periodFrameCount = max(1, format.frameCount(in: configuration.period))
-        bufferFrameCount = max(format.frameCount(in: configuration.buffer), 2 * periodFrameCount)
-        prefill = min(format.frameCount(in: configuration.prefill), bufferFrameCount - periodFrameCount)
+        // A recording card must hold what comes while a tick is late.
+        let shortest = (direction == .capture ? 4 : 2) * periodFrameCount
+        bufferFrameCount = max(format.frameCount(in: configuration.buffer), shortest)
+        prefill =
+            direction == .capture
+            ? 0 : min(format.frameCount(in: configuration.prefill), bufferFrameCount - periodFrameCount)
         self.sound = sound
         drifts = driftPPM != 0
         buffer = PacedBuffer(
-            direction: .playback,
+            direction: direction,
             sampleRate: format.sampleRate,
             capacity: bufferFrameCount,
             driftPPM: driftPPM
         )
     }
 
-    var service: (any BackgroundService)? { sound.service }
+    package var service: (any BackgroundService)? { sound.service }
 
-    func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer {
+    package func frameCount(at now: MediaTime) -> Int {
+        guard direction == .capture else {
+            // What has run dry is told by the next write.
+            var later = buffer
+            _ = later.advance(to: now)
+            return later.level
+        }
+        if !buffer.isRunning, pendingLoss == nil { buffer.start(level: 0, at: now) }
+        if let lost = buffer.advance(to: now) { pendingLoss = lost &+ buffer.level }
+        return buffer.level
+    }
+
+    package func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer {
         var transfer = CardTransfer(frameCount: 0)
         if let missing = buffer.advance(to: now) {
             transfer.condition = .xrun
@@ -60,54 +90,8 @@ final class PacedPlayback: CardPlayback, @unchecked Sendable {
         return transfer
     }
 
-    func queuedFrameCount(at now: MediaTime) -> Int {
-        var later = buffer
-        _ = later.advance(to: now)
-        return later.level
-    }
-
-    func restart(at now: MediaTime) {
-        buffer.start(level: prefill, at: now)
-    }
-}
-
-/// Capture that is paced by the time it is given, for the built-in cards.
-///
-/// It starts when first looked at.
-final class PacedCapture: CardCapture, @unchecked Sendable {
-    let format: AudioFormat
-    let periodFrameCount: Int
-    let bufferFrameCount: Int
-    let drifts: Bool
-    private let sound: any PacedSound
-    private var buffer: PacedBuffer
-    private var pendingLoss: Int?
-
-    init(_ configuration: CardConfiguration, sound: any PacedSound, driftPPM: Int = 0) {
-        format = configuration.format
-        periodFrameCount = max(1, format.frameCount(in: configuration.period))
-        // A recording card must hold what comes while a tick is late.
-        bufferFrameCount = max(format.frameCount(in: configuration.buffer), 4 * periodFrameCount)
-        self.sound = sound
-        drifts = driftPPM != 0
-        buffer = PacedBuffer(
-            direction: .capture,
-            sampleRate: format.sampleRate,
-            capacity: bufferFrameCount,
-            driftPPM: driftPPM
-        )
-    }
-
-    var service: (any BackgroundService)? { sound.service }
-
-    func availableFrameCount(at now: MediaTime) -> Int {
-        if !buffer.isRunning, pendingLoss == nil { buffer.start(level: 0, at: now) }
-        if let lost = buffer.advance(to: now) { pendingLoss = lost &+ buffer.level }
-        return buffer.level
-    }
-
-    func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
-        _ = availableFrameCount(at: now)
+    package func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
+        _ = frameCount(at: now)
         if let lost = pendingLoss.take() {
             // Like ALSA, the card starts again empty: what stood in the buffer is lost too.
             restart(at: now)
@@ -118,7 +102,7 @@ final class PacedCapture: CardCapture, @unchecked Sendable {
         return CardTransfer(frameCount: frameCount)
     }
 
-    func restart(at now: MediaTime) {
-        buffer.start(level: 0, at: now)
+    package func restart(at now: MediaTime) {
+        buffer.start(level: prefill, at: now)
     }
 }

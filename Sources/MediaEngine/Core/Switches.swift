@@ -13,10 +13,10 @@ final class Switches: Sendable {
         static let muted = Reason(bit: 1)
         /// The call is held.
         static let held = Reason(bit: 2)
+        /// Something else needs the sound.
+        static let interrupted = Reason(bit: 8)
         /// What was agreed does not have it: the direction, or nothing was agreed yet.
         static let notAgreed = Reason(bit: 4)
-        /// The application wants none.
-        static let unwanted = Reason(bit: 8)
     }
 
     private let bits = Atomic<UInt8>(0)

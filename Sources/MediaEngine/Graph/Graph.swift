@@ -110,6 +110,26 @@ public struct Graph: Sendable {
         links.append(Link(source: converter.id, output: 0, target: target.id, input: input))
     }
 
+    /// Makes `source` the one that feeds an input of `target`; a link that is there already stays, with its converter.
+    ///
+    /// - Throws: `GraphError` as `connect`.
+    mutating func link(
+        _ source: Filter,
+        to target: Filter,
+        input: Int = 0,
+        converting: Bool = false
+    ) throws(GraphError) {
+        if let link = links.first(where: { $0.target == target.id && $0.input == input }) {
+            let isFed =
+                link.source == source.id
+                || converters.contains(link.source)
+                    && links.contains { $0.target == link.source && $0.source == source.id }
+            guard !isFed else { return }
+            disconnect(target, input: input)
+        }
+        try connect(source, to: target, input: input, converting: converting)
+    }
+
     /// Removes the link into an input of `target`, and the converter in it.
     public mutating func disconnect(_ target: Filter, input: Int = 0) {
         guard let link = links.first(where: { $0.target == target.id && $0.input == input }) else { return }

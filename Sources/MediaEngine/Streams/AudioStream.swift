@@ -12,7 +12,7 @@ struct StreamControls: Sendable {
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
 ///
 ///     send     source ─► gain ─► meter ─► tones ─► encoder ─► RTP send
-///     receive  RTP receive ─► playout ┬► gain ─► meter ─► tones ─► sink
+///     receive  RTP receive ─► playout ┬► gain ─► meter ─► sink
 ///                                     └► DTMF detector, where asked for
 ///
 /// A stream does not change. When codecs do, another takes its place, with the filters that can stay; those that cannot
@@ -39,7 +39,6 @@ final class AudioStream: @unchecked Sendable {
     let playout: PlayoutFilter
     let receiveGain: GainFilter
     let receiveMeter: LevelMeterFilter
-    let receiveTones: ToneFilter
     /// Hears digits in what is received, where that was asked for.
     let keyListener: DTMFDetectorFilter?
 
@@ -128,7 +127,6 @@ final class AudioStream: @unchecked Sendable {
         let kept = former.flatMap { $0.playoutCore.format == heardFormat ? $0 : nil }
         receiveGain = kept?.receiveGain ?? GainFilter(format: heardFormat, controls.receiveGain)
         receiveMeter = kept?.receiveMeter ?? LevelMeterFilter(format: heardFormat)
-        receiveTones = kept?.receiveTones ?? ToneFilter(format: heardFormat)
         if configuration.detectsInBandDTMF {
             if let known = kept?.keyListener {
                 keyListener = known
@@ -189,7 +187,17 @@ final class AudioStream: @unchecked Sendable {
         return codecs
     }
 
+    /// The stream that takes the place of this one when `agreement` takes the place of what was agreed.
+    ///
+    /// - Throws: `CodecError` when encoder or decoder cannot be made.
+    func updated(_ agreement: MediaAgreement, _ formats: AgreedFormats) throws(CodecError) -> AudioStream {
+        try AudioStream(agreement, formats, configuration, over: leg, continuing: self)
+    }
+
     // MARK: Facts
+
+    /// What was sent and received, as of the last tick.
+    var rtpStatistics: RTPStatistics { leg.statistics.value }
 
     /// By how much the codec itself delays sound.
     var codecDelay: Duration { encoder.lookahead }
@@ -251,28 +259,33 @@ final class AudioStream: @unchecked Sendable {
     var heardFormat: AudioFormat { playoutCore.format }
 
     /// The last filter of the receiving direction: what it gives is what is heard.
-    var heard: Filter { receiveTones }
+    var heard: Filter { receiveMeter }
 
     /// The last filter of the sending direction that still carries samples: what it gives is what is sent.
     var sent: Filter { sendTones }
 
-    /// Adds the receiving direction to `graph`.
-    func assembleReceiving(in graph: inout Graph) throws(GraphError) {
-        try graph.connect(receiver, to: playout)
-        try graph.connect(playout, to: receiveGain)
-        try graph.connect(receiveGain, to: receiveMeter)
-        try graph.connect(receiveMeter, to: receiveTones)
-        if let keyListener { try graph.connect(playout, to: keyListener) }
+    /// The stream's filters.
+    var filters: [Filter] {
+        [sendGain, sendMeter, sendTones, encoder, sender, receiver, playout, receiveGain, receiveMeter]
+            + [keyListener].compactMap(\.self)
     }
 
-    /// Adds the sending direction to `graph`, fed by `source`.
+    /// Adds the receiving direction to `graph`, as far as it is not there.
+    func linkReceiving(in graph: inout Graph) throws(GraphError) {
+        try graph.link(receiver, to: playout)
+        try graph.link(playout, to: receiveGain)
+        try graph.link(receiveGain, to: receiveMeter)
+        if let keyListener { try graph.link(playout, to: keyListener) }
+    }
+
+    /// Adds the sending direction to `graph`, fed by `source`, as far as it is not there.
     ///
     /// - Throws: `GraphError` when `source` gives something that cannot be converted.
-    func assembleSending(in graph: inout Graph, source: Filter) throws(GraphError) {
-        try graph.connect(source, to: sendGain, converting: true)
-        try graph.connect(sendGain, to: sendMeter)
-        try graph.connect(sendMeter, to: sendTones)
-        try graph.connect(sendTones, to: encoder)
-        try graph.connect(encoder, to: sender)
+    func linkSending(in graph: inout Graph, source: Filter) throws(GraphError) {
+        try graph.link(source, to: sendGain, converting: true)
+        try graph.link(sendGain, to: sendMeter)
+        try graph.link(sendMeter, to: sendTones)
+        try graph.link(sendTones, to: encoder)
+        try graph.link(encoder, to: sender)
     }
 }

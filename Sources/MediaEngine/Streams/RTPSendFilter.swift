@@ -99,7 +99,11 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
         case .redundancy(let count): generations = min(max(count, 0), REDSender.maximumGenerations)
         case .formats(let formats):
             self.formats = formats
-            events.change(clockRate: formats.eventClockRate)
+            guard formats.eventPayloadType == nil else { return events.change(clockRate: formats.eventClockRate) }
+            // What waits can be sent no more.
+            keyPlaces.give(events.queuedCount)
+            events = TelephoneEventSender(clockRate: formats.eventClockRate)
+            dropsAudio = false
         case .leave(let now):
             guard !hasLeft else { return }
             hasLeft = true

@@ -1,0 +1,137 @@
+import Synchronization
+
+extension Call {
+    /// Puts the call into the graph; answers what runs it.
+    ///
+    /// Thread: under the engine's lock.
+    func join(_ shared: inout CardSections, _ loop: MediaLoop) throws -> [GraphRunner.Order] {
+        var orders: [GraphRunner.Order] = []
+        var place = CallSections.Place(source: source.filter, sink: sink.filter)
+        if sink.isCallCard {
+            orders += try shared.addPlayback(loop)
+            guard let input = shared.mixer.makeInput() else {
+                throw EngineError.state(
+                    .queueFull,
+                    "\(MixerFilter.capacity) calls are heard on the call card. End one, or give this one another sink."
+                )
+            }
+            place.heard = input.block
+            place.mixerInput = input.number
+            orders.append(.command(.open(input.number), to: shared.mixer))
+        }
+        place.voice = ownVoice
+        if source.isCallCard {
+            let captured = try shared.addCapture(ownVoice, loop)
+            place.captured = captured.block
+            place.isProcessed = captured.voice != nil
+            place.voice = captured.voice ?? ownVoice
+            orders += captured.orders
+        }
+        let sections = try CallSections(stream, place, name: name, loop)
+        orders += sections.insertOrders
+        state.withLock { state in
+            state.sections = sections
+            state.life = .running
+        }
+        return orders
+    }
+
+    /// What takes the call out of the graph, after a goodbye.
+    ///
+    /// Thread: under the engine's lock.
+    func leave(_ shared: inout CardSections, _ loop: MediaLoop) throws -> [GraphRunner.Order] {
+        guard let sections = state.withLock({ $0.sections }) else { return [] }
+        var orders: [GraphRunner.Order] = [.command(.leave(at: engine.now), to: stream.sender)]
+        orders += sections.removeOrders
+        if sink.isCallCard {
+            if let input = sections.place.mixerInput { orders.append(.command(.close(input), to: shared.mixer)) }
+            orders += shared.removePlayback()
+        }
+        if source.isCallCard { orders += try shared.removeCapture(sections.place.voice, loop) }
+        return orders
+    }
+
+    /// Serves, and listens to, what the call has, now that it is in the graph.
+    func begin() {
+        source.begin(engine.timebase, engine.loop) { [weak self] in self?.sourceEnded() }
+        sink.begin(engine.timebase, engine.loop)
+        if let capture { engine.timebase.add(capture) }
+        for route in routes { route.use() }
+    }
+
+    /// The cards that the call uses.
+    var routes: [CardRoute] {
+        [
+            source.isCallCard ? engine.cards.capture : source.route,
+            sink.isCallCard ? engine.cards.playback : sink.route,
+        ].compactMap(\.self)
+    }
+
+    /// Says goodbye (RTCP BYE), takes the call out of the graph and closes its files and ports.
+    ///
+    /// A call that has ended stays so: to end it once more does nothing.
+    /// - Throws: `EngineError` when a file could not be completed; the call has ended all the same.
+    public func end() async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                let isRunning = state.withLock { state in
+                    defer { if state.life == .running { state.life = .ending } }
+                    return state.life == .running
+                }
+                guard isRunning else { return }
+                do {
+                    await engine.loop.settled(try engine.takeOut(self))
+                } catch {
+                    // Nothing has been taken out: it can be ended again.
+                    state.withLock { $0.life = .running }
+                    throw error
+                }
+                for route in routes { await route.release() }
+                try await close()
+            }
+        }
+    }
+
+    /// Closes what was opened for a call that never began.
+    func discard() async {
+        // Why it did not begin is told; files that hold nothing have nothing to tell.
+        do { try await close() } catch {}
+        if case .reserved(let reservation) = configuration.network { reservation.giveBack(sockets) }
+    }
+
+    /// Closes everything, whatever fails.
+    private func close() async throws(EngineError) {
+        let (timebase, loop) = (engine.timebase, engine.loop)
+        loop.serve()
+        var failure: EngineError?
+        func attempt(_ body: () async throws(EngineError) -> Void) async {
+            do throws(EngineError) { try await body() } catch { failure = failure ?? error }
+        }
+        await source.close(timebase, loop)
+        await attempt { () throws(EngineError) in try await sink.close(timebase, loop) }
+        let (recording, input) = state.withLock { state in
+            defer {
+                state.phase = nil
+                state.life = .ended
+            }
+            return (state.recording.take(), state.sections?.place.mixerInput)
+        }
+        if let recording {
+            await attempt { () throws(EngineError) in try await recording.close(timebase) }
+        }
+        if let input { engine.state.withLock { $0.sections.mixer.removeInput(input) } }
+        if let capture {
+            await attempt { () throws(EngineError) in
+                try await EngineError.wrappingAsync {
+                    try await BlockingWork.run {
+                        timebase.remove(capture)
+                        try capture.close()
+                    }
+                }
+            }
+        }
+        loop.forget(stream.filters)
+        finishEvents()
+        if let failure { throw failure }
+    }
+}

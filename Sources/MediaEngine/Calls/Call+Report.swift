@@ -1,0 +1,62 @@
+import CallBasics
+import RTP
+import Synchronization
+
+extension Call {
+    /// What was sent and received so far.
+    ///
+    /// - Parameter peer: The call at the other end when it is in this engine; then the delay from mouth to ear is
+    ///   known.
+    /// - Returns: The counters, read at once, as of the last tick.
+    public func report(hearing peer: Call? = nil) -> LegReport {
+        let keys = receivedKeys
+        let stream = stream
+        return LegReport(
+            name: name,
+            rtp: stream.rtpStatistics,
+            playout: stream.playout.statistics,
+            format: stream.heardFormat,
+            mouthToEar: peer.flatMap { mouthToEar(from: $0) },
+            voicePath: stream.voicePath,
+            dtmf: keys,
+            protection: protection,
+            sentLevel: sentLevel,
+            heardLevel: heardLevel,
+            echo: state.withLock { $0.sections?.place.voice }?.filter.statistics
+        )
+    }
+
+    private var protection: LegReport.Protection {
+        let policy = state.withLock { $0.protection }
+        switch configuration.stream.fec {
+        case .auto:
+            return LegReport.Protection(mode: policy.current.mode, reason: policy.reason, changes: policy.changeCount)
+        case .on: return LegReport.Protection(mode: .fec, reason: "always on, as configured", changes: 0)
+        case .off: return LegReport.Protection(mode: .none, reason: "off, as configured", changes: 0)
+        }
+    }
+
+    /// From the capture of the sound that was played last to its playing, the codec's own delay included.
+    private func mouthToEar(from peer: Call) -> Duration? {
+        let played = stream.playout.statistics
+        let anchor = peer.stream.sender.senderAnchor
+        // Time stamps of a codec with another clock rate do not compare.
+        guard played.hasPlayed, let timestamp = anchor.timestamp,
+            peer.stream.codec.clockRate == stream.codec.clockRate
+        else { return nil }
+        let distance = Int32(bitPattern: played.lastPlayTimestamp &- timestamp)
+        let units = Int64(distance) * 1_000_000_000 / Int64(stream.codec.clockRate)
+        let captured = anchor.time + .nanoseconds(units)
+        return played.lastPlayTime - captured + peer.stream.codecDelay
+    }
+
+    /// What went through the card that this call alone plays on; nil when it plays on none, or on the engine's.
+    public var playbackStatistics: CardStatistics? { sink.route?.statistics }
+
+    /// What the cards that this call alone uses did so far.
+    var cardReports: [CardReport] {
+        [source.route, sink.route].compactMap { route in
+            route.map { CardReport($0.direction, $0.cardName, $0.statistics, CallEngine.cardFormat) }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+public import CallBasics
+import RTP
+import Synchronization
+
+extension Call {
+    /// Changes what was agreed on, between two ticks: addresses, codecs, payload types, packet time, direction.
+    ///
+    /// Ports, SSRC, sequence numbers and time stamps go on; nothing is lost but what the change itself removes. What waits
+    /// to be played is played, with the codec that it came with.
+    /// - Throws: `EngineError` when a codec is not to be had or the call has ended; then nothing has changed.
+    public func update(_ agreement: MediaAgreement) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock { try await applyUpdate(agreement) }
+        }
+    }
+
+    private func applyUpdate(_ agreement: MediaAgreement) async throws {
+        let (former, recording) = state.withLock { ($0.stream, $0.recording) }
+        guard !hasEnded else { throw endedError }
+        guard agreement != former.agreement else { return }
+        let registry = engine.state.withLock { $0.registry }
+        let stream = try former.updated(agreement, try AgreedFormats(agreement, in: registry))
+        var orders = stream.takeOverOrders(
+            from: former,
+            addresses: agreement.addresses(hasControlPort: sockets.controlLink != nil),
+            at: engine.now
+        )
+        if stream.playout !== former.playout { orders += sink.follow(stream.playout) }
+        orders += try edit { (sections) throws(GraphError) in
+            try sections.replace(with: stream, recording, engine.loop)
+        }
+        let settled = try engine.loop.give(orders)
+        state.withLock { state in
+            state.stream = stream
+            state.protection = LossPolicy(stream.lossAbilities)
+        }
+        follow(agreement)
+        engine.loop.forget(former.filters)
+        listen()
+        await engine.loop.settled(settled)
+    }
+
+    /// Changes a copy of the sections, and keeps it when that has worked.
+    func edit(
+        _ body: (inout CallSections) throws(GraphError) -> [GraphRunner.Order]
+    ) throws(EngineError) -> [GraphRunner.Order] {
+        guard var sections = state.withLock({ $0.sections }) else { throw endedError }
+        let orders: [GraphRunner.Order]
+        do throws(GraphError) { orders = try body(&sections) } catch { throw .graph(error) }
+        state.withLock { $0.sections = sections }
+        return orders
+    }
+
+    /// Makes direction, and what is expected of the other side, follow what was agreed.
+    func follow(_ agreement: MediaAgreement) {
+        let isAgreed = agreement.codec != nil
+        controls.sending.set(.notAgreed, !isAgreed || !agreement.direction.sends)
+        controls.receiveGain.switches.set(.notAgreed, !isAgreed || !agreement.direction.receives)
+        expectMedia()
+    }
+
+    /// Stops both directions for `reason`, or no longer.
+    func set(_ reason: Switches.Reason, _ holds: Bool) {
+        controls.sending.set(reason, holds)
+        controls.receiveGain.switches.set(reason, holds)
+        expectMedia()
+    }
+
+    /// Expects packets of the other side, or none while it is to send none.
+    private func expectMedia() {
+        let timeout = controls.receiveGain.switches.isOn ? configuration.stallTimeout?.nanoseconds : nil
+        stream.receiver.patience.store(timeout ?? .max, ordering: .releasing)
+    }
+}

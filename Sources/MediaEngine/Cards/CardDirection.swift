@@ -1,0 +1,13 @@
+/// Which way sound goes through a card.
+public enum CardDirection: String, Hashable, Sendable, Codable, CaseIterable, CustomStringConvertible {
+    /// From the card: a microphone.
+    case capture
+    /// To the card: a loudspeaker.
+    case playback
+
+    /// "capture" or "playback".
+    public var description: String { rawValue }
+
+    /// What a card must be capable of.
+    var capability: CardCapabilities { self == .capture ? .capture : .playback }
+}

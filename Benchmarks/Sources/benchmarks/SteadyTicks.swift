@@ -5,7 +5,7 @@ import MediaEngine
 
 /// What the ticks of a two-leg call allocate and lock, on a lossy network, for each codec.
 ///
-/// The test `SteadyTickTests` of the engine asks the same of every shape of graph; this is the figure for the table.
+/// The test `SteadyTickRealTimeTests` of the engine asks the same of every shape of graph; this is the figure for the table.
 enum SteadyTicks {
     private static let warmUp = 300
     private static let ticks = 2000

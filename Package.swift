@@ -35,6 +35,8 @@ let package = Package(
         .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
         .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
+        // Never in what people use: an environment variable then ends the process.
+        .trait(name: "FaultPoints", description: "For tests: fault points and witness logs of the shared core"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),

@@ -118,10 +118,11 @@ let package = Package(
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [
-                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter",
+                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
@@ -129,7 +130,7 @@ let package = Package(
         ),
         .testTarget(
             name: "MediaToolTests",
-            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer"],
+            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -141,7 +142,7 @@ let package = Package(
         .testTarget(
             name: "LocalMessagingTests",
             dependencies: [
-                "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer",
+                "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
@@ -159,7 +160,7 @@ let package = Package(
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox", "SharedCorePeer",
+                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport",
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -168,7 +169,7 @@ let package = Package(
         .testTarget(
             name: "MailboxTests",
             dependencies: [
-                "Mailbox", "SharedCore",
+                "Mailbox", "SharedCore", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
@@ -182,7 +183,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ExampleTests",
-            dependencies: examples.map { .target(name: $0.key) },
+            dependencies: ["TestSupport"] + examples.map { .target(name: $0.key) },
             swiftSettings: settings
         ),
     ]

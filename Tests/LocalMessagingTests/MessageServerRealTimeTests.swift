@@ -2,10 +2,11 @@ import Foundation
 import LocalMessaging
 import LocalMessagingTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Servers over real sockets.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(4)), .tags(.realtime))
 struct MessageServerRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer
@@ -214,7 +215,7 @@ struct MessageServerRealTimeTests {
 
     @Test func `200 clients send 1,000 messages each with broadcasts in between: each once, and in order`() async throws
     {
-        let (clientCount, messageCount, broadcastCount) = (200, 1000, 20)
+        let (clientCount, messageCount, broadcastCount) = thorough((200, 1000, 20), quick: (50, 200, 20))
         let inOrder = InOrder(senders: clientCount, each: messageCount)
         var handlers = MessageHandlers()
         handlers.on(Numbered.self) { message, _ in inOrder.add(message) }
@@ -283,7 +284,7 @@ struct MessageServerRealTimeTests {
         }
         try await round(10, 10)
         let before = try openDescriptorCount()
-        try await round(10_000, 500)
+        try await round(thorough(10_000, quick: 1000), thorough(500, quick: 50))
         // Other tests of this process have some open, too, so it is not to the one.
         #expect(try openDescriptorCount() - before < 100)
         await server.stop()

@@ -4,7 +4,7 @@ import LocalMessaging
 import Testing
 
 /// Faults of real processes.
-@Suite(.timeLimit(.minutes(2)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
 struct ProcessRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer

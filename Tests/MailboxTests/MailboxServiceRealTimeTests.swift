@@ -3,12 +3,13 @@ import Glibc
 import NIOCore
 import SharedCore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Mailbox
 
 /// The service of a core over a mailbox, with real connections.
-@Suite(.timeLimit(.minutes(1))) struct MailboxServiceRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct MailboxServiceRealTimeTests {
     @Test func `all that is pending is delivered and acknowledged when the fetch returns`() async throws {
         let room = try MailboxPost(.invitation(RoomInvitation(address: "sip:r@b", invitedBy: "sip:a@b")))
         let server = try await MailboxServer.start(posts: try posts(0..<200) + [room, post("later", delay: 3600)])
@@ -62,18 +63,19 @@ import Testing
     }
 
     @Test func `what comes while the core runs is delivered, and acknowledged also when it is ended`() async throws {
-        let server = try await MailboxServer.start(posts: try posts(0..<1))
+        let (open, onEvent) = Self.openConnections()
+        let server = try await MailboxServer.start(posts: try posts(0..<1), onEvent: onEvent)
         let store = Store()
         let service = await store.service(port: server.port)
         let running = Task { try await service.run() }
-        await store.waitFor(1)
+        try await store.waitFor(1)
         await server.post(try posts(1..<50))
-        await store.waitFor(50)
+        try await store.waitFor(50)
         // The commit of the last one has not returned yet.
         running.cancel()
         await #expect(throws: CancellationError.self) { try await running.value }
         await service.stop()
-        await eventually { await server.counts.openConnections == 0 }
+        try await open.wait { $0 == 0 }
         #expect(await server.counts.acknowledged == 50)
         await server.stop()
     }
@@ -169,16 +171,17 @@ import Testing
     }
 
     @Test func `a stop ends what runs, and nothing is delivered after it`() async throws {
-        let server = try await MailboxServer.start()
+        let (open, onEvent) = Self.openConnections()
+        let server = try await MailboxServer.start(onEvent: onEvent)
         let store = Store()
         let service = await store.service(port: server.port)
         let running = Task { try await service.run() }
-        await eventually { await server.counts.openConnections == 1 }
+        try await open.wait { $0 == 1 }
         await service.stop()
         await #expect(throws: CancellationError.self) { try await running.value }
         await server.post(try posts(0..<1))
         await #expect(throws: CancellationError.self) { try await service.fetchPending() }
-        await eventually { await server.counts.openConnections == 0 }
+        try await open.wait { $0 == 0 }
         #expect(await server.held == ["0"])
         #expect(store.keys == [])
         await server.stop()
@@ -191,7 +194,9 @@ import Testing
         let (attempts, attempt) = AsyncStream.makeStream(of: Void.self)
         let service = await Store().service(port: port) { _ in
             attempt.yield()
-            try await Task.sleep(for: .seconds(3600))
+            // Until it is cancelled.
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+            try Task.checkCancellation()
         }
         let fetching = Task { try await service.fetchPending() }
         for await _ in attempts { break }
@@ -223,15 +228,32 @@ import Testing
         await server.stop()
     }
 
+    @Test func `a port that is taken is an error with its remedy`() async throws {
+        let first = try await MailboxServer.start()
+        let error = await #expect(throws: MailboxError.self) { try await MailboxServer.start(port: first.port) }
+        #expect(error?.code == .cannotListen && error?.message.contains("Choose another port") == true)
+        await first.stop()
+    }
+
     private func posts(_ range: Range<Int>) throws -> [MailboxPost] { try range.map { try post("\($0)") } }
 
     private func post(_ callID: String, delay: Int = 0) throws -> MailboxPost {
         try MailboxPost(.message(IncomingMessage(callID: callID, sender: "s", text: "t")), delay: .seconds(delay))
     }
 
-    /// Looks again until it is so; the suite's time limit ends it.
-    private func eventually(_ isSo: () async -> Bool) async {
-        while !(await isSo()) { await Task.yield() }
+    /// The number of a server's connections, and what tells of them.
+    private static func openConnections() -> (count: Watched<Int>, onEvent: @Sendable (MailboxEvent) -> Void) {
+        let count = Watched(0)
+        return (
+            count,
+            { event in
+                switch event {
+                case .connected: count.update { $0 += 1 }
+                case .disconnected: count.update { $0 -= 1 }
+                case .sent, .acknowledged, .performed: break
+                }
+            }
+        )
     }
 }
 
@@ -246,17 +268,17 @@ private final class Store: Sendable {
         var pauses: [Duration] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Watched(State())
     private let refused: String?
 
     init(refusing refused: String? = nil) {
         self.refused = refused
     }
 
-    var keys: [String] { state.withLock(\.keys) }
-    var repeatCount: Int { state.withLock(\.repeatCount) }
-    var disconnectCount: Int { state.withLock(\.disconnectCount) }
-    var pauses: [Duration] { state.withLock(\.pauses) }
+    var keys: [String] { state.value.keys }
+    var repeatCount: Int { state.value.repeatCount }
+    var disconnectCount: Int { state.value.disconnectCount }
+    var pauses: [Duration] { state.value.pauses }
 
     /// A service that was started, and whose pauses take no time.
     func service(
@@ -267,10 +289,10 @@ private final class Store: Sendable {
         let service = MailboxService(
             host: "127.0.0.1",
             port: port,
-            onDisconnect: { _ in self.state.withLock { $0.disconnectCount += 1 } },
+            onDisconnect: { _ in self.state.update { $0.disconnectCount += 1 } },
             now: now,
             pause: { duration in
-                self.state.withLock { $0.pauses.append(duration) }
+                self.state.update { $0.pauses.append(duration) }
                 try await pause(duration)
             }
         )
@@ -285,13 +307,13 @@ private final class Store: Sendable {
     }
 
     /// Waits until it has so many keys.
-    func waitFor(_ count: Int) async {
-        while keys.count < count { await Task.yield() }
+    func waitFor(_ count: Int) async throws {
+        try await state.wait { $0.keys.count >= count }
     }
 
     private func take(_ key: String) async throws -> Bool {
         guard key != refused else { throw Fenced() }
-        let isNew = state.withLock { state in
+        let isNew = state.update { state in
             guard !state.keys.contains(key) else {
                 state.repeatCount += 1
                 return false

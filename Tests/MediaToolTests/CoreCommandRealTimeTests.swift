@@ -3,10 +3,11 @@ import Glibc
 import LocalMessaging
 import MediaEngine
 import SharedCore
+import TestSupport
 import Testing
 
 /// The cores as processes.
-@Suite(.tags(.realtime), .timeLimit(.minutes(5)), .serialized)
+@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime))
 struct CoreCommandRealTimeTests {
     @Test func `a push alone fetches its message, and the message is gone once it was shown`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
@@ -21,10 +22,14 @@ struct CoreCommandRealTimeTests {
     }
 
     @Test func `a main that runs hands the message over`() throws {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 1000)])
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        processes.holdMailbox(true)
         let main = try processes.main()
         #expect(main.printed("running"))
-        let shown = try #require(try processes.notify("a").shown())
+        let waiting = try processes.notify("a")
+        #expect(try processes.isWaited(for: "a"))
+        processes.holdMailbox(false)
+        let shown = try #require(try waiting.shown())
         #expect(shown["source"] as? String == "main")
         #expect(try processes.status()["epoch"] as? Int == 1)
         main.interrupt()
@@ -33,15 +38,17 @@ struct CoreCommandRealTimeTests {
     }
 
     @Test func `a message that comes after the deadline gives the general text, and stays`() throws {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 1500)])
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        processes.holdMailbox(true)
         let late = try #require(try processes.notify("a", deadline: 0.3).shown())
         #expect(late["source"] as? String == "fallback")
+        processes.holdMailbox(false)
         let shown = try #require(try processes.notify("a").shown())
         #expect(shown["text"] as? String == "text of a")
         #expect(shown["repeated"] as? Bool == false)
     }
 
-    @Test
+    @Test(.hasWitnesses)
     func `a main takes over from an executor in order, from a stopped one by force, and its epoch is the later one`()
         throws
     {
@@ -50,10 +57,8 @@ struct CoreCommandRealTimeTests {
             let executor = try processes.notify("a", deadline: 25)
             #expect(try processes.reaches(.executor))
             if isStopped { executor.signal(SIGSTOP) }
-            let begin = Date()
             let main = try processes.main()
             #expect(main.printed("running"), "\(main.errors)")
-            #expect(Date().timeIntervalSince(begin) < 3.5 + 1, "with the start of a process")
             let status = try processes.status()
             #expect(status["state"] as? String == "main")
             // The executor's, the fence's when there was one, and the main's.
@@ -71,7 +76,7 @@ struct CoreCommandRealTimeTests {
         }
     }
 
-    @Test func `Ctrl-C ends a push in order, and its message stays`() throws {
+    @Test(.hasWitnesses) func `Ctrl-C ends a push in order, and its message stays`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
         let waiting = try processes.notify("a")
         #expect(try processes.reaches(.executor))
@@ -85,16 +90,16 @@ struct CoreCommandRealTimeTests {
 
     @Test func `Ctrl-C ends an action in order, and the next core performs it`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
-        kill(processes.mailboxProcess, SIGSTOP)
+        processes.holdMailbox(true)
         let acting = try processes.act("a", "--reply", "late")
         #expect(try processes.reaches(.executor))
         acting.interrupt()
         #expect(acting.wait() == 1)
-        kill(processes.mailboxProcess, SIGCONT)
+        processes.holdMailbox(false)
         #expect(acting.errors.contains("Interrupted. What was queued is performed by the next core."))
         #expect(try processes.status()["state"] as? String == "free")
         #expect(try processes.notify("a").wait() == 0)
-        #expect(Patience.wait { processes.performed.contains("late") })
+        #expect(ProgramRun.wait { processes.performed.contains("late") })
     }
 
     /// Neither a timer nor a look at something wakes a process that waits.
@@ -107,7 +112,7 @@ struct CoreCommandRealTimeTests {
             var fewest = Int.max
             for _ in 0..<10 where fewest > 5 {
                 let before = try ToolRun.switches(of: process)
-                usleep(1_000_000)
+                pass(.seconds(1))
                 let after = try ToolRun.switches(of: process)
                 fewest = min(fewest, after.reduce(0) { $0 + $1.value - before[$1.key, default: 0] })
             }
@@ -118,12 +123,14 @@ struct CoreCommandRealTimeTests {
     }
 
     @Test func `when the owner is killed one who waits takes its place`() throws {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("b", delay: 2500)])
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("b")])
+        processes.holdMailbox(true)
         let first = try processes.notify("a")
         #expect(try processes.reaches(.executor))
         let second = try processes.notify("b")
         #expect(try processes.isWaited(for: "b"))
         first.signal(SIGKILL)
+        processes.holdMailbox(false)
         let shown = try #require(try second.shown())
         #expect(shown["text"] as? String == "text of b")
         #expect(shown["source"] as? String == "executor")
@@ -154,10 +161,10 @@ struct CoreCommandRealTimeTests {
         main.wait()
     }
 
-    @Test func `of mains that start at once exactly one runs`() throws {
+    @Test(.hasWitnesses) func `of mains that start at once exactly one runs`() throws {
         let processes = try CoreProcesses(messages: [])
         let mains = try (0..<5).map { _ in try processes.main() }
-        Patience.wait { mains.count { $0.isRunning } == 1 }
+        #expect(ProgramRun.wait { mains.count { $0.isRunning } == 1 })
         let running = try #require(mains.first { $0.isRunning })
         #expect(running.printed("running"), "\(running.errors)")
         for refused in mains where refused !== running {
@@ -197,14 +204,16 @@ struct CoreCommandRealTimeTests {
     /// A main that is stopped keeps its place: whoever took it would write beside it when it goes on.
     @Test func `beside a main that is stopped a push ends in time, and the message comes when the main goes on`() throws
     {
-        let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 700)])
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        processes.holdMailbox(true)
         let main = try processes.main()
         #expect(main.printed("running"))
         main.signal(SIGSTOP)
-        let begin = Date()
+        processes.holdMailbox(false)
+        let begin = ContinuousClock.now
         let late = try #require(try processes.notify("a", deadline: 1.5).shown())
         #expect(late["source"] as? String == "fallback")
-        #expect(Date().timeIntervalSince(begin) < 4, "with the start of a process")
+        #expect(.now - begin < .seconds(15), "with the start of a process")
         let waiting = try processes.notify("a")
         #expect(try processes.isWaited(for: "a"))
         main.signal(SIGCONT)
@@ -230,7 +239,7 @@ struct CoreCommandRealTimeTests {
         #expect(try processes.status()["acknowledged"] as? Int == 1)
     }
 
-    @Test func `a storm of pushes with kills loses nothing, and shows nothing twice unmarked`() throws {
+    @Test(.hasWitnesses) func `a storm of pushes with kills loses nothing, and shows nothing twice unmarked`() throws {
         var generator = SeededGenerator(seed: 7)
         for round in 0..<2 {
             let callIDs = (0..<12).map { "\(round)-\($0)" }
@@ -241,7 +250,7 @@ struct CoreCommandRealTimeTests {
             while !waiting.isEmpty {
                 let runs = try waiting.map { ($0, try processes.notify($0)) }
                 for (_, run) in runs where Bool.random(using: &generator) {
-                    usleep(UInt32.random(in: 0...40_000, using: &generator))
+                    pass(.microseconds(Int.random(in: 0...40_000, using: &generator)))
                     deaths[run.processIdentifier] = MonotonicClock.current.nanoseconds
                     run.signal(SIGKILL)
                 }

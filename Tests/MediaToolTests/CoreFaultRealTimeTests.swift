@@ -2,10 +2,11 @@ import Foundation
 import Glibc
 import LocalMessaging
 import SharedCore
+import TestSupport
 import Testing
 
 /// A real process killed at each fault point, each time that it comes there, and what is left afterwards.
-@Suite(.tags(.realtime), .timeLimit(.minutes(5)), .serialized)
+@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime), .hasWitnesses)
 struct CoreFaultRealTimeTests {
     /// What a process does when it is killed.
     enum Scenario {
@@ -53,12 +54,14 @@ struct CoreFaultRealTimeTests {
         table.filter { $0.scenarios.contains(scenario) }.map(\.point)
     }
 
-    /// Kills at the first time, the second, and so on, until the place is not reached any more.
+    /// Kills at the first time, the second, and so on, until the place is not reached any more; at the first time alone
+    /// where the compiler does not optimise.
     ///
     /// `body` runs the process that kills itself in a new group, and tells whether it died at that place.
     private func eachTime(at point: FaultPoint, _ body: (Fault) throws -> Bool) throws {
+        let most = thorough(10, quick: 2)
         var hit = 1
-        while hit < 10, try body(Fault(point: point, hit: hit)) { hit += 1 }
+        while hit < most, try body(Fault(point: point, hit: hit)) { hit += 1 }
         #expect(hit > 1, "no process came to \(point)")
         #expect(hit < 10, "\(point) is reached without end")
     }
@@ -135,7 +138,10 @@ struct CoreFaultRealTimeTests {
     func `a main killed at any place is followed by the next, with all messages`(_ point: FaultPoint) throws {
         try eachTime(at: point) { fault in
             let processes = try CoreProcesses(messages: ["a", "b"].map { CoreProcesses.message($0) })
-            guard try processes.main("--seconds", "0.3", fault: fault).died(at: fault) else { return false }
+            let main = try processes.main(fault: fault)
+            main.wait { ["a", "b"].allSatisfy { main.output.contains("\"text of \($0)\"") } }
+            main.interrupt()
+            guard main.died(at: fault) else { return false }
             try processes.expectMain(handsOver: ["a", "b"])
             return true
         }
@@ -150,7 +156,9 @@ struct CoreFaultRealTimeTests {
             ])
             let executor = try processes.notify("never")
             #expect(try processes.reaches(.executor))
-            let main = try processes.main("--seconds", "0.3", fault: fault)
+            let main = try processes.main(fault: fault)
+            main.wait { main.output.contains("running") }
+            main.interrupt()
             guard main.died(at: fault) else {
                 executor.killAtOnce()
                 return false
@@ -269,7 +277,7 @@ extension CoreProcesses {
     /// Waits until a process runs the core.
     fileprivate func isOwned(by run: ToolRun) throws -> Bool {
         let lock = try CoreLock(group: container)
-        return try Patience.wait {
+        return try Polling.wait {
             let status = try contents { try await $0.status() }
             return try status.state == .executor && status.owner?.pid == run.processIdentifier
                 && lock.owner()?.pid == run.processIdentifier
@@ -302,5 +310,5 @@ extension CoreProcesses {
 
 extension ToolRun {
     /// Waits for its end for so many seconds; whether it came.
-    fileprivate func dies(within seconds: Double) -> Bool { Patience.wait(seconds: seconds) { !isRunning } }
+    fileprivate func dies(within seconds: Double) -> Bool { ends(within: .seconds(seconds)) }
 }

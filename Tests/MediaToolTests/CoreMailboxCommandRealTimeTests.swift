@@ -5,8 +5,8 @@ import SharedCore
 import Testing
 
 /// `media-tool core mailbox` as a process of its own.
-@Suite(.timeLimit(.minutes(2))) struct CoreMailboxCommandRealTimeTests {
-    @Test(.tags(.realtime)) func `a mailbox serves its file, tells what happens, and ends with its counts`()
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct CoreMailboxCommandRealTimeTests {
+    @Test func `a mailbox serves its file, tells what happens, and ends with its counts`()
         async throws
     {
         let scratch = try Scratch()
@@ -17,7 +17,7 @@ import Testing
         {"callID":"later","from":"sip:ada@example.org","text":"hello","delayMs":3600000}
         """.write(toFile: file, atomically: true, encoding: .utf8)
         let run = try ToolRun(["core", "mailbox", "--port", "0", "--messages", file, "--json"])
-        Patience.wait { run.output.contains("\n") }
+        run.wait { run.output.contains("\n") }
         let listening = try #require(try events(run).first)
         #expect(listening["event"] as? String == "listening" && listening["held"] as? Int == 3)
         let port = try #require(listening["port"] as? Int)
@@ -80,7 +80,7 @@ import Testing
         #expect(try ToolRun.finished("core", "mailbox", "--port", "0").status == 64)
     }
 
-    @Test(.tags(.realtime)) func `a mailbox that is not there is told once, on standard error`() async throws {
+    @Test func `a mailbox that is not there is told once, on standard error`() async throws {
         let server = try await MailboxServer.start()
         await server.stop()
         let scratch = try Scratch()

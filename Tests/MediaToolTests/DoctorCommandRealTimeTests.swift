@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 /// The doctor, on machines with and without cards, and chirps over cards.
-@Suite struct DoctorCommandRealTimeTests {
-    @Test(.tags(.realtime)) func `without cards the doctor warns, with what to do, and ends well`() throws {
+@Suite(.serialized, .tags(.realtime)) struct DoctorCommandRealTimeTests {
+    @Test func `without cards the doctor warns, with what to do, and ends well`() throws {
         let run = try ToolRun.finished("doctor", "--json")
         #expect(run.status == 0, "\(run.output)")
         let json = try run.json()
@@ -22,7 +22,7 @@ import Testing
         #expect(text.status == 0 && text.output.contains("0 failures"))
     }
 
-    @Test(.tags(.realtime)) func `a card that was chosen and does not open is a failure`() throws {
+    @Test func `a card that was chosen and does not open is a failure`() throws {
         let chosen = ["MEDIA_ENGINE_AU": "alsa:nosuch", "MEDIA_ENGINE_AU_CAPTURE": "alsa:nosuch"]
         let run = try ToolRun.finished("doctor", "--json", environment: chosen)
         #expect(run.status == 1)
@@ -32,7 +32,7 @@ import Testing
         #expect(failures.allSatisfy { ($0["finding"] as? String)?.contains("nosuch") == true })
     }
 
-    @Test(.tags(.realtime)) func `chirps over two cards that hear each other tell the delay`() throws {
+    @Test func `chirps over two cards that hear each other tell the delay`() throws {
         let run = try ToolRun.finished(
             "loopback",
             "--device",
@@ -56,14 +56,13 @@ import Testing
         #expect(chirps.allSatisfy { ($0["confidence"] as? Double ?? 0) > 0.5 }, "\(chirps)")
     }
 
-    @Test(.tags(.realtime)) func `a card that hears nothing is a failure with its remedy`() throws {
+    @Test func `a card that hears nothing is a failure with its remedy`() throws {
         let run = try ToolRun.finished("loopback", "--device", "null", "--chirps", "1")
         #expect(run.status == 1 && run.output.isEmpty)
         #expect(run.errors.contains("None of 1 chirps was heard") && run.errors.contains("--capture-device"))
     }
 
     @Test(
-        .tags(.realtime),
         .enabled(if: ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] == "1")
     )
     func `chirps over real PCMs tell the delay`() throws {

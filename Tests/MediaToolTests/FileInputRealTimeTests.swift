@@ -3,7 +3,7 @@ import MediaEngine
 import Testing
 
 /// WAV files that are not what they should be.
-@Suite struct FileInputRealTimeTests {
+@Suite(.serialized, .tags(.realtime)) struct FileInputRealTimeTests {
     private static func wav(samples: Int) throws -> [UInt8] {
         let scratch = try Scratch()
         let signal = TestSignal.samples(1, AudioFormat(sampleRate: 8000))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Messages between processes, each a run of the tool.
@@ -32,7 +33,7 @@ import Testing
     /// A server that is ready.
     private func serve(_ name: String, _ options: String...) throws -> ToolRun {
         let run = try runs.start(["group", "serve", "--json"] + place(name) + options)
-        Patience.wait { run.errors.contains("Serving") || !run.isRunning }
+        run.wait { run.errors.contains("Serving") }
         try #require(run.isRunning, "\(run.errors)")
         return run
     }
@@ -77,7 +78,7 @@ import Testing
         #expect(sender.status == 0)
         let sent = try sender.json()
         #expect(sent["sent"] as? Bool == true && sent["pid"] as? Int32 == server.processIdentifier)
-        Patience.wait { server.output.hasSuffix("\n") }
+        server.wait { server.output.hasSuffix("\n") }
         let line = try #require(try server.jsonLines().first)
         #expect(line["kind"] as? String == "message")
         #expect(line["pid"] as? Int32 == sender.processIdentifier)
@@ -95,7 +96,7 @@ import Testing
         let server = try serve("news")
         try Data(repeating: 7, count: 12345).write(to: URL(fileURLWithPath: scratch.file("secret-name")))
         #expect(try send("news", "1", "--file", scratch.file("secret-name")).status == 0)
-        Patience.wait { server.output.hasSuffix("\n") }
+        server.wait { server.output.hasSuffix("\n") }
         let files = try #require(try server.jsonLines().first?["files"] as? [[String: Any]])
         #expect(files.count == 1 && files[0]["bytes"] as? Int == 12345)
         #expect(files[0]["kind"] as? String == "file" && files[0]["access"] as? String == "read")
@@ -117,7 +118,7 @@ import Testing
     @Test func `a server that starts at the same moment is waited for, and none that never comes`() throws {
         let server = try runs.start(["group", "serve", "--json"] + place("news"))
         #expect(try send("news", "1").status == 0)
-        Patience.wait { server.output.hasSuffix("\n") }
+        server.wait { server.output.hasSuffix("\n") }
         #expect(try server.jsonLines().count == 1)
         let lost = try send("nobody", "1", "--timeout", "50")
         #expect(lost.status == 1 && lost.errors.contains("nobody"))
@@ -142,9 +143,9 @@ import Testing
             let run = try ToolRun(["group", "send"] + place("news") + ["--body", "\"\(word)\""] + options)
             #expect(run.wait() == 0)
             // Senders are not in order among themselves.
-            Patience.wait { all.output.contains("\"body\":\"\(word)\"") }
+            all.wait { all.output.contains("\"body\":\"\(word)\"") }
         }
-        Patience.wait { calls.output.contains("\"body\":\"4\"") }
+        calls.wait { calls.output.contains("\"body\":\"4\"") }
         #expect(try bodies(calls) == ["1", "3", "4"])
         #expect(try bodies(all) == ["1", "2", "3", "4"])
         #expect(try calls.jsonLines().last?["topic"] is NSNull)
@@ -174,7 +175,7 @@ import Testing
 
     @Test func `a listener that waits ends at Ctrl-C`() throws {
         let listener = try runs.start(["group", "listen"] + place("news"))
-        Patience.wait { FileManager.default.fileExists(atPath: group) }
+        FileWatch.wait(for: group, byteCount: 0)
         listener.interrupt()
         #expect(listener.wait() == 0 && listener.output.isEmpty)
     }
@@ -217,7 +218,7 @@ import Testing
         }
         #expect(try send("news", "1", "--request").status == 0)
         func lineCount() -> Int { server.output.utf8.count { $0 == UInt8(ascii: "\n") } }
-        Patience.wait { lineCount() == 2 }
+        server.wait { lineCount() == 2 }
         #expect(lineCount() == 2)
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The commands that list: text for people, one JSON object for scripts.
-@Suite struct ListCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime)) struct ListCommandRealTimeTests {
     @Test(arguments: ["devices", "codecs", "plugins"]) func `every entry has a name`(command: String) throws {
         let run = try ToolRun.finished(command, "--json")
         #expect(run.status == 0)

@@ -1,9 +1,11 @@
 import Foundation
+import Glibc
 import MediaEngine
+import TestSupport
 import Testing
 
 /// The loopback call, over a simulated network and over sockets.
-@Suite struct LoopbackCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime)) struct LoopbackCommandRealTimeTests {
     @Test func `the report has the keys that scripts rely on`() throws {
         let run = try ToolRun.finished("loopback", "--virtual", "--seconds", "2", "--dtmf", "1#", "--json")
         #expect(run.status == 0 && run.errors.isEmpty)
@@ -39,9 +41,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (["--red"], "red"), ([], "fec"), (["--red", "--fec", "off"], "none"), (["--red", "--fec", "on"], "fec"),
-    ]) func `heavy loss is answered by RED only where it was offered`(options: [String], mode: String) throws {
+    @Test(
+        arguments: thorough(
+            [
+                (["--red"], "red"), ([], "fec"), (["--red", "--fec", "off"], "none"),
+                (["--red", "--fec", "on"], "fec"),
+            ],
+            quick: [(["--red"], "red")]
+        )
+    )
+    func `heavy loss is answered by RED only where it was offered`(options: [String], mode: String) throws {
         let network = ["--virtual", "--seconds", "25", "--loss", "30", "--burst", "2", "--seed", "3", "--json"]
         let run = try ToolRun(["loopback"] + network + options)
         run.wait()
@@ -116,8 +125,8 @@ import Testing
         #expect(try scratch.bytes("c.wav") != scratch.bytes("a.wav"))
     }
 
-    @Test(arguments: ["PCMU", "opus", "G722"]) func `the output shows the delay from mouth to ear`(codec: String) throws
-    {
+    @Test(arguments: thorough(["PCMU", "opus", "G722"], quick: ["PCMU"]))
+    func `the output shows the delay from mouth to ear`(codec: String) throws {
         let scratch = try Scratch()
         let rate = codec == "opus" ? 48000 : codec == "G722" ? 16000 : 8000
         let format = AudioFormat(sampleRate: rate)
@@ -155,7 +164,7 @@ import Testing
         #expect(heard[..<(found - rate / 100)].allSatisfy { abs($0) < 20 })
     }
 
-    @Test(.tags(.realtime)) func `a call over sockets works`() throws {
+    @Test func `a call over sockets works`() throws {
         let scratch = try Scratch()
         let run = try ToolRun.finished(
             "loopback",
@@ -174,12 +183,14 @@ import Testing
         #expect(json["mode"] as? String == "udp")
         let legs = try #require(json["legs"] as? [[String: Any]])
         #expect(legs[1]["dtmf"] as? String == "42")
-        #expect(try #require((legs[0]["sent"] as? [String: Any])?["packets"] as? Int) >= 70)
+        // 75 packets where no tick is late.
+        #expect(try #require((legs[0]["sent"] as? [String: Any])?["packets"] as? Int) >= 30)
+        let ticks = try #require((json["ticks"] as? [String: Any])?["count"] as? Int)
         let frames = try WAVFile.read(scratch.file("o.wav")).1.count
-        #expect(abs(frames - 72_000) < 4800)
+        #expect(abs(frames - ticks * 480) < 4800, "\(frames) frames of \(ticks) ticks")
     }
 
-    @Test(.tags(.realtime)) func `a relay stands between A and B on one way only`() throws {
+    @Test func `a relay stands between A and B on one way only`() throws {
         let (input, output) = (try FreePort.pair(), try FreePort.pair())
         let relay = try Relay(from: input, to: output, droppingEvery: 10)
         defer { relay.stop() }
@@ -198,38 +209,61 @@ import Testing
         let (a, b) = (
             try #require(legs[0]["received"] as? [String: Any]), try #require(legs[1]["received"] as? [String: Any])
         )
-        #expect(relay.passedCount > 70)
-        #expect((b["lost"] as? Int ?? 0) >= 8 && (b["lost"] as? Int ?? 0) <= 12)
-        #expect(a["lost"] as? Int == 0 && (a["packets"] as? Int ?? 0) > 90)
+        // What was dropped last leaves no gap, and RTCP is among it; a busy machine sends less, and all of it comes.
+        let lost = try #require(b["lost"] as? Int)
+        #expect(relay.passedCount > 20 && abs(lost - relay.droppedCount) <= 2, "\(lost) of \(relay.droppedCount)")
+        let sent = try #require((legs[1]["sent"] as? [String: Any])?["packets"] as? Int)
+        #expect(a["lost"] as? Int == 0 && abs((a["packets"] as? Int ?? 0) - sent) <= 2)
     }
 }
 
 /// Passes datagrams from one port on 127.0.0.1 to another, but every so many.
 private final class Relay: @unchecked Sendable {
     private let lock = NSLock()
+    private let descriptor: CInt
+    private let input: UInt16
     private var isStopping = false
-    private var count = 0
+    private var counts = (passed: 0, dropped: 0)
 
     init(from input: UInt16, to output: UInt16, droppingEvery interval: Int) throws {
-        let socket = try UDPSocket(bind: .loopback(port: input))
+        self.input = input
+        descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        let isBound = Self.withAddress(input) { bind(descriptor, $0, $1) == 0 }
+        try #require(isBound)
         Thread.detachNewThread { [self] in
             var buffer = [UInt8](repeating: 0, count: 2048)
             var seen = 0
-            while !lock.withLock({ isStopping }) {
-                var span = buffer.mutableSpan
-                guard let datagram = socket.receive(into: &span, at: .zero) else {
-                    usleep(500)
-                    continue
-                }
+            while case let count = recv(descriptor, &buffer, buffer.count, 0), !lock.withLock({ isStopping }) {
                 seen += 1
-                guard seen % interval != 0 else { continue }
-                socket.send(buffer.span.extracting(0..<datagram.byteCount), to: .loopback(port: output), at: .zero)
-                lock.withLock { count += 1 }
+                let isPassed = seen % interval != 0
+                if isPassed { Self.withAddress(output) { _ = sendto(descriptor, buffer, count, 0, $0, $1) } }
+                lock.withLock { if isPassed { counts.passed += 1 } else { counts.dropped += 1 } }
             }
+            close(descriptor)
         }
     }
 
-    var passedCount: Int { lock.withLock { count } }
+    var passedCount: Int { lock.withLock { counts.passed } }
+    var droppedCount: Int { lock.withLock { counts.dropped } }
 
-    func stop() { lock.withLock { isStopping = true } }
+    /// Ends it, by a datagram of its own.
+    func stop() {
+        lock.withLock { isStopping = true }
+        Self.withAddress(input) { _ = sendto(descriptor, [0], 1, 0, $0, $1) }
+    }
+
+    private static func withAddress<Result>(
+        _ port: UInt16,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
 }

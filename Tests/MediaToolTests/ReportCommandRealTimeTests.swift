@@ -1,9 +1,10 @@
 import Foundation
 import MediaEngine
+import TestSupport
 import Testing
 
 /// Traces, pages made of them, and captures that are heard again.
-@Suite struct ReportCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime)) struct ReportCommandRealTimeTests {
     private func traced(_ scratch: Scratch, _ arguments: String...) throws -> TraceFile {
         let run = try ToolRun(["loopback", "--virtual", "--trace", scratch.file("t.json")] + arguments)
         #expect(run.wait() == 0, "\(run.errors)")
@@ -72,10 +73,10 @@ import Testing
         #expect(page.contains("&lt;script&gt;alert(&#39;1 &amp; 2&#39;)&lt;/script&gt;") && page.contains("3 rows"))
     }
 
-    @Test(.tags(.realtime)) func `Ctrl-C leaves a whole trace`() throws {
+    @Test func `Ctrl-C leaves a whole trace`() throws {
         let scratch = try Scratch()
         let run = try ToolRun(["loopback", "--seconds", "60", "--trace", scratch.file("t.json")])
-        Patience.wait(forFile: scratch.file("t.json"), byteCount: 1500)
+        FileWatch.wait(for: scratch.file("t.json"), byteCount: 1500)
         run.interrupt()
         #expect(run.wait() == 0, "\(run.errors)")
         let trace = try TraceFile(parsing: scratch.bytes("t.json"))

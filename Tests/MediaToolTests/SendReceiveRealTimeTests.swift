@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import MediaEngine
+import TestSupport
 import Testing
 
 /// RTP to and from the tool itself, FFmpeg and GStreamer, on 127.0.0.1.
@@ -22,7 +23,8 @@ import Testing
         return Double(loud.count) / Double(format.sampleRate)
     }
 
-    @Test(arguments: ["opus", "PCMU", "L16/44100/2"]) func `what is sent is received, to the frame`(codec: String)
+    @Test(arguments: thorough(["opus", "PCMU", "L16/44100/2"], quick: ["opus"]))
+    func `what is sent is received, to the frame`(codec: String)
         throws
     {
         let scratch = try Scratch()
@@ -64,7 +66,7 @@ import Testing
                 "--seconds", "2", "--sdp", scratch.file("x.sdp"), "--json",
             ] + options
         )
-        Patience.wait(forFile: scratch.file("x.sdp"))
+        FileWatch.wait(for: scratch.file("x.sdp"))
         let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
         #expect(described.contains("a=fmtp:121 77/77") == !options.isEmpty)
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
@@ -98,7 +100,7 @@ import Testing
         func send(_ bytes: [UInt8]) { socket.send(bytes.span, to: .loopback(port: port), at: .zero) }
         for sequence in 1...20 {
             send(packet(sequence))
-            usleep(20_000)
+            pass(.milliseconds(20))
             if sequence == 5 { for length in 0..<12 { send(Array(packet(6).prefix(length))) } }
             if sequence == 6 { send(packet(40, type: 96)) }
             if sequence == 7 { send(packet(41, ssrc: 9)) }
@@ -156,13 +158,13 @@ import Testing
         }
         if let listener {
             var bytes = [UInt8](repeating: 0, count: 2048)
-            let hasSent = Patience.wait {
+            let hasSent = Polling.wait {
                 var span = bytes.mutableSpan
                 return listener.receive(into: &span, at: .zero) != nil
             }
             #expect(hasSent)
         } else {
-            Patience.wait(forFile: file, byteCount: 20_000)
+            FileWatch.wait(for: file, byteCount: 20_000)
         }
         #expect(run.isRunning)
         run.interrupt()
@@ -175,14 +177,17 @@ import Testing
 
     // MARK: Others
 
-    @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"), arguments: ["opus", "PCMU"])
+    @Test(
+        .enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"),
+        arguments: thorough(["opus", "PCMU"], quick: ["opus"])
+    )
     func `ffmpeg plays what is sent`(codec: String) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let sender = try ToolRun(
             ["send", "--to", "127.0.0.1:\(port)", "--codec", codec, "--seconds", "3", "--sdp", scratch.file("x.sdp")]
         )
-        Patience.wait(forFile: scratch.file("x.sdp"))
+        FileWatch.wait(for: scratch.file("x.sdp"))
         let player = try ToolRun(
             [
                 "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-analyzeduration", "300000", "-i",
@@ -192,14 +197,16 @@ import Testing
             program: try #require(Program.path("ffmpeg"))
         )
         sender.wait()
-        // Without more RTP it would wait on.
-        usleep(200_000)
-        if player.isRunning { player.interrupt() }
+        // When the RTP ends before it has heard enough it would wait on.
+        if !player.ends(within: .seconds(2)) { player.interrupt() }
         player.wait()
         #expect(try loudSeconds(scratch.file("heard.wav")) > 0.4, "\(player.errors)")
     }
 
-    @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"), arguments: ["libopus", "pcm_mulaw"])
+    @Test(
+        .enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"),
+        arguments: thorough(["libopus", "pcm_mulaw"], quick: ["libopus"])
+    )
     func `what ffmpeg sends is received by its description`(encoder: String) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the tool says to wrong usage and to failures, and that help and completion are there.
-@Suite struct UsageRealTimeTests {
+@Suite(.serialized, .tags(.realtime)) struct UsageRealTimeTests {
     @Test(arguments: [
         (["dtmf", "12E4"], "'E' at position 3"),
         (["dtmf", ""], "no digit"),

@@ -5,6 +5,8 @@ import Testing
 
 @testable import LocalMessaging
 
+/// Descriptors that pass through sockets, and what the process has open then.
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
 struct AttachmentSocketRealTimeTests {
     private let ends: (AttachmentSocket, AttachmentSocket)
     /// The descriptor of the second.

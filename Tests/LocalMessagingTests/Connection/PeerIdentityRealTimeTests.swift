@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalMessaging
 
-@Suite(.timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
 struct PeerIdentityRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer

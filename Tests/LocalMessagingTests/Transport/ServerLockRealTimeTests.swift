@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalMessaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
 struct ServerLockRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer
@@ -56,7 +56,7 @@ struct ServerLockRealTimeTests {
         }
     }
 
-    @Test(.tags(.realtime)) func `of processes that start at once exactly one serves`() async throws {
+    @Test func `of processes that start at once exactly one serves`() async throws {
         let peers = try (0..<6).map { _ in try PeerProcess("contend", scratch.path, "core") }
         for peer in peers { peer.say("go") }
         var answers: [String] = []
@@ -68,7 +68,7 @@ struct ServerLockRealTimeTests {
         await client.close()
     }
 
-    @Test(.tags(.realtime)) func `a socket whose server was killed is replaced, every time`() async throws {
+    @Test func `a socket whose server was killed is replaced, every time`() async throws {
         for _ in 0..<5 {
             let peer = try PeerProcess("serve", scratch.path, "core")
             #expect(await peer.line() == "ready")
@@ -123,7 +123,7 @@ struct ServerLockRealTimeTests {
         await server.stop()
     }
 
-    @Test(.tags(.realtime)) func `a group that is read-only is an error that says so`() async throws {
+    @Test func `a group that is read-only is an error that says so`() async throws {
         try #require(chmod(scratch.path, 0o500) == 0)
         defer { chmod(scratch.path, 0o700) }
         let peer = try PeerProcess("contend", scratch.path, "core", mayWriteAnywhere: false)

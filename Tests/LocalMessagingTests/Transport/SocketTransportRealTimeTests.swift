@@ -3,7 +3,7 @@ import Testing
 
 @testable import LocalMessaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
 struct SocketTransportRealTimeTests {
     @Test func `clients that come before the listener is open are accepted by it, and not before`() async throws {
         let scratch = try Scratch()

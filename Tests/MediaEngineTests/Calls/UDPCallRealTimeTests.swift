@@ -3,7 +3,7 @@ import MediaEngine
 import Testing
 
 /// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.
-@Suite struct UDPCallRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct UDPCallRealTimeTests {
     /// 20 s of 440 Hz at 48 kHz.
     private static let sine = (0..<960_000).map { Int16(8000 * sin(2 * .pi * 440 * Double($0) / 48000)) }
 

@@ -17,14 +17,15 @@ extension ALSACardRealTimeTests {
         called.remote = left.localAddress
         called.stream.codec = "PCMU"
         called.source = .samples([Int16](repeating: 8000, count: 8000 * 20), format)
-        called.sink = .none
+        let ticks = TickCounter(format: format)
+        called.sink = .filter(ticks)
         let calls = try engine.makeCalls([calling, called])
         for (name, changeCount) in [("alsa:AQ", 1), ("alsa:AU", 2)] {
-            try await wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 }
+            #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
             try engine.setPlaybackDevice(name)
-            try await wait { engine.routeChanges.count == changeCount }
+            #expect(try await ticks.wait { engine.routeChanges.count == changeCount })
         }
-        try await wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 }
+        #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
         let changes = engine.routeChanges
         #expect(changes.map(\.to) == ["AQ", "AU"])
         for change in changes {
@@ -38,11 +39,5 @@ extension ALSACardRealTimeTests {
         try calls[0].end()
         let told = await allEvents(calls[0])
         #expect(changes.allSatisfy { told.contains(.routeChanged($0)) })
-    }
-
-    /// Waits until `condition` holds, at most eight seconds.
-    private func wait(until condition: () -> Bool) async throws {
-        for _ in 0..<800 where !condition() { try await Task.sleep(for: .milliseconds(10)) }
-        #expect(condition())
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import MediaEngine
@@ -28,16 +29,18 @@ private final class Tone: Filter, @unchecked Sendable {
     }
 }
 
-/// Runs a graph in real time, with supervisors in the background, until `body` returns.
+/// Runs a graph in real time, with supervisors in the background, until `stop`.
 private final class LiveRig {
     let runner = GraphRunner()
     private let driver: TimerDriver
     private let background = ServiceThread()
+    private let ticks = TickCounter(format: format)
 
     init(_ pairs: [(Filter, Filter)], services: [any BackgroundService]) throws {
         driver = TimerDriver(runner, tickDuration: .milliseconds(10), priority: nil)
         var graph = Graph()
         for (source, sink) in pairs { try graph.connect(source, to: sink) }
+        try graph.connect(SilenceFilter(format: format), to: ticks)
         runner.install(try GraphPlan(graph))
         for service in services { background.add(service) }
         try background.start()
@@ -54,15 +57,8 @@ private final class LiveRig {
         background.stop()
     }
 
-    /// Waits until `condition` holds; answers whether it did within `limit`.
-    func wait(_ limit: Duration = .seconds(8), until condition: () -> Bool) -> Bool {
-        let end = ContinuousClock.now + limit
-        while ContinuousClock.now < end {
-            if condition() { return true }
-            usleep(10_000)
-        }
-        return condition()
-    }
+    /// Waits until `condition` holds; answers whether it did in time.
+    func wait(until condition: () -> Bool) async throws -> Bool { try await ticks.wait(until: condition) }
 
     func events() -> [String] {
         var names: [String] = []
@@ -86,14 +82,9 @@ private func sinkModules() throws -> [(number: String, arguments: [String])] {
 
 @discardableResult
 private func pactl(_ arguments: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["pactl"] + arguments
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    let run = try ProgramRun("/usr/bin/env", ["pactl"] + arguments)
+    run.wait()
+    let output = run.output
     return output.trimmingCharacters(in: .whitespacesAndNewlines)
 }
 
@@ -110,9 +101,14 @@ private func share(of frequency: Double, in samples: ArraySlice<Int16>) -> Doubl
 }
 
 /// Needs `Scripts/virtual-cards swift test --filter ALSA`.
-@Suite(.enabled(if: hasVirtualCards, "run under Scripts/virtual-cards"), .serialized, .tags(.device, .realtime))
+@Suite(
+    .serialized,
+    .timeLimit(.minutes(5)),
+    .tags(.device, .realtime),
+    .enabled(if: hasVirtualCards, "run under Scripts/virtual-cards")
+)
 struct ALSACardRealTimeTests {
-    @Test func `what is played is heard`() throws {
+    @Test func `what is played is heard`() async throws {
         let playback = CardPlaybackFilter(ALSACard(pcm: "AU"), configuration)
         let capture = CardCaptureFilter(ALSACard(pcm: "AU_heard"), configuration)
         let heard = CollectingSink(format: format)
@@ -122,79 +118,81 @@ struct ALSACardRealTimeTests {
             [(Tone(), playback), (capture, heard)],
             services: [playback.supervisor, capture.supervisor]
         )
-        #expect(rig.wait { playback.statistics.value.frames > 2 * 48_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > 2 * 48_000 })
         rig.stop()
+        // Blocks of ten periods. Where a machine is busy some are missing, but what is there is the tone.
         let samples = heard.collected
-        let found = stride(from: 0, to: samples.count - 24_000, by: 4800).contains {
-            share(of: 1000, in: samples[$0..<$0 + 24_000]) > 0.99
-        }
+        let shares = stride(from: 0, to: samples.count - 480, by: 480).map { samples[$0..<$0 + 480] }
+            .filter { block in block.contains { $0.magnitude > 1000 } }
+            .map { share(of: 1000, in: $0) }
         let statistics = playback.statistics.value
-        #expect(found, "\(statistics) \(capture.statistics.value)")
+        #expect(shares.count > 50, "\(statistics) \(capture.statistics.value)")
+        #expect(shares.count { $0 > 0.99 } > shares.count / 2, "\(statistics) \(capture.statistics.value)")
         #expect(statistics.disappearances == 0 && statistics.stalls == 0)
         #expect(capture.statistics.value.frames > 24_000)
     }
 
-    @Test func `a stereo card takes a mono stream, and the other way round`() throws {
+    @Test func `a stereo card takes a mono stream, and the other way round`() async throws {
         for (pcm, channelCount) in [("AQ", 1), ("AU", 2)] {
             let format = AudioFormat(sampleRate: 48_000, channelCount: channelCount)
             let playback = CardPlaybackFilter(ALSACard(pcm: pcm), CardConfiguration(format: format))
             try playback.open(at: .zero)
             let rig = try LiveRig([(Tone(format: format), playback)], services: [playback.supervisor])
-            #expect(rig.wait { playback.statistics.value.frames > 24_000 })
+            #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
         }
     }
 
-    @Test func `a suspended card is a stall, and playing goes on when it wakes up`() throws {
+    @Test func `a suspended card is a stall, and playing goes on when it wakes up`() async throws {
         let playback = CardPlaybackFilter(ALSACard(pcm: "AQ"), configuration)
         try playback.open(at: .zero)
         let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(rig.wait { playback.statistics.value.frames > 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
         try pactl("suspend-sink", "AQ", "1")
-        #expect(rig.wait { playback.statistics.value.stalls == 1 })
+        #expect(try await rig.wait { playback.statistics.value.stalls == 1 })
         let frames = playback.statistics.value.frames
         try pactl("suspend-sink", "AQ", "0")
-        #expect(rig.wait { playback.statistics.value.frames > frames + 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
         #expect(playback.statistics.value.framesLost > 0)
         #expect(rig.events().contains("moving"))
     }
 
-    @Test func `a card that is taken away comes back by itself`() throws {
+    @Test func `a card that is taken away comes back by itself`() async throws {
         let playback = CardPlaybackFilter(ALSACard(pcm: "EXTRA"), configuration)
         try playback.open(at: .zero)
         let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(rig.wait { playback.statistics.value.frames > 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
         // The server moves the streams of a lost sink to another one; with the last sink the stream is gone.
         let sinks = try sinkModules()
         for sink in sinks { try pactl("unload-module", sink.number) }
-        #expect(rig.wait { playback.statistics.value.disappearances == 1 })
-        #expect(rig.wait { playback.supervisor.lastError != nil })
+        #expect(try await rig.wait { playback.statistics.value.disappearances == 1 })
+        #expect(try await rig.wait { playback.supervisor.lastError != nil })
         for sink in sinks { try pactl(["load-module", "module-null-sink"] + sink.arguments) }
-        #expect(rig.wait { playback.statistics.value.reopenings == 1 })
+        #expect(try await rig.wait { playback.statistics.value.reopenings == 1 })
         let frames = playback.statistics.value.frames
-        #expect(rig.wait { playback.statistics.value.frames > frames + 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
         let events = rig.events()
         #expect(events.contains("cardgone") && events.contains("cardback"))
     }
 
-    @Test func `a sink that is removed while playing does not end the playing, and is found again`() throws {
+    @Test func `a sink that is removed while playing does not end the playing, and is found again`() async throws {
         let sink = "EXTRA"
         let playback = CardPlaybackFilter(ALSACard(pcm: sink), configuration)
         try playback.open(at: .zero)
         let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(rig.wait { playback.statistics.value.frames > 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
         let module = try #require(try sinkModules().first { $0.arguments.contains("sink_name=\(sink)") })
         try pactl("unload-module", module.number)
         // The server moves the stream to another sink, where it goes on, or stands until it is given up.
         let before = playback.statistics.value.frames
         #expect(
-            rig.wait {
+            try await rig.wait {
                 let statistics = playback.statistics.value
                 return statistics.frames > before + 24_000 || statistics.disappearances == 1
             }
         )
         try pactl(["load-module", "module-null-sink"] + module.arguments)
         let after = playback.statistics.value.frames
-        #expect(rig.wait { playback.statistics.value.frames > after + 24_000 })
+        #expect(try await rig.wait { playback.statistics.value.frames > after + 24_000 })
         #expect(try CardList().card(named: "alsa:\(sink)").description.state == .available)
     }
 

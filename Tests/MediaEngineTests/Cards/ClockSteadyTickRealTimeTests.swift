@@ -4,7 +4,11 @@ import Testing
 @testable import MediaEngine
 
 /// Ticks neither allocate nor lock while clocks are followed, and in every fault of a card.
-@Suite(.serialized, .enabled(if: allocation_counter_is_active() != 0, "a sanitizer has replaced the allocator"))
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
+)
 struct ClockSteadyTickRealTimeTests {
     @Test func `cards that drift, run dry and stall`() throws {
         let format = AudioFormat(sampleRate: 48_000)

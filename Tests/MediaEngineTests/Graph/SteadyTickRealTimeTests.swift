@@ -1,12 +1,17 @@
 import CAllocationCounter
 import Foundation
 @testable import MediaEngine
+import TestSupport
 import Testing
 
 /// Ticks neither allocate nor lock, in any shape of graph, whatever happens around them.
 ///
-/// Under sanitizers, which bring an allocator of their own, nothing is counted and the tests are skipped.
-@Suite(.serialized, .enabled(if: allocation_counter_is_active() != 0, "a sanitizer has replaced the allocator"))
+/// Under the thread sanitizer, which brings an allocator and locks of its own, the tests are skipped.
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
+)
 struct SteadyTickRealTimeTests {
     private static let codecs = ["opus", "PCMU", "PCMA", "G722", "L16"]
     private static let none = TickingThread.Counts()
@@ -28,7 +33,13 @@ struct SteadyTickRealTimeTests {
 
     // MARK: Calls
 
-    @Test(arguments: codecs, Situation.allCases)
+    /// Every situation with every codec, or each with one.
+    private static let cases: [(String, Situation)] = thorough(
+        codecs.flatMap { codec in Situation.allCases.map { (codec, $0) } },
+        quick: Situation.allCases.enumerated().map { (codecs[$0 % codecs.count], $1) }
+    )
+
+    @Test(arguments: cases)
     func `a call between two legs`(codec: String, situation: Situation) throws {
         try TestFiles.withTemporaryPath { path in
             let (left, right) = MemoryLink.pair()
@@ -40,7 +51,7 @@ struct SteadyTickRealTimeTests {
             calling.remote = right.localAddress
             calling.stream.codec = codec
             calling.stream.fec = .on
-            calling.source = .samples(TestSignal.samples(14, format), format)
+            calling.source = .samples(chirps(14, format), format)
             calling.sink = .none
             var called = calling
             called.name = "B"
@@ -67,7 +78,7 @@ struct SteadyTickRealTimeTests {
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
                 call.remote = ports[1 - leg]
                 call.stream.codec = "PCMU"
-                call.source = .samples(TestSignal.samples(14, format), format)
+                call.source = .samples(chirps(14, format), format)
                 call.sink = .none
                 return call
             }
@@ -76,7 +87,7 @@ struct SteadyTickRealTimeTests {
         #expect(calls[1].report().received.packets >= 400)
     }
 
-    @Test(arguments: codecs) func `calls on a card, mixed`(codec: String) throws {
+    @Test(arguments: thorough(codecs, quick: ["opus"])) func `calls on a card, mixed`(codec: String) throws {
         var configuration = CallEngineConfiguration.virtual()
         configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
         let engine = try CallEngine(configuration)
@@ -161,7 +172,7 @@ struct SteadyTickRealTimeTests {
         try TestFiles.withTemporaryPath { path in
             let format = AudioFormat(sampleRate: 48000)
             let writer = try WAVSink(WAVWriter(path: path, format: format))
-            _ = writer.write(TestSignal.samples(1, format).span)
+            _ = writer.write(chirps(1, format).span)
             try writer.close()
             let repetition = WAVFeed.Repetition.forever(pause: .milliseconds(200))
             let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
@@ -218,7 +229,9 @@ struct SteadyTickRealTimeTests {
         #expect(counts == Self.none)
     }
 
-    @Test(arguments: codecs) func `plans installed from another thread while ticks run`(codec: String) throws {
+    @Test(arguments: thorough(codecs, quick: ["PCMU"])) func `plans installed from another thread while ticks run`(
+        codec: String
+    ) throws {
         let runner = GraphRunner()
         var base = Graph()
         base.converterFactory = ConverterFilter.factory
@@ -300,14 +313,14 @@ struct SteadyTickRealTimeTests {
             called.impairment.duplicatePercent = 3
         case .files:
             let writer = try WAVSink(WAVWriter(path: path, format: AudioFormat(sampleRate: 44100)))
-            _ = writer.write(TestSignal.samples(1, AudioFormat(sampleRate: 44100)).span)
+            _ = writer.write(chirps(1, AudioFormat(sampleRate: 44100)).span)
             try writer.close()
             calling.source = .file(path, repetition: .forever(pause: .milliseconds(100)))
             calling.sink = .file(path + ".out.wav")
             calling.capturePath = path + ".pcap"
         case .converters:
             let (high, low) = (AudioFormat(sampleRate: 44100), AudioFormat(sampleRate: 16000, channelCount: 2))
-            calling.source = .samples(TestSignal.samples(14, high), high)
+            calling.source = .samples(chirps(14, high), high)
             called.sink = .filter(CollectingSink(format: low, capacity: 16000))
         }
     }
@@ -357,7 +370,7 @@ struct SteadyTickRealTimeTests {
             )
             let stream = try AudioStream(codec, AudioStreamConfiguration(), transport: transport)
             let format = codec.description.format
-            try stream.assemble(in: &graph, source: SamplePlayerFilter(TestSignal.samples(5, format), format: format))
+            try stream.assemble(in: &graph, source: SamplePlayerFilter(chirps(5, format), format: format))
             return stream
         }
     }

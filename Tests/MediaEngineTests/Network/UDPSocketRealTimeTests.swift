@@ -1,7 +1,7 @@
 import MediaEngine
 import Testing
 
-@Suite struct UDPSocketRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct UDPSocketRealTimeTests {
     private func take(_ socket: UDPSocket, _ count: Int = 64) -> (ReceivedDatagram?, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: count)
         var span = buffer.mutableSpan
@@ -61,20 +61,5 @@ import Testing
         let wasSent = socket.send([1].span, to: v6, at: .zero)
         #expect(!wasSent)
         #expect(socket.refusedCount == 1)
-    }
-}
-
-@Suite struct SocketAddressTests {
-    @Test(arguments: ["127.0.0.1", "192.0.2.255", "::1", "2001:db8::1:0:0:7"]) func `text and back`(host: String) throws
-    {
-        let address = try #require(SocketAddress(host: host, port: 5004))
-        #expect(address.host == host)
-        #expect(address.isIPv4 == host.contains("."))
-        #expect(address.description == (host.contains(".") ? "\(host):5004" : "[\(host)]:5004"))
-    }
-
-    @Test(arguments: ["", "localhost", "1.2.3", "1.2.3.256", ":::"]) func `what is no address is refused`(host: String)
-    {
-        #expect(SocketAddress(host: host, port: 1) == nil)
     }
 }

@@ -1,10 +1,16 @@
+import TestSupport
 import Testing
 
 extension Tag {
-    /// Needs the wall clock.
+    /// Needs the wall clock, threads, sockets, processes or cards, or counts what the process does: the suite runs alone.
     @Tag static var realtime: Self
     /// Needs a sound card or a sound server.
     @Tag static var device: Self
     /// Checks a rule of an RFC or an ITU-T recommendation.
     @Tag static var rfc: Self
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Computes for half a minute where the compiler does not optimise, and cannot be made shorter.
+    static var isComputing: Self { .enabled(if: isOptimised, "computes for too long: Scripts/test address runs it") }
 }

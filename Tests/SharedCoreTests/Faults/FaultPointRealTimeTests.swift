@@ -5,7 +5,15 @@ import Testing
 
 @testable import SharedCore
 
-@Suite struct FaultPointRealTimeTests {
+/// Cores in processes that are killed at each place of the code that has a name.
+@Suite(
+    .serialized,
+    .timeLimit(.minutes(2)),
+    .tags(.realtime),
+    .enabled(if: FaultPoint.areBuiltIn, "needs the trait FaultPoints")
+)
+struct FaultPointRealTimeTests {
+    #if FaultPoints
     @Test(
         arguments: [
             ("afterInsert", FaultPoint.afterInsert, 1), ("beforeClaim:3", .beforeClaim, 3), ("", nil, 0),
@@ -18,6 +26,7 @@ import Testing
         #expect(FaultPoint.parse(value)?.point == point)
         #expect((FaultPoint.parse(value)?.hit ?? 0) == hit)
     }
+    #endif
 
     /// What becomes of the message when its owner is killed somewhere.
     enum Fate: Codable, Sendable { case absent, new, repeated, acknowledged }

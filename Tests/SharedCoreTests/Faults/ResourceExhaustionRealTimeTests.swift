@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 @testable import SharedCore
 
 /// Cores for which the system has no descriptor, no room, or no permission left.
-@Suite struct ResourceExhaustionRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct ResourceExhaustionRealTimeTests {
     @Test func `without descriptors lock, store and core say so, and work once there are some`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path
@@ -16,7 +17,7 @@ import Testing
             server.put(.sample("a"))
             let core = try ExecutorCore(group: group, service: ScriptedService(server))
             // What is made once in a process: threads of the pool and of connections.
-            try await Task.sleep(for: .milliseconds(1))
+            await Polling.eventually(.milliseconds(1)) { false }
             _ = MessagingExecutor.shared
             let before = ResourceExhaustionRealTimeTests.openCount()
             let taken = ResourceExhaustionRealTimeTests.takeAllDescriptors()
@@ -67,7 +68,8 @@ import Testing
             for byte in CoreLock.Byte.allCases { #expect(try !lock.isHeldElsewhere(byte)) }
             unlink(ballast)
             try await main.start()
-            while try await main.store.message(callID: "a") == nil { try await Task.sleep(for: .milliseconds(1)) }
+            try await server.state.wait { $0.messages.isEmpty }
+            #expect(try await main.store.message(callID: "a") != nil)
             await main.stop()
         }
         mount.end()

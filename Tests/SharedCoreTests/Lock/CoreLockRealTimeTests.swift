@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 @testable import SharedCore
 
-@Suite(.timeLimit(.minutes(1))) struct CoreLockRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct CoreLockRealTimeTests {
     let directory: TemporaryDirectory
 
     init() throws {
@@ -152,7 +153,7 @@ import Testing
     @Test func `a record of a dead owner is none`() throws {
         let owner = try CoreLock(group: directory.group)
         #expect(try owner.tryLock(.writer))
-        try owner.write(OwnerRecord(process: Child.dead(), role: .main, epoch: Epoch(rawValue: 1), why: ""))
+        try owner.write(OwnerRecord(process: .dead, role: .main, epoch: Epoch(rawValue: 1), why: ""))
         #expect(try owner.owner() == nil)
     }
 
@@ -216,7 +217,7 @@ import Testing
             try Data("\(now.tv_sec * 1_000_000_000 + now.tv_nsec)".utf8).write(to: URL(fileURLWithPath: path + "/time"))
             kill(getpid(), SIGKILL)
         }
-        while try parent.owner() == nil { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(try await Polling.eventually { try parent.owner() != nil })
         let child = try #require(try parent.owner())
         #expect(child.role == .executor && child.process.isAlive)
         async let taken = { () async throws -> Int in
@@ -240,12 +241,11 @@ import Testing
     private func untilAsleep() async throws {
         var status = stat()
         try #require(stat(directory.path + "/core.lock", &status) == 0)
-        while true {
-            let waiters = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
-                .split(separator: "\n")
-                .filter { $0.contains("-> OFDLCK") && $0.contains(":\(status.st_ino) ") }
-            if !waiters.isEmpty { return }
-            await Task.yield()
+        let isAsleep = try await Polling.eventually {
+            try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
+                $0.contains("-> OFDLCK") && $0.contains(":\(status.st_ino) ")
+            }
         }
+        try #require(isAsleep)
     }
 }

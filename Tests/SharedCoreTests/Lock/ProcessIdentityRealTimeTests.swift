@@ -3,7 +3,7 @@ import Testing
 
 @testable import SharedCore
 
-@Suite struct ProcessIdentityRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct ProcessIdentityRealTimeTests {
     @Test func `this process is alive`() {
         #expect(ProcessIdentity.current.isAlive)
         #expect(ProcessIdentity.current.pid == getpid())

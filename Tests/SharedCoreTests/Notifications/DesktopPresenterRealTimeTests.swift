@@ -1,12 +1,18 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import SharedCore
 
 /// Notifications on a desktop that a test plays, over a message bus of its own.
-@Suite(.serialized, .timeLimit(.minutes(1)), .enabled(if: PrivateBus.isPossible, "dbus-daemon is not installed"))
+@Suite(
+    .serialized,
+    .timeLimit(.minutes(1)),
+    .tags(.realtime),
+    .enabled(if: PrivateBus.isPossible, "dbus-daemon is not installed")
+)
 struct DesktopPresenterRealTimeTests {
     private let bus: PrivateBus
     private let ada = MessageNotification(
@@ -166,10 +172,11 @@ struct DesktopPresenterRealTimeTests {
         let second = try await FakeDesktop(bus, capabilities: ["inline-reply"])
         let labels = ["inline-reply", "Antworten", "mark-as-seen", "Als gelesen markieren"]
         // The bus says who has the name now; that may come a moment after the new one was let in.
-        while second.notifications.last?[5] != .strings(labels) {
+        let isAsked = try await Polling.eventually {
             try await presenter.present(ada)
-            try await Task.sleep(for: .milliseconds(1))
+            return second.notifications.last?[5] == .strings(labels)
         }
+        try #require(isAsked)
         second.signal("NotificationReplied", [.uint32(UInt32(second.notifications.count)), .string("yes")])
         for await action in presenter.actions {
             #expect(action.kind == .reply("yes"))

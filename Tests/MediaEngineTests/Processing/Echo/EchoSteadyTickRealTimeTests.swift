@@ -3,7 +3,11 @@ import CAllocationCounter
 import Testing
 
 /// Processing a voice neither allocates nor locks, also while it realigns and begins anew.
-@Suite(.serialized, .enabled(if: allocation_counter_is_active() != 0, "a sanitizer has replaced the allocator"))
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
+)
 struct EchoSteadyTickRealTimeTests {
     @Test(arguments: [16000, 48000]) func `an echo canceller with everything on`(rate: Int) throws {
         let format = AudioFormat(sampleRate: rate)

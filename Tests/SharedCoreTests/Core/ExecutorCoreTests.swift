@@ -23,6 +23,19 @@ final class CoreBench: Sendable {
         while try await store.wishes().count < count { try await Task.sleep(for: .milliseconds(1)) }
     }
 
+    /// Says when a core ends, and lets it end no further than that until it is opened.
+    let gate = CoreGate()
+
+    /// An executor whose service ends when `gate` is open, and delivers a message before.
+    func slowExecutor(delivering callID: String = "last") throws -> ExecutorCore {
+        let gate = gate
+        let service = ScriptedService(server) { context in
+            _ = try? await context.deliver(Self.message(callID))
+            await gate.pass()
+        }
+        return try ExecutorCore(group: group, service: service)
+    }
+
     func main(yieldLimit: Duration = .seconds(2)) throws -> MainCore {
         var configuration = CoreConfiguration()
         configuration.yieldLimit = yieldLimit

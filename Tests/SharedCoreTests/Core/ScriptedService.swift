@@ -26,13 +26,13 @@ final class ScriptedService: CoreService {
     }
 
     let server: Server
-    /// Never ends when told to: for a core that hangs.
-    let hangs: Bool
+    /// What it does before it ends, for a core that takes its time.
+    private let ending: @Sendable (CoreContext) async -> Void
     private let context = Mutex<CoreContext?>(nil)
 
-    init(_ server: Server, hangs: Bool = false) {
+    init(_ server: Server, ending: @escaping @Sendable (CoreContext) async -> Void = { _ in }) {
         self.server = server
-        self.hangs = hangs
+        self.ending = ending
     }
 
     func start(_ context: CoreContext) async throws {
@@ -72,7 +72,7 @@ final class ScriptedService: CoreService {
     }
 
     func stop() async {
-        while hangs { try? await Task.sleep(for: .seconds(60)) }
+        if let context = context.withLock({ $0 }) { await ending(context) }
         server.state.withLock { $0.running -= 1 }
     }
 }

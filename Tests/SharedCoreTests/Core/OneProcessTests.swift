@@ -81,7 +81,7 @@ struct OneProcessTests {
         let observer = try CoreLock(group: bench.group)
         #expect(try observer.isHeldElsewhere(.writer))
         await bench.gate.open()
-        try await start.value
+        _ = try await start.value
         #expect(bench.server.most == 1)
         await main.stop()
     }

@@ -24,7 +24,12 @@ final class BusPeer: Sendable {
         let body: [BusValue]
     }
 
-    private let bus: Mutex<OpaquePointer>
+    /// Used under the lock alone.
+    private struct Bus: @unchecked Sendable {
+        let pointer: OpaquePointer
+    }
+
+    private let bus: Mutex<Bus>
     private let answering: Answering
     private let event = linux_event_descriptor()
     private let isWanted = Atomic(true)
@@ -42,7 +47,7 @@ final class BusPeer: Sendable {
         try bus.withLock { bus in
             // Waits for the name.
             var name: UnsafePointer<CChar>?
-            try BusFailure.check(sd_bus_get_unique_name(bus, &name))
+            try BusFailure.check(sd_bus_get_unique_name(bus.pointer, &name))
         }
         start()
     }
@@ -66,7 +71,7 @@ final class BusPeer: Sendable {
         try BusFailure.check(sd_bus_new(&created))
         guard let opened = created else { throw BusFailure(code: ENOMEM) }
         answering = Answering(answer)
-        bus = Mutex(opened)
+        bus = Mutex(Bus(pointer: opened))
         try configure(opened)
         let filter: sd_bus_message_handler_t = { message, context, _ in
             guard let message, let context else { return 0 }
@@ -78,30 +83,30 @@ final class BusPeer: Sendable {
     }
 
     deinit {
-        bus.withLock { _ = sd_bus_close_unref($0) }
+        bus.withLock { _ = sd_bus_close_unref($0.pointer) }
         close(event)
     }
 
     /// Takes or gives back a name on the bus.
     func request(name: String) throws {
-        _ = try bus.withLock { try BusFailure.check(sd_bus_request_name($0, name, 0)) }
+        _ = try bus.withLock { try BusFailure.check(sd_bus_request_name($0.pointer, name, 0)) }
         // Calls may have come before the answer.
         wake()
     }
 
     func release(name: String) {
         // A bus that has ended has taken the name already.
-        _ = bus.withLock { sd_bus_release_name($0, name) }
+        _ = bus.withLock { sd_bus_release_name($0.pointer, name) }
     }
 
     func signal(_ path: String, _ interface: String, _ member: String, _ body: [BusValue]) throws {
         try bus.withLock { bus in
             var created: OpaquePointer?
-            try BusFailure.check(sd_bus_message_new_signal(bus, &created, path, interface, member))
+            try BusFailure.check(sd_bus_message_new_signal(bus.pointer, &created, path, interface, member))
             guard let message = created else { throw BusFailure(code: ENOMEM) }
             defer { sd_bus_message_unref(message) }
             for value in body { try value.append(to: message) }
-            try BusFailure.check(sd_bus_send(bus, message, nil))
+            try BusFailure.check(sd_bus_send(bus.pointer, message, nil))
         }
         wake()
     }
@@ -121,7 +126,7 @@ final class BusPeer: Sendable {
     private func start() {
         Thread.detachNewThread { [self] in
             while isWanted.load(ordering: .relaxed), turn() {}
-            bus.withLock { sd_bus_close($0) }
+            bus.withLock { sd_bus_close($0.pointer) }
             ended.end(with: .success(()))
         }
     }
@@ -130,6 +135,7 @@ final class BusPeer: Sendable {
     private func turn() -> Bool {
         var polled = [pollfd(), pollfd(fd: event, events: Int16(POLLIN), revents: 0)]
         let isOpen = bus.withLock { bus in
+            let bus = bus.pointer
             var result = sd_bus_process(bus, nil)
             while result > 0, !answering.hangsUp { result = sd_bus_process(bus, nil) }
             polled[0] = pollfd(

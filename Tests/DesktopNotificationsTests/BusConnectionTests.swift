@@ -17,9 +17,13 @@ struct BusConnectionTests {
     }
 
     static let badBuses = [
-        BadBus(testDescription: "refuses this user", manner: .says("REJECTED EXTERNAL\r\n"), code: .noBus),
+        BadBus(
+            testDescription: "refuses this user",
+            manner: .says("DATA\r\nREJECTED EXTERNAL DBUS_COOKIE_SHA1\r\n"),
+            code: .noBus
+        ),
         BadBus(testDescription: "never answers", manner: .silent, code: .timedOut),
-        BadBus(testDescription: "accepts nobody", manner: nil, code: .noBus),
+        BadBus(testDescription: "accepts nobody", manner: nil, code: .timedOut),
         BadBus(
             testDescription: "speaks something else",
             manner: .says("HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -140,7 +144,7 @@ struct BusConnectionTests {
             .byte(1), .int32(-2), .uint32(3), .string("grüezi"), .strings(["a", ""]),
             .dictionary(["x": .strings(["y"]), "z": .dictionary([:])]), .string("end"),
         ]
-        let bus = try Self.bus { .values($0.body) }
+        let bus = try Self.bus { _ in .values(body) }
         let connection = try await BusConnection.connect(to: [bus.address])
         let echo = try await connection.call(.bus("Echo", body))
         #expect(echo == body.map { if case .dictionary = $0 { .other } else { $0 } })

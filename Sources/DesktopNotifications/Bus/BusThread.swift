@@ -19,7 +19,7 @@ struct BusThread: Sendable {
             let share = (deadline - now) / (addresses.count - index)
             let traffic = BusTraffic(onSignal: onSignal)
             do throws(NotificationError) {
-                let bus = try OpenBus(address, traffic)
+                let bus = try connect(to: address, traffic, until: now + share)
                 try open(bus, address, until: now + share)
                 opened.end(with: .success(()))
                 return serve(bus, traffic)
@@ -30,6 +30,34 @@ struct BusThread: Sendable {
         opened.end(with: .failure(failure))
         requests.end(failure)
     }
+
+    /// Connects to the socket of a bus; tries again while its queue of connections is full, which nobody tells the end of.
+    private func connect(
+        to address: String,
+        _ traffic: BusTraffic,
+        until deadline: ContinuousClock.Instant
+    ) throws(NotificationError) -> OpenBus {
+        while true {
+            do throws(BusFailure) {
+                return try OpenBus(address, traffic)
+            } catch {
+                guard error.code == EAGAIN else { throw NotificationError(notReached: address, error) }
+            }
+            try checkWanted(address, until: deadline)
+            var event = pollfd(fd: requests.descriptor, events: Int16(POLLIN), revents: 0)
+            poll(&event, 1, Self.retryInterval)
+        }
+    }
+
+    private func checkWanted(_ address: String, until deadline: ContinuousClock.Instant) throws(NotificationError) {
+        guard !requests.isClosed else { throw .closed() }
+        guard .now < deadline else {
+            throw NotificationError(.timedOut, "The bus at \(address) did not let us in in time. Check that it runs.")
+        }
+    }
+
+    /// Units: milliseconds.
+    private static var retryInterval: CInt { 10 }
 
     /// Waits until the bus has let this user in and given it a name.
     private func open(
@@ -45,13 +73,7 @@ struct BusThread: Sendable {
                 throw NotificationError(notReached: address, error)
             }
             if bus.isReady { return }
-            guard !requests.isClosed else { throw .closed() }
-            guard .now < deadline else {
-                throw NotificationError(
-                    .timedOut,
-                    "The bus at \(address) did not let us in in time. Check that it runs."
-                )
-            }
+            try checkWanted(address, until: deadline)
             if !isBusy { bus.wait(beside: requests.descriptor, until: deadline) }
         }
     }
@@ -81,27 +103,23 @@ final class OpenBus {
     private let traffic: BusTraffic
 
     /// Begins to connect.
-    init(_ address: String, _ traffic: BusTraffic) throws(NotificationError) {
+    init(_ address: String, _ traffic: BusTraffic) throws(BusFailure) {
         var created: OpaquePointer?
-        let code = sd_bus_new(&created)
-        guard let bus = created else { throw NotificationError(notReached: address, BusFailure(code: -code)) }
+        try BusFailure.check(sd_bus_new(&created))
+        guard let bus = created else { throw BusFailure(code: ENOMEM) }
         self.bus = bus
         self.traffic = traffic
-        do throws(BusFailure) {
-            try BusFailure.check(sd_bus_set_address(bus, address))
-            // It says Hello, and is ready once it has a name.
-            try BusFailure.check(sd_bus_set_bus_client(bus, 1))
-            try BusFailure.check(sd_bus_negotiate_fds(bus, 0))
-            let context = Unmanaged.passUnretained(traffic).toOpaque()
-            let filter: sd_bus_message_handler_t = { message, context, _ in
-                guard let message, let context else { return 0 }
-                return Unmanaged<BusTraffic>.fromOpaque(context).takeUnretainedValue().take(message) ? 1 : 0
-            }
-            try BusFailure.check(sd_bus_add_filter(bus, nil, filter, context))
-            try BusFailure.check(sd_bus_start(bus))
-        } catch {
-            throw NotificationError(notReached: address, error)
+        try BusFailure.check(sd_bus_set_address(bus, address))
+        // It says Hello, and is ready once it has a name.
+        try BusFailure.check(sd_bus_set_bus_client(bus, 1))
+        try BusFailure.check(sd_bus_negotiate_fds(bus, 0))
+        let context = Unmanaged.passUnretained(traffic).toOpaque()
+        let filter: sd_bus_message_handler_t = { message, context, _ in
+            guard let message, let context else { return 0 }
+            return Unmanaged<BusTraffic>.fromOpaque(context).takeUnretainedValue().take(message) ? 1 : 0
         }
+        try BusFailure.check(sd_bus_add_filter(bus, nil, filter, context))
+        try BusFailure.check(sd_bus_start(bus))
     }
 
     deinit {

@@ -232,10 +232,7 @@ public actor ExecutorCore {
                     await endCore()
                     throw failure
                 }
-                if core.isAskedToYield {
-                    await endCore()
-                    continue
-                }
+                // When a main asks for its place the core ends, which rings, too; what is waited for may still come.
                 await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
                 continue
             }

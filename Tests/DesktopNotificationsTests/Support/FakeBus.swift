@@ -29,7 +29,7 @@ final class FakeBus: Sendable {
         (gone, leave) = AsyncStream.makeStream()
         path = FileManager.default.temporaryDirectory.appendingPathComponent("fake-\(UUID().uuidString.prefix(8))").path
         address = "unix:path=" + path
-        listener = try Self.listen(at: path)
+        listener = try Self.listen(at: path, queue: manner == nil ? 0 : 128)
         guard let manner else {
             while Self.connect(to: path) {}
             return
@@ -76,9 +76,9 @@ final class FakeBus: Sendable {
         }
     }
 
-    private static func listen(at path: String) throws -> CInt {
+    private static func listen(at path: String, queue: CInt) throws -> CInt {
         let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard withAddress(path, { Glibc.bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, 0) == 0 else {
+        guard withAddress(path, { Glibc.bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, queue) == 0 else {
             throw POSIXError(.EADDRINUSE)
         }
         return descriptor

@@ -70,20 +70,27 @@ struct OneProcessTests {
 
     @Test func `an executor has its place until it has ended, whatever its other calls do`() async throws {
         let bench = try CoreBench()
-        let executor = try bench.slowExecutor(delivering: "b")
-        let waiting = Task { try await executor.newMessage(callID: "b") }
-        while await !executor.isRunning { await Task.yield() }
-        let main = try bench.main(yieldLimit: Self.forEver)
-        let start = Task { try await main.start() }
-        await bench.gate.reached()
-        #expect(try await waiting.value.text == "text of b")
-        #expect(try await executor.newMessage(callID: "b").text == nil)
-        let observer = try CoreLock(group: bench.group)
-        #expect(try observer.isHeldElsewhere(.writer))
-        await bench.gate.open()
-        _ = try await start.value
+        let executor = try bench.slowExecutor()
+        await withThrowingTaskGroup(of: RoomOutcome.self) { group in
+            for _ in 0..<2 { group.addTask { try await executor.newChatRoom(address: "last") } }
+            while await !executor.isRunning { await Task.yield() }
+            let start = Task {
+                let main = try bench.main(yieldLimit: Self.forEver)
+                try await main.start()
+                await main.stop()
+            }
+            await #expect(throws: Never.self) {
+                // It comes while the core ends.
+                _ = try await group.next()
+                #expect(try CoreLock(group: bench.group).isHeldElsewhere(.writer))
+            }
+            await bench.gate.open()
+            await #expect(throws: Never.self) {
+                try await group.waitForAll()
+                try await start.value
+            }
+        }
         #expect(bench.server.most == 1)
-        await main.stop()
     }
 
     @Test func `who ends a core that ends already waits for its end`() async throws {

@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
+        .library(name: "DesktopNotifications", targets: ["DesktopNotifications"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
     traits: [
@@ -93,9 +94,13 @@ let package = Package(
             dependencies: [
                 "LocalMessaging", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: settings
+        ),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(
+            name: "DesktopNotifications",
+            dependencies: ["SharedCore", "CSystemd", "CLinux"],
             swiftSettings: settings
         ),
         .target(
@@ -110,7 +115,7 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "MediaEngine", "LocalMessaging", "SharedCore", "Mailbox",
+                "MediaEngine", "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -160,9 +165,15 @@ let package = Package(
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport",
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopNotificationsTests",
+            dependencies: [
+                "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
             ],
             swiftSettings: settings
         ),

@@ -2,7 +2,6 @@ import MediaEngine
 import NIOCore
 
 @testable import LocalMessaging
-@testable import SharedCore
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
 ///
@@ -21,7 +20,6 @@ enum Parsers {
         ("trace", trace),
         ("message-frames", messageFrames),
         ("message-values", messageValues),
-        ("d-bus", dBus),
     ]
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
@@ -199,14 +197,6 @@ enum Parsers {
         decode(RemoteFailure.self)
         let introduction = try MessageCoding.decode(Handshake.Introduction.self, from: payload, within: bounds)
         precondition(introduction.accepts.count <= 100)
-    }
-
-    /// What is read is written to bytes that say the same, but for what the bus adds itself.
-    private static func dBus(_ bytes: Span<UInt8>) throws {
-        guard let message = try DBusMessage(parsing: array(bytes)) else { return }
-        let written = message.serialize()
-        guard let again = try? DBusMessage(parsing: written) else { preconditionFailure("it cannot be read again") }
-        precondition(again.serialize() == written && again.body.count == message.body.count)
     }
 
     private static func array(_ bytes: Span<UInt8>) -> [UInt8] {

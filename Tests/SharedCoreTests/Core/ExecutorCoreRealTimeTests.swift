@@ -26,6 +26,20 @@ final class CoreBench: Sendable {
         try #require(isWaiting)
     }
 
+    /// Says when a core ends, and lets it end no further than that until it is opened.
+    let gate = CoreGate()
+
+    /// An executor whose service ends when `gate` is open, and before delivers the message and the room called "last".
+    func slowExecutor() throws -> ExecutorCore {
+        let gate = gate
+        let service = ScriptedService(server) { context in
+            _ = try? await context.deliver(Self.message("last"))
+            _ = try? await context.deliver(RoomInvitation(address: "last", invitedBy: "sip:anna@example.org"))
+            await gate.pass()
+        }
+        return try ExecutorCore(group: group, service: service)
+    }
+
     func main(yieldLimit: Duration = .seconds(30)) throws -> MainCore {
         var configuration = CoreConfiguration()
         configuration.yieldLimit = yieldLimit

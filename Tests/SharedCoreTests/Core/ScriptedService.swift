@@ -27,10 +27,13 @@ final class ScriptedService: CoreService {
     }
 
     let server: Server
+    /// What it does before it ends, for a core that takes its time.
+    private let ending: @Sendable (CoreContext) async -> Void
     private let context = Mutex<CoreContext?>(nil)
 
-    init(_ server: Server) {
+    init(_ server: Server, ending: @escaping @Sendable (CoreContext) async -> Void = { _ in }) {
         self.server = server
+        self.ending = ending
     }
 
     func start(_ context: CoreContext) async throws {
@@ -70,6 +73,7 @@ final class ScriptedService: CoreService {
     }
 
     func stop() async {
+        if let context = context.withLock({ $0 }) { await ending(context) }
         server.state.update { $0.running -= 1 }
     }
 }

@@ -103,6 +103,49 @@ import Testing
         #expect(try CoreLock(group: directory.group).tryLock(.main))
     }
 
+    /// A program may have a use of its own for each of them, before and after.
+    @Test func `a wait needs and takes no signal of the program`() async throws {
+        await #expect(processExitsWith: .success) {
+            let signals = Array(__libc_current_sigrtmin()...__libc_current_sigrtmax())
+            for isUsed in [false, true] {
+                if isUsed { for number in signals { signal(number) { _ in exit(1) } } }
+                let before = signals.map { Self.handler(of: $0) }
+                let directory = try TemporaryDirectory()
+                let holder = try CoreLock(group: directory.group)
+                let waiter = try CoreLock(group: directory.group)
+                #expect(try holder.tryLock(.writer))
+                let cancelled = Task { try await waiter.wait(for: .writer) }
+                try await directory.untilLockIsWaitedFor()
+                cancelled.cancel()
+                await #expect(throws: CancellationError.self) { try await cancelled.value }
+                let waiting = Task { try await waiter.wait(for: .writer) }
+                try await directory.untilLockIsWaitedFor()
+                holder.unlock(.writer)
+                try await waiting.value
+                #expect(signals.map { Self.handler(of: $0) } == before)
+            }
+        }
+    }
+
+    private static func handler(of number: CInt) -> UInt {
+        var present = sigaction()
+        sigaction(number, nil, &present)
+        return unsafeBitCast(present.__sigaction_handler.sa_handler, to: UInt.self)
+    }
+
+    @Test func `a cancelled wait leaves no thread in the kernel`() async throws {
+        let holder = try CoreLock(group: directory.group)
+        let waiter = try CoreLock(group: directory.group)
+        #expect(try holder.tryLock(.writer))
+        for _ in 0..<50 {
+            let wait = Task { try await waiter.wait(for: .writer) }
+            try await untilAsleep()
+            wait.cancel()
+            await #expect(throws: CancellationError.self) { try await wait.value }
+            #expect(try directory.lockWaiterCount() == 0)
+        }
+    }
+
     @Test func `a wait cancelled while the lock arrives either has it or leaves it`() async throws {
         let holder = try CoreLock(group: directory.group)
         let waiter = try CoreLock(group: directory.group)
@@ -237,15 +280,24 @@ import Testing
         #expect(!child.process.isAlive)
     }
 
-    /// Until somebody sleeps in the kernel for a lock of this test's file.
     private func untilAsleep() async throws {
+        try await directory.untilLockIsWaitedFor()
+    }
+}
+
+extension TemporaryDirectory {
+    /// Until somebody sleeps in the kernel for a lock of this directory's group.
+    fileprivate func untilLockIsWaitedFor() async throws {
+        let isAwaited = try await Polling.eventually { try lockWaiterCount() > 0 }
+        try #require(isAwaited)
+    }
+
+    /// How many sleep in the kernel for a lock of this directory's group.
+    fileprivate func lockWaiterCount() throws -> Int {
         var status = stat()
-        try #require(stat(directory.path + "/core.lock", &status) == 0)
-        let isAsleep = try await Polling.eventually {
-            try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
-                $0.contains("-> OFDLCK") && $0.contains(":\(status.st_ino) ")
-            }
-        }
-        try #require(isAsleep)
+        try #require(stat(path + "/core.lock", &status) == 0)
+        return try String(contentsOfFile: "/proc/locks", encoding: .utf8)
+            .split(separator: "\n")
+            .count { $0.contains("-> OFDLCK") && $0.contains(":\(status.st_ino) ") }
     }
 }

@@ -1,8 +1,9 @@
+import SharedCore
 internal import Synchronization
 
 /// A service of notifications on a bus, from the connection to it until one of the two ends.
 final class DesktopSession: Sendable {
-    let connection: DBusConnection
+    let connection: BusConnection
     let capabilities: Set<String>
     /// The unique name of the service and the bus that gave it, as another bus gives the same: its numbers mean nothing to the
     /// service that follows it.
@@ -10,24 +11,26 @@ final class DesktopSession: Sendable {
     private let isReplaced = Atomic(false)
     private let listening = Mutex<Task<Void, Never>?>(nil)
 
-    /// Asks the service on a bus what it can do; `take` gets its signals, with `owner`.
+    /// Asks the service on a bus what it can do, by `deadline`; `take` gets its signals, with `owner`.
     ///
-    /// - Throws: `NotificationError`, also when nothing shows notifications.
-    init(_ connection: DBusConnection, take: @escaping @Sendable (DBusMessage, _ owner: String) -> Void) async throws {
+    /// - Throws: `NotificationError`, also when nothing shows notifications; the connection ends with the last who has it.
+    init(
+        _ connection: BusConnection,
+        until deadline: ContinuousClock.Instant,
+        take: @escaping @Sendable (BusSignal, _ owner: String) -> Void
+    ) async throws {
         // Signals first: what is done with a notification at once is not missed.
-        let bus = DBusConnection.bus
+        let bus = BusCall.busName
         let service = DesktopPresenter.service
         for rule in [
             "type='signal',interface='\(service)',path='\(DesktopPresenter.path)'",
             "type='signal',sender='\(bus)',member='\(Self.ownerChanged)',arg0='\(service)'",
         ] {
-            try await connection.call(.call(bus, DBusConnection.busPath, bus, "AddMatch", [.string(rule)]))
+            try await connection.call(.bus("AddMatch", [.string(rule)]), until: deadline)
         }
-        let capabilities = try await connection.call(DesktopPresenter.call("GetCapabilities"))
-        let unique = try await connection.call(
-            .call(bus, DBusConnection.busPath, bus, "GetNameOwner", [.string(service)])
-        )
-        let id = try await connection.call(.call(bus, DBusConnection.busPath, bus, "GetId"))
+        let capabilities = try await connection.call(DesktopPresenter.call("GetCapabilities"), until: deadline)
+        let unique = try await connection.call(.bus("GetNameOwner", [.string(service)]), until: deadline)
+        let id = try await connection.call(.bus("GetId"), until: deadline)
         guard let names = capabilities.first?.strings, let name = unique.first?.string, let id = id.first?.string else {
             throw NotificationError(
                 .protocolViolation,
@@ -45,12 +48,12 @@ final class DesktopSession: Sendable {
         self.connection = connection
         self.owner = owner
         self.capabilities = Set(names)
-        let task = Task { [weak self] in
-            for await message in connection.arrivals {
-                if message.sender == name {
-                    take(message, owner)
-                } else if message.sender == bus, message.member == Self.ownerChanged,
-                    message.body.first?.string == service, message.body.last?.string != name
+        let task = Task { [weak self, signals = connection.signals] in
+            for await signal in signals {
+                if signal.sender == name {
+                    take(signal, owner)
+                } else if signal.sender == bus, signal.member == Self.ownerChanged,
+                    signal.body.first?.string == service, signal.body.last?.string != name
                 {
                     self?.isReplaced.store(true, ordering: .relaxed)
                 }

@@ -1,3 +1,5 @@
+public import SharedCore
+
 /// Shows notifications on the desktop.
 ///
 /// Where the desktop offers a field for an answer (capability `inline-reply`), a notification has the action to reply;
@@ -15,6 +17,7 @@ public final class DesktopPresenter: NotificationPresenter {
     private let applicationName: String
     private let records: NotificationRecords
     private let texts: NotificationTexts
+    private let limit: Duration
     private let sessions: DesktopSessions
 
     /// Connects to the session bus that `environment` names and asks its service of notifications what it can do.
@@ -30,31 +33,49 @@ public final class DesktopPresenter: NotificationPresenter {
         environment: [String: String],
         records: String?
     ) async throws -> DesktopPresenter {
+        try await connect(
+            applicationName: applicationName,
+            environment: environment,
+            records: records,
+            limit: .seconds(5)
+        )
+    }
+
+    /// As the public one; a bus has `limit` to let us in, its service as much to say what it can do, and again to show something.
+    static func connect(
+        applicationName: String,
+        environment: [String: String],
+        records: String?,
+        limit: Duration
+    ) async throws -> DesktopPresenter {
         let presenter = DesktopPresenter(
             applicationName: applicationName,
             environment: environment,
-            records: NotificationRecords(directory: records)
+            records: NotificationRecords(directory: records),
+            limit: limit
         )
         _ = try await presenter.sessions.current()
         return presenter
     }
 
-    private init(applicationName: String, environment: [String: String], records: NotificationRecords) {
+    private init(
+        applicationName: String,
+        environment: [String: String],
+        records: NotificationRecords,
+        limit: Duration
+    ) {
         let (actions, action) = AsyncStream.makeStream(of: MessageAction.self, bufferingPolicy: .bufferingNewest(1024))
         self.actions = actions
         self.action = action
         self.applicationName = applicationName
         self.records = records
         texts = .localized(environment: environment)
+        self.limit = limit
         sessions = DesktopSessions {
-            let connection = try await DBusConnection.connect(to: DBusAddress.session(environment: environment))
-            do {
-                return try await DesktopSession(connection) { message, owner in
-                    if let performed = Self.action(of: message, records, owner) { action.yield(performed) }
-                }
-            } catch {
-                connection.close()
-                throw error
+            let addresses = BusAddress.session(environment: environment)
+            let connection = try await BusConnection.connect(to: addresses, within: limit)
+            return try await DesktopSession(connection, until: .now + limit) { signal, owner in
+                if let performed = Self.action(of: signal, records, owner) { action.yield(performed) }
             }
         }
     }
@@ -91,12 +112,13 @@ public final class DesktopPresenter: NotificationPresenter {
                     .string((notification.sender ?? texts.fallback) + room),
                     .string(notification.sender == nil ? "" : body(notification.text, in: session)),
                     .strings(labels),
-                    .dictionary([("category", .string("im.received")), ("urgency", .byte(1))]),
+                    .dictionary(["category": .string("im.received"), "urgency": .byte(1)]),
                     .int32(-1),
                 ]
-            )
+            ),
+            until: .now + limit
         )
-        guard let number = answer.first?.uint32 else {
+        guard let number = answer.first?.uint32, number != 0 else {
             throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
         }
         try records.keep(number, of: notification.identifier, owner: session.owner)
@@ -110,7 +132,10 @@ public final class DesktopPresenter: NotificationPresenter {
             guard let number = try records.number(of: identifier, owner: session.owner) else { return }
             records.forget(number, owner: session.owner)
             do {
-                try await session.connection.call(Self.call("CloseNotification", [.uint32(number)]))
+                try await session.connection.call(
+                    Self.call("CloseNotification", [.uint32(number)]),
+                    until: .now + limit
+                )
             } catch let error as NotificationError where error.code == .refused {
                 // It was closed meanwhile: some desktops call that an error.
             }
@@ -126,16 +151,14 @@ public final class DesktopPresenter: NotificationPresenter {
 
     /// What a signal says was done.
     private static func action(
-        of message: DBusMessage,
+        of signal: BusSignal,
         _ records: NotificationRecords,
         _ owner: String
     ) -> MessageAction? {
-        guard message.kind == .signal, message.interface == service, let number = message.body.first?.uint32 else {
-            return nil
-        }
-        let value = message.body.dropFirst().first
+        guard signal.interface == service, let number = signal.body.first?.uint32 else { return nil }
+        let value = signal.body.dropFirst().first
         let kind: MessageAction.Kind
-        switch (message.member, value?.string) {
+        switch (signal.member, value?.string) {
         case ("ActionInvoked", seenKey): kind = .markAsSeen
         case ("NotificationReplied", let text?): kind = .reply(text)
         default: return nil
@@ -145,8 +168,8 @@ public final class DesktopPresenter: NotificationPresenter {
         return MessageAction(id: "desktop/\(owner)/\(number)/\(name)/\(identifier)", callID: identifier, kind: kind)
     }
 
-    static func call(_ member: String, _ body: [DBusValue] = []) -> DBusMessage {
-        .call(service, path, service, member, body)
+    static func call(_ member: String, _ body: [BusValue] = []) -> BusCall {
+        BusCall(destination: service, path: path, interface: service, member: member, body: body)
     }
 
     static var service: String { "org.freedesktop.Notifications" }

@@ -1,5 +1,5 @@
-import Foundation
-import Synchronization
+internal import Foundation
+internal import Synchronization
 
 /// Which notification of the desktop is which message's, known to all processes of a group.
 ///

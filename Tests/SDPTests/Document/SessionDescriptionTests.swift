@@ -155,7 +155,7 @@ import Testing
             { $0.attributes = [SDPAttribute("")] },
         ]
         for change in changes {
-            var session = OfferAnswer(.audio(change))
+            var session = OfferAnswer(.audio(.phone, change))
             #expect(failure { () throws(SDPError) in try session.makeOffer() }?.code == .invalidConfiguration)
         }
     }

@@ -2,12 +2,6 @@
 ///
 /// Views are made when asked for. An attribute that is not understood is left out of its view, and stays in the list.
 extension [SDPAttribute] {
-    /// The names of the attributes that belong here.
-    static let keyingNames = [
-        "crypto", "key-mgmt", "fingerprint", "setup", "connection", "tls-id", "ice-ufrag", "ice-pwd", "ice-options",
-        "ice-lite", "ice-mismatch", "ice-pacing", "candidate", "remote-candidates", "end-of-candidates", "mid",
-    ]
-
     /// Keys of SRTP, in order of preference (RFC 4568).
     package var cryptoLines: [CryptoAttribute] { values("crypto").compactMap { CryptoAttribute(parsing: Bytes($0)) } }
 
@@ -65,9 +59,9 @@ package struct Fingerprint: Hashable, Sendable {
         bytes = []
         while !digits.isEmpty {
             let pair = digits.take(before: UInt8(ascii: ":"))
-            guard pair.count == 2, pair.allSatisfy(\.isVisible), let byte = UInt8(pair.text, radix: 16) else {
-                return nil
-            }
+            guard pair.count == 2, pair.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0.lowercase }),
+                let byte = UInt8(pair.text, radix: 16)
+            else { return nil }
             bytes.append(byte)
         }
     }
@@ -104,11 +98,21 @@ package struct MediaGroup: Hashable, Sendable {
 extension MediaDescription {
     /// What is said of keys and of the path for this medium: by it, or by the session where it is silent.
     package var keyingAttributes: [SDPAttribute] {
-        let own = attributes.filter { attribute in [SDPAttribute].keyingNames.contains { attribute.name.isNamed($0) } }
-        let common = sessionLines.compactMap(\.attribute).filter { attribute in
-            [SDPAttribute].keyingNames.contains { attribute.name.isNamed($0) }
-                && !own.contains { $0.name.isNamed(attribute.name) }
-        }
-        return common + own
+        let own = lines.filter(\.isOfKeying).compactMap(\.attribute)
+        let common = sessionLines.filter(\.isOfKeying).compactMap(\.attribute)
+        return common.filter { attribute in !own.contains { $0.name.isNamed(attribute.name) } } + own
     }
+}
+
+extension DescriptionLine {
+    fileprivate var isOfKeying: Bool {
+        guard let name = attributeName else { return false }
+        return Self.keyingNames.contains { name.isNamed($0) }
+    }
+
+    /// The names of the attributes that belong here.
+    private static let keyingNames: [StaticString] = [
+        "crypto", "key-mgmt", "fingerprint", "setup", "connection", "tls-id", "ice-ufrag", "ice-pwd", "ice-options",
+        "ice-lite", "ice-mismatch", "ice-pacing", "candidate", "remote-candidates", "end-of-candidates", "mid",
+    ]
 }

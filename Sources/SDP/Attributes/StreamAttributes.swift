@@ -79,7 +79,7 @@ package struct HeaderExtension: Hashable, Sendable {
             let number: UInt16 = numbers.take(before: UInt8(ascii: "/")).decimal()
         else { return nil }
         self.number = number
-        direction = MediaDirection.allCases.first { numbers.isNamed($0.rawValue) }
+        direction = MediaDirection(numbers)
         self.uri = uri.text
         attributes = rest.trimmed?.text
     }

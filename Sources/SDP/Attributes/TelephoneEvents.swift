@@ -52,7 +52,7 @@ package struct TelephoneEvents: Hashable, Sendable {
         var event = 0
         while event < 256 {
             guard contains(UInt8(event)) else {
-                event += 1
+                event += words[event >> 6] >> UInt64(event & 63) == 0 ? 64 - event & 63 : 1
                 continue
             }
             let first = event
@@ -64,6 +64,11 @@ package struct TelephoneEvents: Hashable, Sendable {
     }
 
     private mutating func insert(_ range: ClosedRange<UInt8>) {
-        for event in range { words[Int(event >> 6)] |= 1 << UInt64(event & 63) }
+        for index in 0..<4 {
+            let first = max(Int(range.lowerBound), 64 * index)
+            let last = min(Int(range.upperBound), 64 * index + 63)
+            guard first <= last else { continue }
+            words[index] |= (UInt64.max >> UInt64(63 - (last - first))) << UInt64(first - 64 * index)
+        }
     }
 }

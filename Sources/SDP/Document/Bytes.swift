@@ -61,17 +61,22 @@ extension ArraySlice<UInt8> {
     }
 
     /// Whether the bytes write `name`, in whatever case of its ASCII letters.
-    func isNamed(_ name: some StringProtocol) -> Bool {
-        let other = name.utf8
-        return count == other.count && zip(self, other).allSatisfy { $0.lowercase == $1.lowercase }
+    func isNamed(_ name: StaticString) -> Bool {
+        guard count == name.utf8CodeUnitCount else { return false }
+        return name.withUTF8Buffer { other in
+            for offset in 0..<other.count {
+                guard self[startIndex + offset].lowercase == other[offset].lowercase else { return false }
+            }
+            return true
+        }
     }
 }
 
-extension StringProtocol {
+extension String {
     /// Whether the text is `name`, in whatever case of its ASCII letters.
-    func isNamed(_ name: some StringProtocol) -> Bool {
-        let (own, other) = (utf8, name.utf8)
-        return own.count == other.count && zip(own, other).allSatisfy { $0.lowercase == $1.lowercase }
+    func isNamed(_ name: String) -> Bool {
+        guard utf8.count == name.utf8.count else { return false }
+        return self == name || zip(utf8, name.utf8).allSatisfy { $0.lowercase == $1.lowercase }
     }
 
     /// The text for a message: cut, and without control characters, since it may come from outside.

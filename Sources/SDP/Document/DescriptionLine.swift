@@ -53,17 +53,20 @@ struct DescriptionLine: Hashable, Sendable {
         return value[..<(value.firstIndex(of: UInt8(ascii: ":")) ?? value.endIndex)]
     }
 
+    /// What follows the name of an attribute and its colon; nil for those without and for lines of other types.
+    var attributeValue: Bytes? {
+        guard let name = attributeName, name.endIndex < value.endIndex else { return nil }
+        return value[(name.endIndex + 1)...].withoutLeadingBlanks
+    }
+
     /// The value of the attribute `name`, without blanks at the front; nil for others and for those without value.
-    func value(ofAttribute name: String) -> Bytes? {
-        guard let own = attributeName, own.isNamed(name), own.endIndex < value.endIndex else { return nil }
-        return value[(own.endIndex + 1)...].withoutLeadingBlanks
+    func value(ofAttribute name: StaticString) -> Bytes? {
+        attributeName?.isNamed(name) ?? false ? attributeValue : nil
     }
 
     /// The attribute that the line is; nil for lines of other types.
     var attribute: SDPAttribute? {
-        guard let name = attributeName else { return nil }
-        let rest = value[name.endIndex...].dropFirst().withoutLeadingBlanks
-        return SDPAttribute(name.text, name.endIndex < value.endIndex ? rest.text : nil)
+        attributeName.map { SDPAttribute($0.text, attributeValue?.text) }
     }
 }
 

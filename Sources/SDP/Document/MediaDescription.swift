@@ -79,7 +79,7 @@ public struct MediaDescription: Hashable, Sendable {
     /// The limit that a b= line of `type` gives, such as AS in kbit/s, TIAS, RR and RS in bit/s.
     ///
     /// Source: RFC 8866, section 5.8; RFC 3556, RFC 3890.
-    package func bandwidth(_ type: String) -> Int? {
+    package func bandwidth(_ type: StaticString) -> Int? {
         for line in lines + sessionLines where line.type == UInt8(ascii: "b") {
             var value = line.value
             guard value.take(before: UInt8(ascii: ":")).isNamed(type), let limit: UInt32 = value.trimmed?.decimal()
@@ -94,12 +94,12 @@ public struct MediaDescription: Hashable, Sendable {
     /// What the medium may take on the wire, in bit/s: by TIAS, which does not count headers, else by AS.
     package var maximumBitRate: Int? { bandwidth("TIAS") ?? bandwidth("AS").map { $0 * 1000 } }
 
-    func has(_ attribute: String) -> Bool {
+    func has(_ attribute: StaticString) -> Bool {
         lines.contains { $0.attributeName?.isNamed(attribute) ?? false }
     }
 
     /// The value of the first attribute `name` of this medium.
-    func value(of name: String) -> Bytes? {
+    func value(of name: StaticString) -> Bytes? {
         for line in lines {
             if let value = line.value(ofAttribute: name) { return value }
         }
@@ -107,7 +107,7 @@ public struct MediaDescription: Hashable, Sendable {
     }
 
     /// Whole milliseconds, rounded up, of a text that may have a fraction; nil for what no packet can hold.
-    private func milliseconds(_ name: String) -> Int? {
+    private func milliseconds(_ name: StaticString) -> Int? {
         guard var number = value(of: name)?.trimmed else { return nil }
         guard let whole: Int = number.take(before: UInt8(ascii: ".")).decimal(), whole <= 10_000,
             number.allSatisfy({ 0x30...0x39 ~= $0 })
@@ -136,7 +136,7 @@ public struct MediaDescription: Hashable, Sendable {
     private func direction(in lines: [DescriptionLine]) -> MediaDirection? {
         for line in lines {
             guard let name = line.attributeName else { continue }
-            if let direction = MediaDirection.allCases.first(where: { name.isNamed($0.rawValue) }) { return direction }
+            if let direction = MediaDirection(name) { return direction }
         }
         return nil
     }
@@ -151,46 +151,56 @@ extension MediaDescription {
     /// The same; a number that nothing describes has the meaning that it has in `known`.
     func formats(known: [PayloadFormat]) -> [PayloadFormat] {
         guard transport.isRTP else { return [] }
-        var maps: [UInt8: PayloadFormat] = [:]
-        var parameters: [UInt8: String] = [:]
-        for line in lines {
-            if let value = line.value(ofAttribute: "rtpmap"), let format = Self.format(map: value) {
-                if maps[format.payloadType] == nil { maps[format.payloadType] = format }
+        // By payload type, the places of the first lines that describe it, counted from 1.
+        var maps = [UInt16](repeating: 0, count: 128)
+        var parameters = maps
+        for (index, line) in lines.enumerated() {
+            if var value = line.value(ofAttribute: "rtpmap"), let number = Self.payloadType(value.takeField()) {
+                if maps[number] == 0, Self.format(number, value) != nil { maps[number] = UInt16(index + 1) }
             } else if var value = line.value(ofAttribute: "fmtp"), let number = Self.payloadType(value.takeField()) {
-                if parameters[number] == nil { parameters[number] = value.trimmed?.text }
+                if parameters[number] == 0 { parameters[number] = UInt16(index + 1) }
             }
         }
+        func value(_ place: UInt16) -> Bytes? {
+            guard place > 0, var value = lines[Int(place) - 1].attributeValue else { return nil }
+            _ = value.takeField()
+            return value
+        }
         var formats: [PayloadFormat] = []
-        var seen: Set<UInt8> = []
+        var isSeen = [Bool](repeating: false, count: 128)
         for name in formatNames {
-            guard let number = Self.payloadType(Bytes(name)), seen.insert(number).inserted else { continue }
-            let known = known.first { $0.payloadType == number }
-            guard var format = maps[number] ?? PayloadFormat(staticPayloadType: number) ?? known else { continue }
+            guard let number = Self.payloadType(Bytes(name)), !isSeen[number] else { continue }
+            isSeen[number] = true
+            guard
+                var format = value(maps[number]).flatMap({ Self.format(number, $0) })
+                    ?? PayloadFormat(staticPayloadType: UInt8(number))
+                    ?? known.first(where: { $0.payloadType == number })
+            else { continue }
             // Some write the sample rate of G.722 where its clock rate belongs (RFC 3551, section 4.5.2).
-            if format.isNamed("G722"), format.clockRate == 16000 { format.clockRate = 8000 }
-            format.parameters = parameters[number]
+            if format.clockRate == 16000, format.isNamed("G722") { format.clockRate = 8000 }
+            format.parameters = value(parameters[number])?.trimmed?.text
             formats.append(format)
         }
         return formats
     }
 
-    private static func format(map value: Bytes) -> PayloadFormat? {
-        var rest = value
-        guard let number = payloadType(rest.takeField()), var encoding = rest.trimmed else { return nil }
+    /// The format that stands behind the number of an rtpmap line.
+    private static func format(_ number: Int, _ value: Bytes) -> PayloadFormat? {
+        guard var encoding = value.trimmed else { return nil }
         let name = encoding.take(before: UInt8(ascii: "/"))
         guard let clockRate: Int = encoding.take(before: UInt8(ascii: "/")).trimmed?.decimal(),
             1...1_000_000 ~= clockRate, !name.isEmpty, name.allSatisfy(\.isVisible)
         else { return nil }
         return PayloadFormat(
-            payloadType: number,
+            payloadType: UInt8(number),
             encodingName: name.text,
             clockRate: clockRate,
             channelCount: max(1, Int(encoding.takeField()?.decimal(UInt8.self) ?? 1))
         )
     }
 
-    private static func payloadType(_ field: Bytes?) -> UInt8? {
-        guard let number: UInt8 = field?.decimal(), number < 128 else { return nil }
+    private static func payloadType(_ field: Bytes?) -> Int? {
+        guard let number: Int = field?.decimal(), number < 128 else { return nil }
         return number
     }
 }

@@ -21,6 +21,21 @@ public enum MediaDirection: String, Sendable, CaseIterable {
         }
     }
 
+    /// The direction that `name` writes, in whatever case.
+    init?(_ name: Bytes) {
+        if name.isNamed("sendrecv") {
+            self = .sendReceive
+        } else if name.isNamed("sendonly") {
+            self = .sendOnly
+        } else if name.isNamed("recvonly") {
+            self = .receiveOnly
+        } else if name.isNamed("inactive") {
+            self = .inactive
+        } else {
+            return nil
+        }
+    }
+
     /// Whether media leaves the one who says so.
     package var sends: Bool { self == .sendReceive || self == .sendOnly }
 

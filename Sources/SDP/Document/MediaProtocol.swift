@@ -35,7 +35,21 @@ public enum MediaProtocol: Hashable, Sendable {
     }
 
     /// Whether it is RTP, whose formats are payload types.
-    var isRTP: Bool { name.utf8.split(separator: UInt8(ascii: "/")).contains { Bytes($0).isNamed("RTP") } }
+    var isRTP: Bool {
+        switch self {
+        case .rtpAVP, .rtpAVPF, .rtpSAVP, .rtpSAVPF, .dtlsSAVP, .dtlsSAVPF: return true
+        case .tcp, .tcpTLS, .udptl: return false
+        case .other(let name): return Bytes(name).split(separator: UInt8(ascii: "/")).contains { $0.isNamed("RTP") }
+        }
+    }
+
+    /// Whether nothing travels in the clear.
+    package var isSecured: Bool {
+        switch self {
+        case .rtpSAVP, .rtpSAVPF, .dtlsSAVP, .dtlsSAVPF, .tcpTLS: true
+        case .rtpAVP, .rtpAVPF, .tcp, .udptl, .other: false
+        }
+    }
 
     private static let known: [(name: String, value: MediaProtocol)] = [
         ("RTP/AVP", .rtpAVP), ("RTP/AVPF", .rtpAVPF), ("RTP/SAVP", .rtpSAVP), ("RTP/SAVPF", .rtpSAVPF),

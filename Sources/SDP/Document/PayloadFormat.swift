@@ -63,7 +63,7 @@ public struct PayloadFormat: Hashable, Sendable {
         var rest = Bytes(parameters)
         while !rest.isEmpty {
             var value = rest.take(before: UInt8(ascii: ";"))
-            guard let key = value.take(before: UInt8(ascii: "=")).trimmed, key.isNamed(name) else { continue }
+            guard let key = value.take(before: UInt8(ascii: "=")).trimmed, key.text.isNamed(name) else { continue }
             return value.trimmed?.text ?? ""
         }
         return nil
@@ -81,9 +81,18 @@ extension PayloadFormat {
         return .codec
     }
 
-    /// The types that redundant audio repeats, its own first; nil when it names none.
-    var repeatedTypes: [UInt8?]? {
-        parameters?.utf8.split(separator: UInt8(ascii: "/")).map { Bytes($0).trimmed?.decimal() }
+    /// The types that redundant audio repeats, its own first; nil when it names none, empty when they are no list of types.
+    var repeatedTypes: [UInt8]? {
+        guard let parameters else { return nil }
+        var rest = Bytes(parameters)
+        var types: [UInt8] = []
+        while !rest.isEmpty {
+            guard let type: UInt8 = rest.take(before: UInt8(ascii: "/")).trimmed?.decimal(), type < 128,
+                types.count < 32
+            else { return [] }
+            types.append(type)
+        }
+        return types
     }
 
     /// Whether both are one codec, whatever their numbers and parameters.

@@ -120,26 +120,20 @@ public struct AgreedMedia: Hashable, Sendable {
 
     func changes(since earlier: AgreedMedia) -> Set<MediaChange> {
         var changes: Set<MediaChange> = []
-        func note<Value: Equatable>(_ change: MediaChange, _ path: KeyPath<AgreedMedia, Value>) {
-            if self[keyPath: path] != earlier[keyPath: path] { changes.insert(change) }
+        func note(_ change: MediaChange, _ isSame: Bool) {
+            if !isSame { changes.insert(change) }
         }
-        note(.localAddress, \.local)
-        note(.localAddress, \.localControl)
-        note(.remoteAddress, \.remote)
-        note(.remoteAddress, \.remoteControl)
-        note(.transport, \.transport)
-        note(.transport, \.isMultiplexed)
-        note(.sendCodec, \.sending.codecs.first)
-        note(.sendFormats, \.sending.otherThanFirst)
-        note(.receiveFormats, \.receiving)
-        note(.packetTime, \.packetTime)
-        note(.packetTime, \.maximumPacketTime)
-        note(.direction, \.direction)
-        note(.hold, \.isHeldLocally)
-        note(.hold, \.isHeldRemotely)
-        note(.bitRate, \.maximumBitRate)
-        note(.security, \.localSecurity)
-        note(.security, \.remoteSecurity)
+        note(.localAddress, local == earlier.local && localControl == earlier.localControl)
+        note(.remoteAddress, remote == earlier.remote && remoteControl == earlier.remoteControl)
+        note(.transport, transport == earlier.transport && isMultiplexed == earlier.isMultiplexed)
+        note(.sendCodec, sending.codecs.first == earlier.sending.codecs.first)
+        note(.sendFormats, sending.otherThanFirst == earlier.sending.otherThanFirst)
+        note(.receiveFormats, receiving == earlier.receiving)
+        note(.packetTime, packetTime == earlier.packetTime && maximumPacketTime == earlier.maximumPacketTime)
+        note(.direction, direction == earlier.direction)
+        note(.hold, isHeldLocally == earlier.isHeldLocally && isHeldRemotely == earlier.isHeldRemotely)
+        note(.bitRate, maximumBitRate == earlier.maximumBitRate)
+        note(.security, localSecurity == earlier.localSecurity && remoteSecurity == earlier.remoteSecurity)
         return changes
     }
 }

@@ -17,6 +17,7 @@ struct AnswerPlan {
     /// The plan for the media `offered`.
     ///
     /// A line that is agreed keeps its medium; other media get the line whose protocol they prefer, else the first one.
+    /// A medium that was secured never goes on in the clear.
     init(
         _ offered: [MediaDescription],
         _ slots: [MediaSlot],
@@ -25,16 +26,24 @@ struct AnswerPlan {
     ) {
         taken = Array(repeating: nil, count: offered.count)
         var reasons: [Int: String] = [:]
+        let secured = Set(slots.compactMap { $0.isSecured ? $0.entry : nil })
+        func take(_ medium: MediaDescription, _ entry: Int, _ reason: inout String?) -> Taken? {
+            guard !secured.contains(entry) || medium.transport.isSecured else {
+                reason = "is secured, and offered in the clear"
+                return nil
+            }
+            return Self.take(medium, entry, configuration, by: rule, &reason)
+        }
         for (index, medium) in offered.enumerated() where medium.port != 0 {
             guard index < slots.count, slots[index].isActive, let entry = slots[index].entry else { continue }
-            taken[index] = Self.take(medium, entry, configuration, by: rule, &reasons[index])
+            taken[index] = take(medium, entry, &reasons[index])
         }
         for (entry, wish) in configuration.media.enumerated() where wish.port != 0 {
             guard !taken.contains(where: { $0?.entry == entry }) else { continue }
             let free = offered.indices.filter { taken[$0] == nil && offered[$0].port != 0 }
             let preferred = free.sorted { Self.rank(offered[$0], wish, $0) < Self.rank(offered[$1], wish, $1) }
             for index in preferred {
-                taken[index] = Self.take(offered[index], entry, configuration, by: rule, &reasons[index])
+                taken[index] = take(offered[index], entry, &reasons[index])
                 if taken[index] != nil { break }
             }
         }
@@ -66,15 +75,18 @@ struct AnswerPlan {
             reason = offered.host == nil ? "has no address" : "goes to a multicast address"
             return nil
         }
-        var pairs = FormatPair.matching(offered.formats, wish.formats, by: rule)
+        let formats = offered.formats
+        var pairs = FormatPair.matching(formats, wish.formats, by: rule)
         if configuration.formatOrder == .ours { pairs.sort { $0.place < $1.place } }
         for index in pairs.indices {
             pairs[index].ours.payloadType = pairs[index].theirs.payloadType
             if pairs[index].ours.role == .redundancy { pairs[index].ours.parameters = pairs[index].theirs.parameters }
         }
         pairs = pairs.answering.withSoundRedundancy
-        guard pairs.hasCodec || !wish.formats.contains(where: { $0.role == .codec }) && !pairs.isEmpty else {
-            let names = offered.formats.prefix(8).map(\.encodingName.excerpt).joined(separator: " ")
+        // A line for telephone events alone has no codec on either side (RFC 4317, section 2.4).
+        let wantsCodec = (formats + wish.formats).contains { $0.role == .codec }
+        guard wantsCodec ? pairs.hasCodec : !pairs.isEmpty else {
+            let names = formats.prefix(8).map(\.encodingName.excerpt).joined(separator: " ")
             reason = "has none of the formats configured, but: \(names.isEmpty ? "none that is described" : names)"
             return nil
         }

@@ -87,11 +87,15 @@ struct DescriptionWriter {
         return writer.lines
     }
 
-    private static func check(_ value: Int, in range: ClosedRange<Int>, _ what: String) throws(SDPError) {
+    private static func check(
+        _ value: Int,
+        in range: ClosedRange<Int>,
+        _ what: @autoclosure () -> String
+    ) throws(SDPError) {
         guard !range.contains(value) else { return }
         throw SDPError(
             .invalidConfiguration,
-            "\(what) is \(value). It must lie between \(range.lowerBound) and \(range.upperBound)."
+            "\(what()) is \(value). It must lie between \(range.lowerBound) and \(range.upperBound)."
         )
     }
 }

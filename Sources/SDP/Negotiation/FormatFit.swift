@@ -58,19 +58,22 @@ struct FormatPair: Hashable {
         var pairs: [FormatPair] = []
         var isUsed = [Bool](repeating: false, count: ours.count)
         for offered in theirs {
-            let same = ours.indices.filter { !isUsed[$0] && ours[$0].isSameCodec(as: offered) }
-            let sameNumberFirst =
-                same.filter { ours[$0].payloadType == offered.payloadType }
-                + same.filter { ours[$0].payloadType != offered.payloadType }
-            for index in sameNumberFirst {
-                guard let fit = rule(offered, ours[index]) else { continue }
-                var pair = FormatPair(theirs: offered, ours: ours[index], place: index)
-                pair.theirs.parameters = fit.sending
-                pair.ours.parameters = fit.receiving
-                pairs.append(pair)
-                isUsed[index] = true
-                break
+            func find(_ hasSameNumber: Bool) -> FormatPair? {
+                for (index, own) in ours.enumerated() {
+                    guard !isUsed[index], own.clockRate == offered.clockRate,
+                        (own.payloadType == offered.payloadType) == hasSameNumber, own.isSameCodec(as: offered),
+                        let fit = rule(offered, own)
+                    else { continue }
+                    var pair = FormatPair(theirs: offered, ours: own, place: index)
+                    pair.theirs.parameters = fit.sending
+                    pair.ours.parameters = fit.receiving
+                    return pair
+                }
+                return nil
             }
+            guard let pair = find(true) ?? find(false) else { continue }
+            isUsed[pair.place] = true
+            pairs.append(pair)
         }
         return pairs
     }
@@ -109,7 +112,7 @@ extension [FormatPair] {
         let ours = Set(plain.map(\.ours.payloadType))
         func names(_ format: PayloadFormat, only numbers: Set<UInt8>) -> Bool {
             guard let types = format.repeatedTypes else { return true }
-            return types.allSatisfy { $0.map(numbers.contains) ?? false }
+            return !types.isEmpty && types.allSatisfy(numbers.contains)
         }
         return filter { pair in
             guard pair.ours.role == .redundancy else { return true }

@@ -38,6 +38,9 @@ struct MediaSlot: Hashable, Sendable {
         described = []
     }
 
+    /// Whether media travels over the line, and not in the clear.
+    var isSecured: Bool { isActive && MediaProtocol(transport).isSecured }
+
     func isWanted(_ configuration: SessionConfiguration) -> Bool {
         guard let entry, configuration.media.indices.contains(entry) else { return false }
         let medium = configuration.media[entry]
@@ -57,8 +60,10 @@ struct MediaSlot: Hashable, Sendable {
         if scope == .everything {
             try Self.check(medium)
             described = try payloadTypes.numbered(medium.formats, by: rule)
-            // What is agreed goes on as it is: a plain line does not become a secured one, nor the other way.
-            if !isActive { transport = (medium.protocols.first ?? .rtpAVP).name }
+            // What is agreed goes on as it is, while it is wished at all.
+            if !isActive || !medium.protocols.contains(MediaProtocol(transport)) {
+                transport = (medium.protocols.first ?? .rtpAVP).name
+            }
         }
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
@@ -126,7 +131,7 @@ struct MediaSlot: Hashable, Sendable {
             throw refuse("travels by \(view.remote.transportName.excerpt), the offer's by \(transport)")
         }
         let pairs = FormatPair.matching(view.remote.formats(known: described), described, by: rule).withSoundRedundancy
-        guard pairs.hasCodec || !described.contains(where: { $0.role == .codec }) && !pairs.isEmpty else {
+        guard described.contains(where: { $0.role == .codec }) ? pairs.hasCodec : !pairs.isEmpty else {
             throw refuse("has none of the formats offered")
         }
         guard view.remote.host != nil else { throw refuse("has no address") }

@@ -57,6 +57,8 @@ public struct OfferAnswer: Sendable {
     let rule: FormatFit.Rule
     /// One for each m= line, agreed or not; none is ever taken out.
     private(set) var slots: [MediaSlot] = []
+    /// What the numbers of each m= line stood for in offers that were refused.
+    private var refusedTypes: [PayloadTypeMap] = []
     private var exchange: Exchange?
     private var agreedConfiguration: SessionConfiguration?
     private let sessionID: UInt64
@@ -109,7 +111,12 @@ extension OfferAnswer {
         try expect(.stable, "An offer cannot be made")
         let scope = agreed == nil ? .everything : scope
         var slots = slots
-        if scope == .everything { try Self.place(configuration, into: &slots) }
+        if scope == .everything {
+            try Self.place(configuration, into: &slots)
+            for index in self.slots.count..<slots.count where index < refusedTypes.count {
+                slots[index].payloadTypes = refusedTypes[index]
+            }
+        }
         var sections: [[DescriptionLine]] = []
         for index in slots.indices {
             try sections.append(slots[index].offer(configuration, scope, by: rule))
@@ -232,7 +239,11 @@ extension OfferAnswer {
     public mutating func rollBack() {
         if case .ours(let offer) = exchange {
             if let agreedConfiguration { configuration = agreedConfiguration }
-            for index in slots.indices { slots[index].payloadTypes.record(offer.slots[index].payloadTypes) }
+            for (index, slot) in offer.slots.enumerated() {
+                if index == refusedTypes.count { refusedTypes.append(PayloadTypeMap()) }
+                refusedTypes[index].record(slot.payloadTypes)
+                if index < slots.count { slots[index].payloadTypes.record(slot.payloadTypes) }
+            }
         }
         exchange = nil
     }

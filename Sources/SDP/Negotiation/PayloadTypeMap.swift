@@ -40,8 +40,7 @@ struct PayloadTypeMap: Hashable, Sendable {
         }
         for index in result.indices where result[index].role == .redundancy {
             guard let types = result[index].repeatedTypes else { continue }
-            result[index].parameters = types.map { type in type.map { "\(renamed[$0] ?? $0)" } ?? "" }
-                .joined(separator: "/")
+            result[index].parameters = types.map { "\(renamed[$0] ?? $0)" }.joined(separator: "/")
         }
         return result
     }

@@ -63,6 +63,8 @@ public struct MediaConfiguration: Hashable, Sendable {
     /// Whether RTP and RTCP may share one port; they do when the other side wants it, too.
     public var isMultiplexed = true
     /// How media may travel: the first is offered, the others are taken, too, and earlier ones rather than later ones.
+    ///
+    /// What was agreed by a secured one is not taken in the clear later.
     public var protocols: [MediaProtocol] = [.rtpAVP, .rtpAVPF]
     /// What the medium may take on the wire, in bit/s; nil says nothing.
     public var maximumBitRate: Int?

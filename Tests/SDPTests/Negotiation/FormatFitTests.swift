@@ -171,7 +171,9 @@ import Testing
         try session.receiveOffer(Self.offer([.pcma, .events()]))
         #expect(failure { () throws(SDPError) in try session.makeAnswer() }?.code == .notAcceptable)
         var keys = OfferAnswer(.audio([.events()]))
-        #expect(try keys.answer(Self.offer([.pcma, .events()])).media[0].formatNames == ["101"])
+        #expect(try keys.answer(Self.offer([.events(99)])).media[0].formatNames == ["99"])
+        try keys.receiveOffer(Self.offer([.pcma, .events()]))
+        #expect(failure { () throws(SDPError) in try keys.makeAnswer() }?.code == .notAcceptable)
     }
 
     @Test func `comfort noise is taken for the clock rates of the codecs`() throws {
@@ -186,7 +188,7 @@ import Testing
         arguments: [
             ("111/111", [PayloadFormat.opus()], "111/111"), ("111", [.opus()], "111"), (nil, [.opus()], ""),
             ("111/0", [.opus()], nil), ("111/0", [.opus(), .pcmu], "111/0"),
-            ("111/x", [.opus()], nil), ("111/111", [.pcmu], nil), ("/", [.opus()], ""),
+            ("111/x", [.opus()], nil), ("111/111", [.pcmu], nil), ("/", [.opus()], nil),
         ] as [(String?, [PayloadFormat], String?)]
     )
     func `redundancy is taken when all that it repeats is`(parameters: String?, own: [PayloadFormat], expected: String?)

@@ -5,40 +5,42 @@ import Testing
 /// Whatever comes, nothing traps, nothing takes long, and what is written is one description.
 @Suite struct HostileInputTests {
     /// Reads all that can be read of `bytes`, and takes it as an offer and as an answer.
-    static func exercise(_ bytes: [UInt8], _ configuration: SessionConfiguration = .hostile) {
+    static func exercise(_ bytes: [UInt8]) {
         guard let description = try? SessionDescription(parsing: bytes) else { return }
         let written = description.bytes
-        #expect(written.count == description.byteCount)
-        #expect((try? SessionDescription(parsing: written))?.bytes == written)
+        if written.count != description.byteCount || (try? SessionDescription(parsing: written))?.bytes != written {
+            Issue.record("it is not written as it was read: \(bytes)")
+        }
         _ = (description.origin, description.groups, description.times, description.attributes, description.sessionName)
         for medium in description.media {
-            _ = (
-                medium.formats, medium.host, medium.direction, medium.controlAddress, medium.maximumBitRate,
-                medium.packetTime
-            )
-            _ = (medium.sources, medium.streamIdentifiers, medium.feedback, medium.headerExtensions, medium.attributes)
+            _ = (medium.host, medium.direction, medium.controlAddress, medium.maximumBitRate, medium.packetTime)
+            _ = (medium.sources, medium.streamIdentifiers, medium.feedback, medium.headerExtensions, medium.formats)
             let keys = medium.keyingAttributes
-            _ = (
-                keys.cryptoLines, keys.candidates, keys.fingerprints, keys.setupRole, keys.iceOptions,
-                keys.iceCredentials
-            )
+            _ = (keys.cryptoLines, keys.candidates, keys.fingerprints, keys.setupRole, keys.iceOptions)
         }
-        var answering = OfferAnswer(configuration)
+        var answering = OfferAnswer(.hostile)
         if let answer = try? answering.answer(description) {
-            #expect(answer.media.count == description.media.count)
-            expectOneDescription(answer)
-            if let again = try? answering.makeOffer() { expectOneDescription(again) }
+            expectOneDescription(answer, bytes)
+            if answer.media.count != description.media.count { Issue.record("the answer has other lines: \(bytes)") }
+            if let again = try? answering.makeOffer() { expectOneDescription(again, bytes) }
         }
-        var offering = OfferAnswer(configuration)
-        guard (try? offering.makeOffer()) != nil else { return }
+        var offering = pendingOffer
         _ = try? offering.receiveAnswer(description)
     }
 
+    private static let pendingOffer = {
+        var session = OfferAnswer(.hostile)
+        if (try? session.makeOffer()) == nil { Issue.record("it makes no offer") }
+        return session
+    }()
+
     /// What we wrote is read as the very lines that we wrote, without control characters.
-    private static func expectOneDescription(_ description: SessionDescription) {
+    private static func expectOneDescription(_ description: SessionDescription, _ cause: [UInt8]) {
         let bytes = description.bytes
-        #expect(bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0D || $0 == 0x0A })
-        #expect((try? SessionDescription(parsing: bytes)) == description)
+        let isText = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0D || $0 == 0x0A }
+        if !isText || (try? SessionDescription(parsing: bytes)) != description {
+            Issue.record("what was written is not one description: \(cause)")
+        }
     }
 
     static let seeds = [
@@ -72,9 +74,10 @@ import Testing
         let interesting = Array("\r\n\0=: /|;-,0129am\u{7F}".utf8) + [0xFF, 0x80]
         for index in Self.seeds[seed].indices {
             var spoiled = Self.seeds[seed]
-            spoiled[index] = interesting.randomElement(using: &generator) ?? 0
-            Self.exercise(spoiled)
-            spoiled[index] = UInt8.random(in: 0...255, using: &generator)
+            let isInteresting = Bool.random(using: &generator)
+            spoiled[index] =
+                isInteresting
+                ? interesting.randomElement(using: &generator) ?? 0 : UInt8.random(in: 0...255, using: &generator)
             Self.exercise(spoiled)
         }
     }
@@ -82,7 +85,7 @@ import Testing
     @Test func `lines that are shuffled, doubled and cut do no harm`() {
         var generator = SeededGenerator(seed: 1)
         let lines = Self.seeds.flatMap { $0.split { $0 == 0x0A || $0 == 0x0D } }
-        for _ in 0..<2000 {
+        for _ in 0..<1000 {
             let count = Int.random(in: 1...30, using: &generator)
             let picked = (0..<count).map { _ in lines[Int.random(in: lines.indices, using: &generator)] }
             Self.exercise(Array("c=IN IP4 192.0.2.2\n".utf8) + picked.joined(separator: [0x0A]))

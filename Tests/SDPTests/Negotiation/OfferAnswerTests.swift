@@ -74,7 +74,7 @@ import Testing
             #expect(first.agreed?.local.version == 1 && second.agreed?.local.version == 1)
         }
         first.configuration.media[0].packetTime = 30
-        #expect(try first.exchange(with: &second, .agreedFormats) == [])
+        #expect(try first.exchange(with: &second, .agreedFormats) == [.packetTime])
         #expect(first.agreed?.local.version == 2 && second.agreed?.local.version == 1)
         #expect(second.agreed?.audio?.packetTime == 30)
         // The address of the o= line stays when the address of the session changes (RFC 3264, section 8).
@@ -324,6 +324,25 @@ import Testing
             session.configuration.media[0].protocols = [.rtpAVP, .rtpSAVP]
             #expect(try session.answer(offer).media.map(\.port) == ports)
         }
+    }
+
+    @Test func `a medium that is secured does not go on in the clear`() throws {
+        var session = OfferAnswer(.audio([.pcmu]) { $0.protocols = [.rtpSAVP, .rtpAVP] })
+        _ = try session.answer(Self.description("m=audio 5000 RTP/SAVP 0\n"))
+        let before = session.agreed
+        for plain in ["m=audio 5000 RTP/AVP 0\n", "m=audio 0 RTP/SAVP 0\nm=audio 5000 RTP/AVP 0\n"] {
+            try session.receiveOffer(Self.description(plain))
+            let error = failure { () throws(SDPError) in try session.makeAnswer() }
+            #expect(error?.code == .notAcceptable && error?.message.contains("in the clear") ?? false)
+            session.rollBack()
+        }
+        #expect(session.agreed == before)
+        // Our own offers stay with it, too, as long as it is wished at all.
+        session.configuration.media[0].protocols = [.rtpAVP, .rtpSAVP]
+        #expect(try session.makeOffer().media[0].transport == .rtpSAVP)
+        session.rollBack()
+        session.configuration.media[0].protocols = [.dtlsSAVP]
+        #expect(try session.makeOffer().media[0].transport == .dtlsSAVP)
     }
 
     @Test func `keys and path of both sides are told as they were written`() throws {

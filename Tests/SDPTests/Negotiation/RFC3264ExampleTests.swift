@@ -97,7 +97,7 @@ import Testing
             ]
         )
         var alice = OfferAnswer(
-            .audio([.pcmu, Self.g723, Self.g729]) {
+            .audio([.pcmu, Self.g723, Self.g729], address: "host.anywhere.com") {
                 $0.direction = .inactive
                 $0.isMultiplexed = false
                 $0.port = 62986

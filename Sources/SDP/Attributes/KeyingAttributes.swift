@@ -95,6 +95,13 @@ package struct MediaGroup: Hashable, Sendable {
     }
 }
 
+extension SessionDescription {
+    /// The groups of media, such as those of BUNDLE.
+    package var groups: [MediaGroup] {
+        sessionLines.compactMap { $0.value(ofAttribute: "group") }.compactMap(MediaGroup.init(parsing:))
+    }
+}
+
 extension MediaDescription {
     /// What is said of keys and of the path for this medium: by it, or by the session where it is silent.
     package var keyingAttributes: [SDPAttribute] {

@@ -72,11 +72,6 @@ extension SessionDescription {
         return "\(start.text) \(stop.text)"
     }
 
-    /// The groups of media, such as those of BUNDLE.
-    package var groups: [MediaGroup] {
-        sessionLines.compactMap { $0.value(ofAttribute: "group") }.compactMap(MediaGroup.init(parsing:))
-    }
-
     private func firstValue(_ type: Unicode.Scalar) -> Bytes? {
         sessionLines.first { $0.type == UInt8(ascii: type) }?.value
     }

@@ -81,7 +81,7 @@ import Testing
 
     @Test(arguments: 0..<20) func `what two sides agree on is mirrored, exchange after exchange`(round: Int) throws {
         var completed = 0
-        for seed in UInt64(round * 25)..<UInt64(round * 25 + 25) {
+        for seed in UInt64(round * 8)..<UInt64(round * 8 + 8) {
             var generator = SeededGenerator(seed: seed)
             var sides = [OfferAnswer(.audio(), id: 1), OfferAnswer(.audio(), id: 2)]
             var versions: [SessionDescription?] = [nil, nil]
@@ -125,11 +125,11 @@ import Testing
             }
         }
         // Most exchanges end with an agreement, else the above would say little.
-        #expect(completed > 50)
+        #expect(completed > 15)
     }
 
     @Test func `our own offers never give a number another meaning`() throws {
-        for seed in UInt64(0)..<300 {
+        for seed in UInt64(0)..<100 {
             var generator = SeededGenerator(seed: 1000 + seed)
             var (first, second) = (OfferAnswer(.audio()), OfferAnswer(.audio(address: "192.0.2.2")))
             var meanings: [[UInt8: String]] = []

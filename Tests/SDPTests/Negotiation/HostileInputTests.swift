@@ -72,7 +72,8 @@ import Testing
     @Test(arguments: seeds.indices) func `a byte that is changed does no harm`(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let interesting = Array("\r\n\0=: /|;-,0129am\u{7F}".utf8) + [0xFF, 0x80]
-        for index in Self.seeds[seed].indices {
+        // Every second byte, for the time's sake; the fuzz target has all of them.
+        for index in stride(from: seed % 2, to: Self.seeds[seed].count, by: 2) {
             var spoiled = Self.seeds[seed]
             let isInteresting = Bool.random(using: &generator)
             spoiled[index] =

@@ -66,7 +66,9 @@ public struct MediaDescription: Hashable, Sendable {
     var requiresMultiplexing: Bool { has("rtcp-mux-only") }
 
     /// Whether ICE finds the path, so that the address above is only the first guess.
-    package var usesICE: Bool { (lines + sessionLines).contains { $0.value(ofAttribute: "ice-ufrag") != nil } }
+    package var usesICE: Bool {
+        [lines, sessionLines].contains { $0.contains { $0.value(ofAttribute: "ice-ufrag") != nil } }
+    }
 
     /// Where RTCP goes when it does not share RTP's port: the address given, or the next port.
     package var controlAddress: (host: String?, port: UInt16) {
@@ -80,7 +82,7 @@ public struct MediaDescription: Hashable, Sendable {
     ///
     /// Source: RFC 8866, section 5.8; RFC 3556, RFC 3890.
     package func bandwidth(_ type: StaticString) -> Int? {
-        for line in lines + sessionLines where line.type == UInt8(ascii: "b") {
+        for line in [lines, sessionLines].joined() where line.type == UInt8(ascii: "b") {
             var value = line.value
             guard value.take(before: UInt8(ascii: ":")).isNamed(type), let limit: UInt32 = value.trimmed?.decimal()
             else {

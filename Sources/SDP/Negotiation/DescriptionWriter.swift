@@ -36,8 +36,9 @@ struct DescriptionWriter {
 
     /// "IN IP4 address"; the zone of an IPv6 address means nothing to others and is left out.
     static func connection(_ address: String) throws(SDPError) -> String {
-        let host = String(address.prefix { $0 != "%" })
-        return try "IN \(host.contains(":") ? "IP6" : "IP4") \(word(host, "The address of the session"))"
+        let host = String(decoding: address.utf8.prefix { $0 != UInt8(ascii: "%") }, as: UTF8.self)
+        let family = host.utf8.contains(UInt8(ascii: ":")) ? "IP6" : "IP4"
+        return try "IN \(family) \(word(host, "The address of the session"))"
     }
 
     /// The lines of a medium that is refused or off.

@@ -24,6 +24,7 @@ public struct FormatFit: Hashable, Sendable {
     /// - `AMR`, `AMR-WB`: what changes the payload's layout must be the same (RFC 4867, section 8.3.1).
     public static let standard: Rule = { theirs, ours in
         if ours.role == .telephoneEvent {
+            if let own = ours.parameters, own == theirs.parameters { return FormatFit(sending: own, receiving: own) }
             let events = TelephoneEvents(parameters: theirs.parameters)
                 .intersection(TelephoneEvents(parameters: ours.parameters))
             return events.isEmpty ? nil : FormatFit(sending: events.parameters, receiving: events.parameters)
@@ -108,6 +109,7 @@ extension [FormatPair] {
     /// The pairs without redundancy that repeats something which was not agreed, on either side.
     var withSoundRedundancy: [FormatPair] {
         let plain = filter { $0.ours.role != .redundancy }
+        guard plain.count < count else { return self }
         let theirs = Set(plain.map(\.theirs.payloadType))
         let ours = Set(plain.map(\.ours.payloadType))
         func names(_ format: PayloadFormat, only numbers: Set<UInt8>) -> Bool {

@@ -81,12 +81,14 @@ struct Destination {
 
     /// Source: RFC 3264, section 8.4; RFC 6157, section 4.2 (the name .invalid).
     private static func isNowhere(_ host: String) -> Bool {
-        if host.contains(":") { return host.utf8.allSatisfy { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "0") } }
+        if host.utf8.contains(UInt8(ascii: ":")) {
+            return host.utf8.allSatisfy { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "0") }
+        }
         return host.isEmpty || host == "0.0.0.0" || host.isNamed("invalid") || Bytes(host).suffix(8).isNamed(".invalid")
     }
 
     static func isMulticast(_ host: String) -> Bool {
-        if host.contains(":") { return Bytes(host).prefix(2).isNamed("ff") }
+        if host.utf8.contains(UInt8(ascii: ":")) { return Bytes(host).prefix(2).isNamed("ff") }
         let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4, parts.allSatisfy({ Bytes($0).decimal(UInt8.self) != nil }) else { return false }
         return 224...239 ~= Bytes(parts[0]).decimal(UInt8.self) ?? 0

@@ -25,6 +25,7 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
 let package = Package(
     name: "media-engine",
     products: [
+        .library(name: "SDP", targets: ["SDP"]),
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
@@ -57,6 +58,7 @@ let package = Package(
             pkgConfig: "webrtc-audio-processing",
             providers: [.apt(["libwebrtc-audio-processing-dev"])]
         ),
+        .target(name: "SDP", swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -124,6 +126,7 @@ let package = Package(
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP"], swiftSettings: settings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [

@@ -13,6 +13,7 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
+                .product(name: "SDP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -25,16 +25,20 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
 let package = Package(
     name: "media-engine",
     products: [
+        .library(name: "SDP", targets: ["SDP"]),
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
+        .library(name: "DesktopNotifications", targets: ["DesktopNotifications"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
     traits: [
         .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
         .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
+        // Never in what people use: an environment variable then ends the process.
+        .trait(name: "FaultPoints", description: "For tests: fault points and witness logs of the shared core"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
@@ -54,6 +58,7 @@ let package = Package(
             pkgConfig: "webrtc-audio-processing",
             providers: [.apt(["libwebrtc-audio-processing-dev"])]
         ),
+        .target(name: "SDP", swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -91,9 +96,13 @@ let package = Package(
             dependencies: [
                 "LocalMessaging", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: settings
+        ),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(
+            name: "DesktopNotifications",
+            dependencies: ["SharedCore", "CSystemd", "CLinux"],
             swiftSettings: settings
         ),
         .target(
@@ -108,7 +117,7 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "MediaEngine", "LocalMessaging", "SharedCore", "Mailbox",
+                "MediaEngine", "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -116,10 +125,12 @@ let package = Package(
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP"], swiftSettings: settings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [
-                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter",
+                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
@@ -127,7 +138,7 @@ let package = Package(
         ),
         .testTarget(
             name: "MediaToolTests",
-            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer"],
+            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -139,7 +150,7 @@ let package = Package(
         .testTarget(
             name: "LocalMessagingTests",
             dependencies: [
-                "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer",
+                "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
@@ -157,16 +168,22 @@ let package = Package(
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox", "SharedCorePeer",
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopNotificationsTests",
+            dependencies: [
+                "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "MailboxTests",
             dependencies: [
-                "Mailbox", "SharedCore",
+                "Mailbox", "SharedCore", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
@@ -180,7 +197,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ExampleTests",
-            dependencies: examples.map { .target(name: $0.key) },
+            dependencies: ["TestSupport"] + examples.map { .target(name: $0.key) },
             swiftSettings: settings
         ),
     ]

@@ -3,7 +3,8 @@ import PackageDescription
 
 let package = Package(
     name: "benchmarks",
-    dependencies: [.package(name: "media-engine", path: "..")],
+    // The storm kills cores, and they tell when they ran.
+    dependencies: [.package(name: "media-engine", path: "..", traits: [.defaults, "FaultPoints"])],
     targets: [
         // The same sources as in ../Tests: a link in Sources leads there.
         .target(name: "CAllocationCounter"),

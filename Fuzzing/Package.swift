@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Built by Scripts/fuzz, which has every module instrumented: -Xswiftc -sanitize=fuzzer,address,
-// and testable, since messaging and the shared core keep their parsers to themselves.
+// and testable, since messaging keeps its parsers to itself.
 let package = Package(
     name: "fuzzing",
     dependencies: [
@@ -13,9 +13,9 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
+                .product(name: "SDP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
-                .product(name: "SharedCore", package: "media-engine"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: [

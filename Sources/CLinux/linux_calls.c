@@ -5,7 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <linux/sockios.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,9 +26,9 @@ static struct flock byte_lock(short type, long offset) {
     return lock;
 }
 
-int linux_lock_byte(int descriptor, long offset, int waits) {
+int linux_lock_byte(int descriptor, long offset) {
     struct flock lock = byte_lock(F_WRLCK, offset);
-    if (fcntl(descriptor, waits ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0) return 0;
+    if (fcntl(descriptor, F_OFD_SETLK, &lock) == 0) return 0;
     return errno == EACCES ? -EAGAIN : -errno;
 }
 
@@ -37,6 +41,79 @@ int linux_is_byte_locked(int descriptor, long offset) {
     struct flock lock = byte_lock(F_WRLCK, offset);
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -errno;
     return lock.l_type != F_UNLCK;
+}
+
+// A detached thread that has every signal blocked from its first instruction on: those of the program go to its others.
+static int start_thread(pthread_t *thread, void *(*body)(void *), void *argument) {
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigfillset(&all);
+    int error = pthread_attr_init(&attributes);
+    if (error != 0) return -error;
+    error = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (error == 0) error = pthread_attr_setsigmask_np(&attributes, &all);
+    if (error == 0) error = pthread_create(thread, &attributes, body, argument);
+    pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+// The byte may have come in the moment of the cancellation.
+static void lock_wait_cancelled(void *argument) {
+    struct linux_lock_wait *wait = argument;
+    linux_unlock_byte(wait->descriptor, wait->offset);
+    wait->ended(wait->context, -ECANCELED);
+}
+
+static void *lock_wait_body(void *argument) {
+    struct linux_lock_wait *wait = argument;
+    struct flock lock = byte_lock(F_WRLCK, wait->offset);
+    int result, state;
+    pthread_cleanup_push(lock_wait_cancelled, wait);
+    do {
+        // The only cancellation point: a cancellation that came before it ends the thread here.
+        result = fcntl(wait->descriptor, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    // From here on the wait has its result, and a late cancellation ends nothing.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_cleanup_pop(0);
+    wait->ended(wait->context, result);
+    return NULL;
+}
+
+int linux_start_lock_wait(struct linux_lock_wait *wait) {
+    pthread_t thread;
+    int result = start_thread(&thread, lock_wait_body, wait);
+    if (result == 0) wait->thread = thread;
+    return result;
+}
+
+void linux_cancel_lock_wait(struct linux_lock_wait *wait) { pthread_cancel(wait->thread); }
+
+struct thread_start {
+    void (*body)(void *);
+    void *context;
+};
+
+static void *thread_body(void *argument) {
+    struct thread_start start = *(struct thread_start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+int linux_start_thread(void (*body)(void *), void *context) {
+    struct thread_start *start = malloc(sizeof *start);
+    if (start == NULL) return -ENOMEM;
+    *start = (struct thread_start){.body = body, .context = context};
+    pthread_t thread;
+    int result = start_thread(&thread, thread_body, start);
+    if (result != 0) free(start);
+    return result;
+}
+
+int linux_event_descriptor(void) {
+    int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return descriptor < 0 ? -errno : descriptor;
 }
 
 int linux_pidfd_open(int process) {

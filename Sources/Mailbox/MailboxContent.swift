@@ -1,16 +1,16 @@
-public import SharedCore
+package import SharedCore
 
 /// What a mailbox holds for its owner: a message, or an invitation to a chat room.
 ///
 /// Shape: as JSON `{"callID", "messageID"?, "room"?, "from", "text"}`, or `{"room", "from", "subject"?}` for an invitation.
-public enum MailboxContent: Sendable, Hashable {
+package enum MailboxContent: Sendable, Hashable {
     /// A message; its call-id is the key.
     case message(IncomingMessage)
     /// An invitation; the address of the room is the key.
     case invitation(RoomInvitation)
 
     /// What tells it from all else in a mailbox, and is acknowledged.
-    public var key: String {
+    package var key: String {
         switch self {
         case .message(let message): message.callID
         case .invitation(let invitation): invitation.address
@@ -24,7 +24,7 @@ extension MailboxContent: Codable {
     }
 
     /// Reads a message where there is a call-id, and else an invitation.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let sender = try members.decode(String.self, forKey: .from)
         if let callID = try members.decodeIfPresent(String.self, forKey: .callID) {
@@ -49,7 +49,7 @@ extension MailboxContent: Codable {
     }
 
     /// Writes the members that are there.
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         switch self {
         case .message(let message):

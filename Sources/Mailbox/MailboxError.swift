@@ -1,7 +1,7 @@
 /// A failure of the mailbox: its server, a line of its file, or a connection to it.
-public struct MailboxError: Error, Sendable, CustomStringConvertible {
+package struct MailboxError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is.
-    public enum Code: Sendable, Hashable {
+    package enum Code: Sendable, Hashable {
         /// The server's address cannot be listened on.
         case cannotListen
         /// A post, or a line of a file of posts, is wrong.
@@ -19,14 +19,14 @@ public struct MailboxError: Error, Sendable, CustomStringConvertible {
     }
 
     /// What kind of failure it is.
-    public let code: Code
+    package let code: Code
     /// What failed, with values, then the remedy.
-    public let message: String
+    package let message: String
     /// The failure behind this one.
-    public let cause: (any Error)?
+    package let cause: (any Error)?
 
     /// What failed, with values, then the remedy.
-    public var description: String { message }
+    package var description: String { message }
 
     /// Whether the same may succeed later, over another connection.
     var isTransient: Bool { code == .unreachable || code == .disconnected }

@@ -1,7 +1,7 @@
-public import SharedCore
+package import SharedCore
 
 /// Something that happened in a mailbox.
-public enum MailboxEvent: Sendable, Hashable {
+package enum MailboxEvent: Sendable, Hashable {
     /// A client connected.
     case connected
     /// Something was sent, for the first time or again.
@@ -15,20 +15,20 @@ public enum MailboxEvent: Sendable, Hashable {
 }
 
 /// What a mailbox holds and has seen.
-public struct MailboxCounts: Sendable, Hashable {
+package struct MailboxCounts: Sendable, Hashable {
     /// Posts that are not acknowledged, those that fall due later included.
-    public var held = 0
+    package var held = 0
     /// Posts that were acknowledged.
-    public var acknowledged = 0
+    package var acknowledged = 0
     /// How many times a post was sent, repeats included.
-    public var sent = 0
+    package var sent = 0
     /// Actions that were performed.
-    public var actions = 0
+    package var actions = 0
     /// Connections that were made.
-    public var connections = 0
+    package var connections = 0
     /// Connections that are there now.
-    public var openConnections = 0
+    package var openConnections = 0
 
     /// Counts of nothing.
-    public init() {}
+    package init() {}
 }

@@ -4,20 +4,20 @@ import Foundation
 ///
 /// Shape: as a line of JSON the members of `MailboxContent`, and `"delayMs"`, `"duplicates"` and `"disconnectAfter"`
 /// where they differ from 0, 0 and false.
-public struct MailboxPost: Sendable, Hashable {
+package struct MailboxPost: Sendable, Hashable {
     /// What is held.
-    public let content: MailboxContent
+    package let content: MailboxContent
     /// How long after it was posted it is there to be sent.
-    public let delay: Duration
+    package let delay: Duration
     /// How many more times it is sent each time it is sent.
-    public let duplicates: Int
+    package let duplicates: Int
     /// Whether the server drops the connection after it has sent it for the first time.
-    public let disconnectsAfter: Bool
+    package let disconnectsAfter: Bool
 
     /// A post that is sent by this script.
     ///
     /// - Throws: `MailboxError` with code `invalidPost` when a value is out of range or all is too long for a line.
-    public init(
+    package init(
         _ content: MailboxContent,
         delay: Duration = .zero,
         duplicates: Int = 0,
@@ -47,7 +47,7 @@ public struct MailboxPost: Sendable, Hashable {
     /// Reads the posts of a file, one on each line; empty lines are left out.
     ///
     /// - Throws: `MailboxError` with code `invalidPost`, which names the line.
-    public static func parse(lines text: String) throws(MailboxError) -> [MailboxPost] {
+    package static func parse(lines text: String) throws(MailboxError) -> [MailboxPost] {
         var posts: [MailboxPost] = []
         var lineOfKey: [String: Int] = [:]
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()

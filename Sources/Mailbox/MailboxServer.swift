@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-public import SharedCore
+package import SharedCore
 
 /// A mailbox over TCP: it holds posts until they are acknowledged, and sends them by their script.
 ///
@@ -8,9 +8,9 @@ public import SharedCore
 /// to the loopback address unless told otherwise.
 ///
 /// Thread: one event loop has all of its state; the functions may be called from anywhere.
-public final class MailboxServer: Sendable {
+package final class MailboxServer: Sendable {
     /// The port it listens on.
-    public let port: Int
+    package let port: Int
 
     private let listener: any Channel
     private let exchange: NIOLoopBound<MailboxExchange>
@@ -25,7 +25,7 @@ public final class MailboxServer: Sendable {
     ///   - onEvent: is told what happens, in order, on the event loop: it must be quick.
     /// - Returns: the mailbox, which listens.
     /// - Throws: `MailboxError` with code `cannotListen`.
-    public static func start(
+    package static func start(
         host: String = "127.0.0.1",
         port: Int = 0,
         posts: [MailboxPost] = [],
@@ -66,32 +66,32 @@ public final class MailboxServer: Sendable {
     }
 
     /// Puts posts into the mailbox; delays count from now, and what has the key of a post that is held is left out.
-    public func post(_ posts: [MailboxPost]) async {
+    package func post(_ posts: [MailboxPost]) async {
         await onLoop { $0.add(posts) }
     }
 
     /// What it holds and has seen.
-    public var counts: MailboxCounts {
+    package var counts: MailboxCounts {
         get async { await onLoop { $0.state.counts } }
     }
 
     /// The keys of what it holds, in the order of being due.
-    public var held: [String] {
+    package var held: [String] {
         get async { await onLoop { $0.state.held } }
     }
 
     /// The actions that were performed, each once, in their order.
-    public var actions: [MessageAction] {
+    package var actions: [MessageAction] {
         get async { await onLoop { $0.state.actions } }
     }
 
     /// Drops every connection, as a network that fails.
-    public func dropConnections() async {
+    package func dropConnections() async {
         await onLoop { $0.closeAll() }
     }
 
     /// Stops listening and drops every connection; what it held is lost.
-    public func stop() async {
+    package func stop() async {
         // One that is closed already is what was wanted.
         try? await listener.close()
         await onLoop { $0.end() }

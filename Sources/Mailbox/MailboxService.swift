@@ -1,11 +1,11 @@
-public import SharedCore
+package import SharedCore
 
 /// A core's service over a mailbox.
 ///
 /// Each operation has a connection of its own, which is made again with back-off when it ends. A message is delivered to
 /// the context and then acknowledged; a delivery that has begun is finished and acknowledged, also when the task is
 /// cancelled, so that the server has the receipt of all that was committed.
-public actor MailboxService: CoreService {
+package actor MailboxService: CoreService {
     private let client: MailboxClient
     private let onDisconnect: @Sendable (MailboxError) -> Void
     private let pause: @Sendable (Duration) async throws -> Void
@@ -22,7 +22,7 @@ public actor MailboxService: CoreService {
     ///   - onDisconnect: is told why there is no connection each time before one is made again.
     ///   - now: tells for how long a connection lasted.
     ///   - pause: waits for so long; throws when cancelled.
-    public init(
+    package init(
         host: String,
         port: Int,
         onDisconnect: @escaping @Sendable (MailboxError) -> Void = { _ in },
@@ -36,7 +36,7 @@ public actor MailboxService: CoreService {
     }
 
     /// Takes the context; the operations connect.
-    public func start(_ context: CoreContext) {
+    package func start(_ context: CoreContext) {
         self.context = context
     }
 
@@ -44,7 +44,7 @@ public actor MailboxService: CoreService {
     ///
     /// The answer to a fetch says that the server has taken the acknowledgements sent before it, so the last one, which
     /// brings nothing, says that it has all of them.
-    public func fetchPending() async throws {
+    package func fetchPending() async throws {
         try await operate { context, connection, progress in
             var deliveryCount = 0
             repeat {
@@ -59,7 +59,7 @@ public actor MailboxService: CoreService {
     }
 
     /// Listens, and fetches what is there already.
-    public func run() async throws {
+    package func run() async throws {
         try await operate { context, connection, progress in
             try await connection.sender.send(.listen(true))
             try await connection.sender.send(.fetch)
@@ -73,12 +73,12 @@ public actor MailboxService: CoreService {
     /// Checks that the mailbox can take an action, which is refused by every attempt otherwise: do it before one is queued.
     ///
     /// - Throws: `MailboxError` when it has too much text.
-    public static func check(_ action: MessageAction) throws(MailboxError) {
+    package static func check(_ action: MessageAction) throws(MailboxError) {
         _ = try MailboxRequest.action(action).line()
     }
 
     /// Sends the action until the server has answered it.
-    public func perform(_ action: MessageAction) async throws {
+    package func perform(_ action: MessageAction) async throws {
         try await operate { _, connection, _ in
             try await connection.sender.send(.action(action))
             while try await connection.receive() != .performed(action.id) {}
@@ -86,7 +86,7 @@ public actor MailboxService: CoreService {
     }
 
     /// Cancels what runs and waits for its end.
-    public func stop() async {
+    package func stop() async {
         context = nil
         let ending = operations.values
         for operation in ending { operation.cancel() }

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define HAS_SANITIZER 1
+#if __has_feature(address_sanitizer)
+#define COUNTS_BY_HOOKS 1
+#elif __has_feature(thread_sanitizer)
+#define COUNTS_NOTHING 1
 #endif
 #endif
 
@@ -36,7 +38,7 @@ struct allocation_counts allocation_counter_end(void) {
     return counts;
 }
 
-#ifdef HAS_SANITIZER
+#ifdef COUNTS_NOTHING
 
 int allocation_counter_is_active(void) { return 0; }
 
@@ -60,6 +62,26 @@ static inline void note(int64_t *counter) {
     ++*counter;
     trace();
 }
+
+#ifdef COUNTS_BY_HOOKS
+
+// The address sanitizer has an allocator of its own, which tells of what it does.
+extern int __sanitizer_install_malloc_and_free_hooks(
+    void (*on_malloc)(const volatile void *, size_t),
+    void (*on_free)(const volatile void *)
+);
+
+static void on_malloc(const volatile void *pointer, size_t size) { note(&counts.allocations); }
+
+static void on_free(const volatile void *pointer) {
+    if (pointer) note(&counts.frees);
+}
+
+__attribute__((constructor)) static void install_hooks(void) {
+    __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+}
+
+#else
 
 // glibc's own names for its allocator, so that no look-up is needed, which would itself allocate.
 extern void *__libc_malloc(size_t);
@@ -105,6 +127,8 @@ void free(void *pointer) {
     if (pointer) note(&counts.frees);
     __libc_free(pointer);
 }
+
+#endif
 
 static int (*real_mutex_lock)(pthread_mutex_t *);
 static int (*real_rwlock_rdlock)(pthread_rwlock_t *);

@@ -1,4 +1,3 @@
-import Dispatch
 import LocalMessagingTesting
 import Testing
 
@@ -8,9 +7,9 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct MessageClientTests {
     let group = InProcessGroup()
-    private let changes = Record<String>()
+    let changes = Record<String>()
 
-    private func note(_ change: MessageClient.Change) {
+    func note(_ change: MessageClient.Change) {
         switch change {
         case .interrupted(let reason): changes.add("interrupted: \(reason)")
         case .reconnected: changes.add("reconnected")
@@ -103,29 +102,6 @@ struct MessageClientTests {
         for _ in 0..<20 { await group.advanceTime(by: .seconds(1)) }
         #expect(second.clients.isEmpty)
         await second.stop()
-    }
-
-    @Test func `the end is told last, also while another thread tells of an interruption`() async throws {
-        let server = try await group.startServer(name: "core", handlers: .sums)
-        let (isTelling, mayGoOn) = (Gate(), DispatchSemaphore(value: 0))
-        let client = try await group.connect(to: "core", reconnection: .backingOff) { change in
-            if case .interrupted = change {
-                isTelling.open()
-                mayGoOn.wait()
-            }
-            note(change)
-        }
-        let killing = Task { await group.kill(server) }
-        await isTelling.passed()
-        let closing = Task { await client.close() }
-        // Time to tell of the end too early.
-        for _ in 0..<100 { await Task.yield() }
-        mayGoOn.signal()
-        await closing.value
-        await killing.value
-        #expect(
-            changes.values == ["interrupted: \(Invalidation.peerDied)", "invalidated: \(Invalidation.closed)"]
-        )
     }
 
     @Test func `a successor that refuses is the end`() async throws {

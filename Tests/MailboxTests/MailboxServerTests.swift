@@ -55,13 +55,6 @@ import Testing
         exchange.end()
     }
 
-    @Test func `a port that is taken is an error with its remedy`() async throws {
-        let first = try await MailboxServer.start()
-        let error = await #expect(throws: MailboxError.self) { try await MailboxServer.start(port: first.port) }
-        #expect(error?.code == .cannotListen && error?.message.contains("Choose another port") == true)
-        await first.stop()
-    }
-
     private func connect(to exchange: MailboxExchange) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel(loop: loop)
         try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(MailboxLineDecoder()))

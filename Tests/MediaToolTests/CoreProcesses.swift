@@ -3,6 +3,7 @@ import Glibc
 import LocalMessaging
 import MediaEngine
 import SharedCore
+import TestSupport
 import Testing
 
 /// A group, a mailbox server in a process of its own, and runs of the tool's cores: real processes, as a push makes them.
@@ -33,6 +34,7 @@ final class CoreProcesses {
     }
 
     deinit {
+        holdMailbox(false)
         mailbox?.interrupt()
         mailbox?.wait()
     }
@@ -95,6 +97,9 @@ final class CoreProcesses {
     /// The process of the mailbox.
     var mailboxProcess: Int32 { mailbox?.processIdentifier ?? 0 }
 
+    /// Has the mailbox answer nobody, or everybody again: whoever asks it waits, however fast the machine is.
+    func holdMailbox(_ isHeld: Bool) { mailbox?.signal(isHeld ? SIGSTOP : SIGCONT) }
+
     /// The group, opened by this process.
     var container: GroupContainer { get throws { try GroupContainer(directory: group) } }
 
@@ -109,7 +114,7 @@ final class CoreProcesses {
     func reaches(_ state: CoreState) throws -> Bool {
         let store = try SharedStore(group: container)
         let lock = try CoreLock(group: container)
-        return try Patience.wait {
+        return try Polling.wait {
             try (lock.owner() != nil || state == .free) && Self.state(of: store) == state
         }
     }
@@ -117,7 +122,7 @@ final class CoreProcesses {
     /// Waits until somebody waits for the message.
     func isWaited(for callID: String) throws -> Bool {
         let store = try SharedStore(group: container)
-        return try Patience.wait {
+        return try Polling.wait {
             try #require(Answer.of { try await store.wishes() }).contains { $0.item == .message(callID: callID) }
         }
     }
@@ -125,6 +130,11 @@ final class CoreProcesses {
     private static func state(of store: SharedStore) throws -> CoreState {
         try #require(Answer.of { try await store.status().state })
     }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Cores note when they begin and end, and end where a test wants them to.
+    static var hasWitnesses: Self { .enabled(if: FaultPoint.areBuiltIn, "needs the trait FaultPoints") }
 }
 
 /// A place at which a process kills itself.
@@ -168,9 +178,6 @@ extension ToolRun {
         }
         return counts
     }
-
-    /// Waits until the output holds `text`.
-    func printed(_ text: String) -> Bool { Patience.wait { output.contains(text) } }
 
     /// What a notification said; nil when its process was killed before.
     func shown() throws -> [String: Any]? {

@@ -1,14 +1,15 @@
 import Foundation
 import Glibc
 import MediaEngine
+import TestSupport
 import Testing
 
 extension Tag {
-    /// Needs the wall clock.
+    /// Needs the wall clock, threads, sockets or processes: the suite runs alone.
     @Tag static var realtime: Self
 }
 
-/// A run of the built tool as a process of its own, with files for its output.
+/// A run of the built tool as a process of its own.
 final class ToolRun {
     /// The tool beside the test bundle.
     static let path: String = {
@@ -20,31 +21,17 @@ final class ToolRun {
         return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? ".build/debug/media-tool"
     }()
 
-    private let process = Process()
+    private let run: ProgramRun
     private let folder: Scratch
 
     /// Starts `program` with `arguments`; the roles stand for the null card.
     init(_ arguments: [String], program: String = ToolRun.path, environment: [String: String] = [:]) throws {
         folder = try Scratch()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
         var variables = ProcessInfo.processInfo.environment
         variables["XDG_CONFIG_HOME"] = folder.path
         variables["MEDIA_ENGINE_AU"] = "null"
         variables["MEDIA_ENGINE_AQ"] = "null"
-        process.environment = variables.merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        for (name, isError) in [("out", false), ("err", true)] {
-            _ = FileManager.default.createFile(atPath: folder.file(name), contents: nil)
-            let handle = try #require(FileHandle(forWritingAtPath: folder.file(name)))
-            if isError { process.standardError = handle } else { process.standardOutput = handle }
-        }
-        // Threads of the test runner block signals, and a process inherits that.
-        var (none, before) = (sigset_t(), sigset_t())
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try process.run()
+        run = try ProgramRun(program, arguments, environment: variables.merging(environment) { $1 })
     }
 
     /// Runs the tool to its end.
@@ -54,35 +41,42 @@ final class ToolRun {
         return run
     }
 
-    /// Waits for the end; a run of more than 60 s is killed.
+    /// Waits for its end; a run of more than 60 s is killed.
     @discardableResult
-    func wait() -> Int32 {
-        let deadline = Date().addingTimeInterval(60)
-        while process.isRunning, Date() < deadline { usleep(2000) }
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
-        return process.terminationStatus
+    func wait() -> Int32 { run.wait() }
+
+    /// Whether it ends within a time.
+    func ends(within limit: Duration) -> Bool { run.ends(within: limit) }
+
+    /// Waits until it has printed what `isDone` looks for, or has ended; whether it had.
+    @discardableResult
+    func wait(until isDone: () throws -> Bool) rethrows -> Bool {
+        try ProgramRun.wait { try isDone() || !isRunning }
+        return try isDone()
     }
+
+    /// Waits until the output holds `text`.
+    func printed(_ text: String) -> Bool { run.prints(text) }
 
     /// Ctrl-C.
     func interrupt() { signal(SIGINT) }
 
-    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    func signal(_ number: Int32) { run.send(number) }
 
     /// `kill -9`: it ends without a word.
     func killAtOnce() {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        run.send(SIGKILL)
+        run.wait()
     }
 
-    var processIdentifier: Int32 { process.processIdentifier }
+    var processIdentifier: Int32 { run.processIdentifier }
 
-    var isRunning: Bool { process.isRunning }
-    var status: Int32 { process.terminationStatus }
+    var isRunning: Bool { run.isRunning }
+    var status: Int32 { run.status }
     /// Whether SIGKILL ended it.
-    var isKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }
-    var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
-    var errors: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
+    var isKilled: Bool { run.wasSignalled && run.status == SIGKILL }
+    var output: String { run.output }
+    var errors: String { run.errors }
 
     /// The JSON object on standard output.
     func json() throws -> [String: Any] {
@@ -139,9 +133,9 @@ enum FreePort {
 
     /// Waits until a program listens on `port`.
     ///
-    /// It only looks: to try the port would take it from who is about to.
+    /// It only looks into the kernel's table: to try the port would take it from who is about to.
     static func waitUntilTaken(_ port: UInt16) {
-        #expect(Patience.wait { isTaken(port) }, "nothing listens on UDP port \(port)")
+        #expect(Polling.wait { isTaken(port) }, "nothing listens on UDP port \(port)")
     }
 
     /// Whether the kernel lists a socket with local `port`: "sl: address:port …", in hexadecimal digits.
@@ -153,28 +147,6 @@ enum FreePort {
                 guard fields.count > 1, let digits = fields[1].split(separator: ":").last else { return false }
                 return UInt16(digits, radix: 16) == port
             }
-        }
-    }
-}
-
-/// Waiting for what another process does, however slow the machine.
-enum Patience {
-    /// Waits until `isDone`, so many seconds at most; whether it was.
-    @discardableResult
-    static func wait(seconds: Double = 20, until isDone: () throws -> Bool) rethrows -> Bool {
-        let end = Date().addingTimeInterval(seconds)
-        while try !isDone() {
-            guard Date() < end else { return false }
-            usleep(1000)
-        }
-        return true
-    }
-
-    /// Waits until the file at `path` has `byteCount` bytes.
-    static func wait(forFile path: String, byteCount: Int = 1) {
-        wait {
-            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-            return (attributes?[.size] as? Int ?? 0) >= byteCount
         }
     }
 }

@@ -52,7 +52,7 @@ enum CoreStorm {
 
     static func measure(_ options: Options) async throws -> [Figure] {
         guard let tool = options.toolPath else {
-            guard options.only.contains("cores") else { return [] }
+            guard options.only.contains("storm") else { return [] }
             throw Options.Wrong(description: "give the tool's path with --tool")
         }
         var generator = SeededGenerator(seed: 1)
@@ -71,24 +71,24 @@ enum CoreStorm {
             + "\(sum.ownerKills) of them of the core, \(sum.coreStarts) core starts"
         return [
             Figure(
-                "cores: storm, core starts for \(pushCount) pushes without kills",
+                "storm: core starts for \(pushCount) pushes without kills",
                 Double(calm.coreStarts),
                 "",
-                .atMost(1)
+                .count(1)
             ),
             Figure(
-                "cores: storm, cores at once, most",
+                "storm: cores at once, most",
                 Double(sum.atOnce),
                 "",
-                .atMost(1),
+                .count(1),
                 note: "by what each notes while it holds the lock, and by the moments of the kills"
             ),
-            Figure("cores: storm, messages lost", Double(sum.lost + sum.pending), "", .atMost(0), note: note),
+            Figure("storm: messages lost", Double(sum.lost + sum.pending), "", .count(0), note: note),
             Figure(
-                "cores: storm, shown twice unmarked",
+                "storm: shown twice unmarked",
                 Double(sum.shownTwice),
                 "",
-                .atMost(0),
+                .count(0),
                 note: "\(sum.repeated) shown as repeated, \(sum.fallbacks) general texts"
             ),
         ]
@@ -193,7 +193,7 @@ enum CoreStorm {
         if !log.doEpochsRise { outcome.failures.append("epochs do not rise: \(log.cores)") }
         // One that is killed may have begun its epoch and not yet noted it.
         if log.cores.count < state.epoch - outcome.kills - outcome.ownerKills || log.cores.isEmpty {
-            outcome.failures.append("a core left no note")
+            outcome.failures.append("a core left no note: the tool needs the trait FaultPoints")
         }
         return outcome
     }

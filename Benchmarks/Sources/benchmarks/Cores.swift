@@ -13,11 +13,10 @@ enum Cores {
     private static let mainCount = 30
     private static let stoppedCount = 3
 
-    static func measure(_ options: Options) async throws -> [Figure] {
+    static func measure(_: Options) async throws -> [Figure] {
         var figures = try await ownerKilled()
         figures += try await handOver()
         figures += try await mainStarts()
-        figures += try await CoreStorm.measure(options)
         return figures
     }
 

@@ -11,6 +11,7 @@ struct Options {
     var seconds = 4
     var legs = 20
     var rounds = 20
+    var slack = 1.0
     var isJSON = false
 
     init(_ arguments: some Sequence<String>) throws {
@@ -36,6 +37,12 @@ struct Options {
             case "--seconds": seconds = try number(argument)
             case "--legs": legs = max(try number(argument), 2)
             case "--rounds": rounds = try number(argument)
+            case "--slack":
+                let text = try value(argument)
+                guard let number = Double(text), number >= 1 else {
+                    throw Wrong(description: "--slack \(text) is not 1 or more")
+                }
+                slack = number
             case "--json": isJSON = true
             case "--list": throw Wrong(description: Benchmarks.all.map(\.name).joined(separator: " "))
             default: throw Wrong(description: "\(argument) is not understood")

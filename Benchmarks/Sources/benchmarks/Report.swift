@@ -5,6 +5,8 @@ struct Figure {
     enum Limit {
         case atMost(Double)
         case atLeast(Double)
+        /// At most so many, on every machine.
+        case count(Int)
         /// Told for comparison, without a limit.
         case none
     }
@@ -32,11 +34,24 @@ struct Figure {
         note = reason
     }
 
+    /// With a limit that is so many times as wide.
+    func slackened(_ factor: Double) -> Figure {
+        guard let value else { return self }
+        let limit: Limit =
+            switch limit {
+            case .atMost(let bound): .atMost(bound * factor)
+            case .atLeast(let bound): .atLeast(bound / factor)
+            case .count, .none: limit
+            }
+        return Figure(name, value, unit, limit, note: note)
+    }
+
     var isKept: Bool {
         switch limit {
         case .none: true
         case .atMost(let bound): (value ?? .infinity) <= bound
         case .atLeast(let bound): (value ?? 0) >= bound
+        case .count(let bound): (value ?? .infinity) <= Double(bound)
         }
     }
 
@@ -49,6 +64,7 @@ struct Figure {
         switch limit {
         case .atMost(let bound): value == nil ? "" : "<= \(Report.number(bound))"
         case .atLeast(let bound): ">= \(Report.number(bound))"
+        case .count(let bound): value == nil ? "" : "<= \(bound)"
         case .none: ""
         }
     }

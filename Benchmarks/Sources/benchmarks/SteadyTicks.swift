@@ -5,7 +5,7 @@ import MediaEngine
 
 /// What the ticks of a two-leg call allocate and lock, on a lossy network, for each codec.
 ///
-/// The test `SteadyTickTests` of the engine asks the same of every shape of graph; this is the figure for the table.
+/// The test `SteadyTickRealTimeTests` of the engine asks the same of every shape of graph; this is the figure for the table.
 enum SteadyTicks {
     private static let warmUp = 300
     private static let ticks = 2000
@@ -20,8 +20,8 @@ enum SteadyTicks {
         let number = Double(ticks * 5)
         let note = "\(ticks) ticks each of opus, PCMU, PCMA, G722, L16 under loss"
         return [
-            Figure("allocations per steady tick", Double(total.allocations) / number, "", .atMost(0), note: note),
-            Figure("locks per steady tick", Double(total.locks) / number, "", .atMost(0), note: note),
+            Figure("allocations per steady tick", Double(total.allocations) / number, "", .count(0), note: note),
+            Figure("locks per steady tick", Double(total.locks) / number, "", .count(0), note: note),
         ]
     }
 

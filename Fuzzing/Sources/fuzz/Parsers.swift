@@ -1,8 +1,8 @@
 import MediaEngine
 import NIOCore
+import SDP
 
 @testable import LocalMessaging
-@testable import SharedCore
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
 ///
@@ -18,10 +18,10 @@ enum Parsers {
         ("wav", wav),
         ("pcap", pcap),
         ("sdp", sdp),
+        ("session-description", sessionDescription),
         ("trace", trace),
         ("message-frames", messageFrames),
         ("message-values", messageValues),
-        ("d-bus", dBus),
     ]
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
@@ -118,9 +118,40 @@ enum Parsers {
     }
 
     private static func sdp(_ bytes: Span<UInt8>) throws {
-        let description = try SessionDescription(parsing: array(bytes))
-        let again = try? SessionDescription(parsing: description.text)
+        let description = try MediaEngine.SessionDescription(parsing: array(bytes))
+        let again = try? MediaEngine.SessionDescription(parsing: description.text)
         precondition(again?.port == description.port && again?.formats.count == description.formats.count)
+    }
+
+    /// What is read is written alike; taken as an offer and as an answer it is answered by one description of ours.
+    private static func sessionDescription(_ bytes: Span<UInt8>) throws {
+        let description = try SDP.SessionDescription(parsing: bytes)
+        var written: [UInt8] = []
+        description.serialize(into: &written)
+        precondition((try? SDP.SessionDescription(parsing: written.span)) == description)
+        let formats: [SDP.PayloadFormat] = [
+            SDP.PayloadFormat(payloadType: 96, encodingName: "opus", clockRate: 48000, channelCount: 2),
+            SDP.PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000),
+            SDP.PayloadFormat(payloadType: 97, encodingName: "iLBC", clockRate: 8000, parameters: "mode=20"),
+            SDP.PayloadFormat(payloadType: 13, encodingName: "CN", clockRate: 8000),
+            SDP.PayloadFormat(payloadType: 101, encodingName: "telephone-event", clockRate: 8000, parameters: "0-15"),
+            SDP.PayloadFormat(payloadType: 121, encodingName: "red", clockRate: 8000, parameters: "0/0"),
+        ]
+        var medium = MediaConfiguration(port: 40000, formats: formats)
+        medium.protocols = [.rtpAVP, .rtpAVPF, .rtpSAVP, .rtpSAVPF, .dtlsSAVP, .dtlsSAVPF]
+        let configuration = SessionConfiguration(address: "192.0.2.1", media: [medium])
+        var answering = OfferAnswer(configuration: configuration, sessionID: 1)
+        try? answering.receiveOffer(description)
+        if let answer = try? answering.makeAnswer() {
+            precondition(answer.media.count == description.media.count)
+            precondition((try? SDP.SessionDescription(parsing: answer.description)) == answer)
+            guard let again = try? answering.makeOffer(.agreedFormats) else { preconditionFailure("it cannot offer") }
+            precondition(again.media.map(\.kind) == answer.media.map(\.kind))
+        }
+        var offering = OfferAnswer(configuration: configuration, sessionID: 1)
+        guard (try? offering.makeOffer()) != nil else { preconditionFailure("it cannot offer") }
+        _ = try? offering.receiveAnswer(description)
+        for medium in description.media { _ = (medium.formats, medium.host, medium.direction, medium.attributes) }
     }
 
     private static func trace(_ bytes: Span<UInt8>) throws {
@@ -199,14 +230,6 @@ enum Parsers {
         decode(RemoteFailure.self)
         let introduction = try MessageCoding.decode(Handshake.Introduction.self, from: payload, within: bounds)
         precondition(introduction.accepts.count <= 100)
-    }
-
-    /// What is read is written to bytes that say the same, but for what the bus adds itself.
-    private static func dBus(_ bytes: Span<UInt8>) throws {
-        guard let message = try DBusMessage(parsing: array(bytes)) else { return }
-        let written = message.serialize()
-        guard let again = try? DBusMessage(parsing: written) else { preconditionFailure("it cannot be read again") }
-        precondition(again.serialize() == written && again.body.count == message.body.count)
     }
 
     private static func array(_ bytes: Span<UInt8>) -> [UInt8] {

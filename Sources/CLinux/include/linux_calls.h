@@ -5,11 +5,35 @@
 // Open-file-description locks on one byte at `offset` (fcntl(2), "Open file description locks"). They belong to the open
 // file and not to the process, and the kernel releases them when its last descriptor is closed, as at death.
 
-// Takes the byte, shared with nobody; waits for it when `waits`. -EAGAIN when it is held elsewhere, -EINTR after a signal.
-int linux_lock_byte(int descriptor, long offset, int waits);
+// Takes the byte, shared with nobody. -EAGAIN when it is held elsewhere.
+int linux_lock_byte(int descriptor, long offset);
 int linux_unlock_byte(int descriptor, long offset);
 // 1 when another open file holds the byte, 0 when none does.
 int linux_is_byte_locked(int descriptor, long offset);
+
+// A wait for a byte on a thread of its own, which sleeps in the kernel until the byte is free.
+struct linux_lock_wait {
+    int descriptor;
+    long offset;
+    void *context;
+    // Called once, from the thread of the wait and as the last thing in it: with 0 and the byte, with -ECANCELED and
+    // without it, or with -errno. The wait may be gone when it returns.
+    void (*ended)(void *context, int result);
+    // The thread (pthread_t), once started.
+    unsigned long thread;
+};
+
+// Starts the thread, which takes no signals of the program. The wait must stay where it is until it has ended.
+int linux_start_lock_wait(struct linux_lock_wait *wait);
+// Has a wait that has not ended yet end without the byte, as soon as its thread runs (pthread_cancel(3)). The C library
+// wakes the thread by a signal that it keeps for itself: no number and no handler of the program is used.
+void linux_cancel_lock_wait(struct linux_lock_wait *wait);
+
+// Runs `body` on a thread of its own, detached, which takes no signals of the program.
+int linux_start_thread(void (*body)(void *context), void *context);
+
+// A descriptor that is readable once it was written to (eventfd(2)), close-on-exec and non-blocking.
+int linux_event_descriptor(void);
 
 // A descriptor for the process, readable once it has ended (pidfd_open(2)).
 int linux_pidfd_open(int process);

@@ -13,13 +13,16 @@ public final class OpenFile: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Opens the file at `path` for reading.
+    /// Opens the file at `path` for reading; a pipe also when nobody writes to it yet.
     ///
     /// - Throws: `MessagingError.attachments` when it cannot be opened.
     public convenience init(readingFrom path: String) throws(MessagingError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw .attachments("\(path) cannot be opened: \(String(cString: strerror(errno))).")
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // Who reads waits, as with any other file.
+        guard descriptor >= 0, fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            if descriptor >= 0 { close(descriptor) }
+            throw .attachments("\(path) cannot be opened: \(reason).")
         }
         self.init(owning: descriptor)
     }

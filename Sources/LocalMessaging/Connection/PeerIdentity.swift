@@ -31,12 +31,12 @@ public struct PeerIdentity: Sendable, CustomStringConvertible {
     }
 
     /// Whether the process has ended; true also when it cannot be watched.
-    public var hasEnded: Bool { handle.map(Self.hasEnded) ?? true }
+    package var hasEnded: Bool { handle.map(Self.hasEnded) ?? true }
 
     /// Sends a signal to that very process (pidfd_send_signal(2)).
     ///
     /// - Throws: `ProcessError` when it has ended, or may not be signalled.
-    public func signal(_ number: CInt) throws(ProcessError) {
+    package func signal(_ number: CInt) throws(ProcessError) {
         guard let handle else { throw ProcessError(process: process, errno: ESRCH) }
         let code = linux_pidfd_send_signal(handle.descriptor, number)
         guard code == 0 else { throw ProcessError(process: process, errno: -code) }
@@ -66,14 +66,14 @@ public struct PeerIdentity: Sendable, CustomStringConvertible {
 }
 
 /// Why a process was not signalled.
-public struct ProcessError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct ProcessError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What failed.
-    public let message: String
+    package let message: String
 
     init(process: pid_t, errno code: CInt) {
         message = "Process \(process) could not be signalled: \(String(cString: strerror(code)))."
     }
 
     /// The message.
-    public var description: String { message }
+    package var description: String { message }
 }

@@ -7,7 +7,7 @@ import Glibc
 /// with mode 0700 when it is missing.
 public struct GroupContainer: Sendable {
     /// The most bytes of a name: a socket address (unix(7)) holds 107 bytes, and the way through the descriptor takes the rest.
-    public static let maximumNameByteCount = 64
+    package static let maximumNameByteCount = 64
 
     /// Where the directory is.
     public let path: String
@@ -44,7 +44,7 @@ public struct GroupContainer: Sendable {
     }
 
     /// The open directory, for system calls that take one; open as long as a copy of this value lives.
-    public var descriptor: CInt { directory.descriptor }
+    package var descriptor: CInt { directory.descriptor }
 
     /// The path of a directory called `name` in the group, made with mode 0700 when it is missing.
     public func subdirectory(_ name: String) throws(GroupError) -> String {
@@ -54,14 +54,14 @@ public struct GroupContainer: Sendable {
     }
 
     /// The path of a file called `name` in the group.
-    public func file(_ name: String) throws(GroupError) -> String {
+    package func file(_ name: String) throws(GroupError) -> String {
         try Self.check(name, as: "File name")
         return "\(path)/\(name)"
     }
 
     /// Throws unless `name` stays in its directory and fits a socket address: letters, digits, `.`, `-`, `_`, with no
     /// dot at the start.
-    public static func check(_ name: String, as what: String = "Server name") throws(GroupError) {
+    package static func check(_ name: String, as what: String = "Server name") throws(GroupError) {
         let bytes = name.utf8
         guard bytes.count <= maximumNameByteCount else {
             throw GroupError(

@@ -25,7 +25,7 @@ struct ServerLock: Sendable {
             )
         }
         file = OpenFile(owning: descriptor)
-        let code = linux_lock_byte(descriptor, 0, 0)
+        let code = linux_lock_byte(descriptor, 0)
         guard code == 0 else {
             guard code == -EAGAIN else {
                 throw ServerError(

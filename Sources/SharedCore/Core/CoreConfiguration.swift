@@ -7,9 +7,9 @@ public struct CoreConfiguration: Sendable {
     /// How long the kernel may take to release what a killed process held.
     public var releaseLimit: Duration = .milliseconds(500)
     /// How often one who waits looks by itself while nobody is there to tell it anything.
-    public var lookInterval: Duration = .milliseconds(20)
+    package var lookInterval: Duration = .milliseconds(20)
     /// How often it looks while the core that runs tells it what changes: for what nobody tells, as a death.
-    public var toldLookInterval: Duration = .seconds(1)
+    package var toldLookInterval: Duration = .seconds(1)
 
     /// The defaults.
     public init() {}

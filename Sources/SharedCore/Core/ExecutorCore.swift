@@ -4,7 +4,8 @@ public import LocalMessaging
 ///
 /// Ask it for what the push named; never start it. It looks into the store, waits for the core that runs, or becomes
 /// the core itself: then it fetches all that is pending, serves every other process that waits, and gives way to a main
-/// at any time. `stop` ends it, after those it serves have what they wait for.
+/// at any time, also between two calls. `stop` ends it, after those it serves have what they wait for; one that is let go
+/// ends, too.
 ///
 ///     newMessage ──► in the store? ───────────────────────────────────────────► claimed
 ///                ──► a main runs: waits for it to hand the message over ──────► claimed
@@ -14,6 +15,15 @@ public import LocalMessaging
 ///
 /// Thread: control.
 public actor ExecutorCore {
+    /// What this process has of the group's core.
+    private enum Place {
+        case none
+        case becoming(Task<Void, any Error>)
+        case running(RunningCore)
+        /// WRITER is this core's until the task has ended.
+        case ending(Task<Void, Never>)
+    }
+
     private let group: GroupContainer
     private let service: any CoreService
     private let configuration: CoreConfiguration
@@ -21,8 +31,7 @@ public actor ExecutorCore {
     /// The group's store.
     public nonisolated let store: SharedStore
     private let process = ProcessIdentity.current
-    private var core: RunningCore?
-    private var isBecomingCore = false
+    private var place = Place.none
     private var deadline: ContinuousClock.Instant
 
     /// A core of a group; its budget begins now.
@@ -42,8 +51,17 @@ public actor ExecutorCore {
         store = try SharedStore(group: group, busyTimeout: min(.seconds(5), configuration.budget))
     }
 
+    deinit {
+        guard case .running(let core) = place else { return }
+        Task { await core.end() }
+    }
+
     /// Whether this process runs the core at this moment.
     public var isRunning: Bool { core != nil }
+
+    private var core: RunningCore? {
+        if case .running(let core) = place { core } else { nil }
+    }
 
     // MARK: What a push names
 
@@ -87,7 +105,9 @@ public actor ExecutorCore {
                 try await show(MessageNotification(claim.message, isRepeated: claim.isRepeated), source)
                 FaultPoint.reached(.afterPresent)
             } catch {
-                try await store.release(claim)
+                // What kept it from being shown says more than what keeps it from being given back: a message that stays
+                // claimed is taken over once this process has ended.
+                _ = try? await store.release(claim)
                 throw error
             }
             try await acknowledge(claim)
@@ -129,6 +149,8 @@ public actor ExecutorCore {
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
     /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
+        // What it throws reaches who had it become the core.
+        if case .becoming(let task) = place { _ = await task.result }
         while let core, !Task.isCancelled, .now < deadline {
             let count = core.changeCount
             if core.failure != nil || core.isAskedToYield { break }
@@ -138,10 +160,24 @@ public actor ExecutorCore {
         await endCore()
     }
 
+    /// Ends the core that this process runs; returns once WRITER is free, whoever else ends it at the same time.
     private func endCore() async {
-        guard let core else { return }
-        self.core = nil
-        await core.end()
+        if case .running(let core) = place {
+            place = .ending(
+                Task {
+                    await core.end()
+                    place = .none
+                }
+            )
+        }
+        if case .ending(let task) = place { await task.value }
+    }
+
+    /// Has the core end when a main asks for its place, also while no call of this object waits for anything.
+    private func giveWay(of core: RunningCore) {
+        Task { [weak self] in
+            if await core.askedToYield() { await self?.endCore() }
+        }
     }
 
     /// Whether a process waits for what is not in the store yet.
@@ -177,7 +213,7 @@ public actor ExecutorCore {
             result = .failure(error)
         }
         // The place may have come together with what was waited for.
-        if core == nil, !isBecomingCore { lock.unlock(.writer) }
+        if case .none = place { lock.unlock(.writer) }
         await news.close()
         if let wish { try? await store.removeWish(wish) }
         return try result.get()
@@ -196,10 +232,7 @@ public actor ExecutorCore {
                     await endCore()
                     throw failure
                 }
-                if core.isAskedToYield {
-                    await endCore()
-                    continue
-                }
+                // When a main asks for its place the core ends, which rings, too; what is waited for may still come.
                 await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
                 continue
             }
@@ -225,30 +258,45 @@ public actor ExecutorCore {
 
     /// Starts the core when nobody has it, and no main wants it.
     private func becomesCore() async throws -> Bool {
-        guard !isBecomingCore, core == nil else { return core != nil }
+        guard case .none = place else { return core != nil }
         guard try lock.holds(.writer) || lock.tryLock(.writer) else { return false }
         // Only now: a main that takes its byte after this look finds WRITER taken, and asks for it.
         guard try !lock.isHeldElsewhere(.main) else {
             lock.unlock(.writer)
             return false
         }
-        isBecomingCore = true
-        defer { isBecomingCore = false }
-        core = try await RunningCore.begin(
-            .executor,
-            in: group,
-            store: store,
-            lock: lock,
-            service: service,
-            why: "a push"
-        )
+        let task = Task { try await becomeCore() }
+        place = .becoming(task)
+        try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
         return true
+    }
+
+    private func becomeCore() async throws {
+        do {
+            let core = try await RunningCore.begin(
+                .executor,
+                in: group,
+                store: store,
+                lock: lock,
+                service: service,
+                why: "a push"
+            )
+            place = .running(core)
+            giveWay(of: core)
+        } catch {
+            place = .none
+            throw error
+        }
     }
 
     /// Waits for the core that runs to tell something or to end, or for its place.
     private func waitForChange(_ news: CoreNews, after count: Int, until limit: ContinuousClock.Instant) async {
         // A main keeps its place, and one that is about to start must not meet a crowd at the lock.
-        guard !isBecomingCore, (try? lock.isHeldElsewhere(.main)) == false else {
+        guard case .none = place, (try? lock.isHeldElsewhere(.main)) == false else {
             return await news.bell.wait(after: count, until: limit)
         }
         let lock = lock

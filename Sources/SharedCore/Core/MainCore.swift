@@ -8,11 +8,21 @@ public import LocalMessaging
 ///
 ///     start ──► MAIN taken: no executor starts any more
 ///           ──► an executor runs: asked to give way ──► ended in order
-///                                                   └─► after `yieldLimit`: fenced, killed
+///                                                   └─► after `yieldLimit`: fenced, killed; an executor of this very
+///                                                       process never is: then the start fails
 ///           ──► WRITER taken, epoch begun ──► running ──► stop
 ///
 /// Thread: control.
 public actor MainCore {
+    /// What this process has of the group's core.
+    private enum Place {
+        case none
+        case starting(Task<Epoch, any Error>)
+        case running(RunningCore)
+        /// WRITER and MAIN are this core's until the task has ended.
+        case ending(Task<Void, Never>)
+    }
+
     private let group: GroupContainer
     private let service: any CoreService
     private let configuration: CoreConfiguration
@@ -20,8 +30,7 @@ public actor MainCore {
     private let lock: CoreLock
     /// The group's store, to read from; the service's context writes to it.
     public nonisolated let store: SharedStore
-    private var core: RunningCore?
-    private var isStarting = false
+    private var place = Place.none
 
     /// A core of a group, which does nothing until it is started.
     ///
@@ -45,20 +54,34 @@ public actor MainCore {
         store = try SharedStore(group: group)
     }
 
+    deinit {
+        // One that is let go ends; MAIN is given up with the lock, of which that core has the last reference.
+        guard case .running(let core) = place else { return }
+        Task { await core.end() }
+    }
+
     /// Whether the core runs.
     public var isRunning: Bool { core != nil }
+
+    private var core: RunningCore? {
+        if case .running(let core) = place { core } else { nil }
+    }
 
     /// Why a running core can do no more work; nil when it can.
     public var failure: (any Error)? { core?.failure }
 
     /// Starts the core; no executor runs any more when this returns.
     ///
+    /// A start that is cancelled, or ended by `stop`, fences and kills nobody from then on.
+    ///
     /// - Returns: The epoch that it began.
-    /// - Throws: `CoreError`, as when another main runs; `StoreError`; what the service throws.
+    /// - Throws: `CoreError`, as when another main runs, or an executor of this very process does not end; `StoreError`;
+    ///   `CancellationError`; what the service throws.
     @discardableResult
     public func start() async throws -> Epoch {
+        if case .ending(let task) = place { await task.value }
         if let core { return core.epoch }
-        guard !isStarting, try lock.tryLock(.main) else {
+        guard case .none = place, try lock.tryLock(.main) else {
             let owner = try lock.owner()
             let holder = owner.map { $0.role == .main ? ": process \($0.pid)" : "" } ?? ""
             throw CoreError(
@@ -66,8 +89,17 @@ public actor MainCore {
                 "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group."
             )
         }
-        isStarting = true
-        defer { isStarting = false }
+        let task = Task { try await begin() }
+        place = .starting(task)
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    /// Begins the core, for which this one holds MAIN.
+    private func begin() async throws -> Epoch {
         do {
             if try !lock.tryLock(.writer) { try await replaceExecutor() }
             let core = try await RunningCore.begin(
@@ -79,11 +111,12 @@ public actor MainCore {
                 why: "the application runs",
                 received: received
             )
-            self.core = core
+            place = .running(core)
             return core.epoch
         } catch {
             lock.unlock(.writer)
             lock.unlock(.main)
+            place = .none
             throw error
         }
     }
@@ -108,12 +141,23 @@ public actor MainCore {
         core.actionQueued()
     }
 
-    /// Ends the core in order; executors may start when this returns.
+    /// Ends the core in order, also one that is about to start; executors may start when this returns.
     public func stop() async {
-        guard let core else { return }
-        self.core = nil
-        await core.end()
-        lock.unlock(.main)
+        if case .starting(let task) = place {
+            task.cancel()
+            // What it throws reaches who started it.
+            _ = await task.result
+        }
+        if case .running(let core) = place {
+            place = .ending(
+                Task {
+                    await core.end()
+                    lock.unlock(.main)
+                    place = .none
+                }
+            )
+        }
+        if case .ending(let task) = place { await task.value }
     }
 
     // MARK: An executor runs
@@ -123,20 +167,32 @@ public actor MainCore {
         let asking = Task { await askToYield() }
         defer { asking.cancel() }
         if try await isWriterMine(within: configuration.yieldLimit) { return }
+        // One whose time was cut short had no chance to end in order.
+        try Task.checkCancellation()
+        let owner = try lock.owner()
+        guard owner?.process != .current else {
+            throw CoreError(
+                .executorStays,
+                "The core of \(group.path) is run by an executor of this very process, which was asked to give way and did "
+                    + "not within \(configuration.yieldLimit). Have its service end when it is stopped, and start again."
+            )
+        }
         // It writes nothing from here on, whatever it does with the time until it is gone. It may hold the database
         // at this moment, so this must not wait for it.
         let fencing = Task { [store] in try await store.fence() }
-        let owner = try lock.owner()
         owner?.process.signal(SIGKILL)
-        guard try await isWriterMine(within: configuration.releaseLimit) else {
+        let isMine = try await isWriterMine(within: configuration.releaseLimit)
+        // The fence must not come after the epoch of this core, nor after that of another when this one gives up.
+        let fence = await fencing.result
+        guard isMine else {
+            try Task.checkCancellation()
             let holder = owner.map { "process \($0.pid)" } ?? "a process that did not say who it is"
             throw CoreError(
                 .executorStays,
                 "The core of \(group.path) is held by \(holder), which neither ended nor could be ended. End it by hand."
             )
         }
-        // The fence must not come after the epoch of this core.
-        _ = try await fencing.value
+        _ = try fence.get()
     }
 
     private func askToYield() async {

@@ -129,6 +129,16 @@ final class RunningCore: Sendable {
     /// Whether a main asked this core to give way.
     var isAskedToYield: Bool { signals.isAskedToYield }
 
+    /// Waits until a main asks this core to give way; false when it ends before.
+    func askedToYield() async -> Bool {
+        while true {
+            let count = changeCount
+            if isAskedToYield { return true }
+            if signals.isEnding { return false }
+            await change(after: count, until: .now + .seconds(3600))
+        }
+    }
+
     /// Whether all that was pending at the start is in the store.
     var hasFetched: Bool { signals.hasFetched }
 
@@ -224,6 +234,7 @@ final class RunningCore: Sendable {
             return work
         }
         for task in tasks { task.cancel() }
+        signals.end()
         if isAskedToYield { try? await store.setState(.askedToStop, as: epoch) }
         await service.stop()
         for task in tasks { await task.value }
@@ -245,6 +256,7 @@ final class CoreSignals: Sendable {
         var isQueued = false
         /// Rings of `action` before they began.
         var ringsBefore = 0
+        var isEnding = false
         var failure: (any Error)?
     }
 
@@ -261,7 +273,14 @@ final class CoreSignals: Sendable {
     var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
     var hasFetched: Bool { state.withLock { $0.hasFetched } }
     var isActing: Bool { state.withLock { $0.isActing } }
+    var isEnding: Bool { state.withLock { $0.isEnding } }
     var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// The core ends, whoever asked for it.
+    func end() {
+        state.withLock { $0.isEnding = true }
+        changed.ring()
+    }
 
     /// Takes a main's wish; false for a core that gives way to nobody.
     func askToYield() -> Bool {

@@ -1,14 +1,18 @@
+#if FaultPoints
 internal import Glibc
+#endif
 
 /// Notes in a file when this process begins and ends to run the core, to prove that there is one at a time.
 ///
-/// `SHARED_CORE_WITNESS=FILE` in the environment makes each core append two lines, each by one write:
+/// Only builds with the trait `FaultPoints` note anything. There `SHARED_CORE_WITNESS=FILE` in the environment makes each
+/// core append two lines, each by one write:
 ///
 ///     B 4711 17 81234567890     begun by process 4711 as epoch 17, nanoseconds of the monotonic clock
 ///     E 4711 17 81334567890     ended in order
 ///
 /// Both are written while the core holds WRITER. A core that is killed has no second line: it ended at its death.
 struct CoreWitness: Sendable {
+    #if FaultPoints
     private enum Moment: String { case begun = "B", ended = "E" }
 
     private let epoch: Epoch
@@ -36,4 +40,11 @@ struct CoreWitness: Sendable {
         let line = "\(moment.rawValue) \(getpid()) \(epoch) \(time.tv_sec * 1_000_000_000 + time.tv_nsec)\n"
         _ = line.withCString { write(descriptor, $0, strlen($0)) }
     }
+    #else
+    /// Nobody wants to know.
+    static func begin(_: Epoch) -> CoreWitness? { nil }
+
+    /// Nothing: there is none to end.
+    func end() {}
+    #endif
 }

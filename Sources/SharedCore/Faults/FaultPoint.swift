@@ -1,14 +1,17 @@
+#if FaultPoints
 internal import Glibc
 internal import Synchronization
+#endif
 
 /// A named place in the code at which a test ends the process, to prove that nothing is lost there.
 ///
-/// `SHARED_CORE_FAULT=afterInsert:3` in the environment makes a process kill itself (SIGKILL) when it reaches that place for the third
-/// time, after it has said so on standard error: `fault point afterInsert:3`. Without it a place costs one comparison.
+/// Only builds with the trait `FaultPoints` have them; in others `reached` does nothing and reads no environment.
+/// `SHARED_CORE_FAULT=afterInsert:3` in the environment makes a process kill itself (SIGKILL) when it reaches that place
+/// for the third time, after it has said so on standard error: `fault point afterInsert:3`.
 ///
 /// "before" a transaction's name is inside it, with everything written and nothing committed; "after" it is right behind the
 /// commit, before anybody has been told.
-public enum FaultPoint: String, CaseIterable, Sendable {
+package enum FaultPoint: String, CaseIterable, Sendable {
     // The lock.
     case afterMainLock, afterWriterLock, beforeUnlock, afterUnlock
     // The store comes into being: complete under another name, and under its own.
@@ -27,8 +30,12 @@ public enum FaultPoint: String, CaseIterable, Sendable {
     // What a person sees.
     case beforePresent, afterPresent
 
+    #if FaultPoints
+    /// Whether this build has fault points and witness logs.
+    package static let areBuiltIn = true
+
     /// Ends the process here if this is the place and the time that the environment names.
-    public static func reached(_ point: FaultPoint) {
+    package static func reached(_ point: FaultPoint) {
         guard let armed, armed.point == point else { return }
         if hits.add(1, ordering: .relaxed).newValue == armed.hit {
             let line = "fault point \(point.rawValue):\(armed.hit)\n"
@@ -49,4 +56,11 @@ public enum FaultPoint: String, CaseIterable, Sendable {
 
     private static let armed = getenv("SHARED_CORE_FAULT").flatMap { parse(String(cString: $0)) }
     private static let hits = Atomic(0)
+    #else
+    /// Whether this build has fault points and witness logs.
+    package static let areBuiltIn = false
+
+    /// Nothing.
+    @inline(__always) package static func reached(_: FaultPoint) {}
+    #endif
 }

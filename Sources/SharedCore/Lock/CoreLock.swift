@@ -28,7 +28,7 @@ public final class CoreLock: Sendable {
     private enum Use { case waiting, held }
 
     /// The lock file.
-    public let path: String
+    package let path: String
     private let descriptor: CInt
     private let uses = Mutex<[Byte: Use]>([:])
 
@@ -59,10 +59,10 @@ public final class CoreLock: Sendable {
     }
 
     /// Takes a byte if nobody has it: false when another core, or this one, holds it.
-    public func tryLock(_ byte: Byte) throws(LockError) -> Bool {
+    package func tryLock(_ byte: Byte) throws(LockError) -> Bool {
         let result = uses.withLock { uses -> CInt in
             guard uses[byte] == nil else { return -EAGAIN }
-            let result = linux_lock_byte(descriptor, off_t(byte.rawValue), 0)
+            let result = linux_lock_byte(descriptor, off_t(byte.rawValue))
             if result == 0 { uses[byte] = .held }
             return result
         }
@@ -74,9 +74,9 @@ public final class CoreLock: Sendable {
 
     /// Waits until the byte is this core's.
     ///
-    /// A thread of its own sleeps in the kernel, which hands the lock over as soon as its holder lets go or dies. When the task is cancelled
-    /// a real-time signal, whose handler does nothing, ends that sleep; a lock that came at the same moment is given back. Once
-    /// `cancel()` has returned, the cancelled wait neither holds the byte nor will.
+    /// A thread of its own sleeps in the kernel, which hands the lock over as soon as its holder lets go or dies. When the
+    /// task is cancelled that thread ends, and gives back a lock that came at the same moment: a wait that has thrown
+    /// neither holds the byte nor will. One whose lock came before the cancellation returns with it.
     ///
     /// Throws: `CancellationError`; `LockError` with `inUse` when this object already holds the byte or waits for it.
     public func wait(for byte: Byte) async throws {
@@ -94,15 +94,10 @@ public final class CoreLock: Sendable {
         try checkTaken(byte)
     }
 
-    private func waited(for byte: Byte) async -> Result<Void, any Error> {
-        let wait: LockWait
-        do {
-            wait = try LockWait(descriptor: descriptor, byte: byte, path: path)
-        } catch {
-            return .failure(error)
-        }
+    private func waited(for byte: Byte) async -> LockWait.Outcome {
+        let wait = LockWait(for: byte, of: self, descriptor: descriptor)
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { wait.start(resuming: $0, keeping: self) }
+            await withCheckedContinuation { wait.start(resuming: $0) }
         } onCancel: {
             wait.cancel()
         }
@@ -111,7 +106,7 @@ public final class CoreLock: Sendable {
     /// Lets go of a byte; nothing happens when this core does not hold it.
     ///
     /// Letting go of WRITER first erases the owner's record.
-    public func unlock(_ byte: Byte) {
+    package func unlock(_ byte: Byte) {
         uses.withLock { uses in
             guard uses[byte] == .held else { return }
             if byte == .writer { erase() }
@@ -124,12 +119,12 @@ public final class CoreLock: Sendable {
     }
 
     /// Whether this core holds the byte.
-    public func holds(_ byte: Byte) -> Bool {
+    package func holds(_ byte: Byte) -> Bool {
         uses.withLock { $0[byte] == .held }
     }
 
     /// Whether another core holds the byte at this moment, in this process or another.
-    public func isHeldElsewhere(_ byte: Byte) throws(LockError) -> Bool {
+    package func isHeldElsewhere(_ byte: Byte) throws(LockError) -> Bool {
         let result = linux_is_byte_locked(descriptor, off_t(byte.rawValue))
         guard result >= 0 else { throw LockError("Asking for the locks of", path: path, errno: -result) }
         return result == 1
@@ -156,7 +151,7 @@ extension CoreLock {
     /// Tells everybody who owns the core.
     ///
     /// Throws: `inUse` when this core does not hold WRITER; `system` when the disk is full.
-    public func write(_ record: OwnerRecord) throws(LockError) {
+    package func write(_ record: OwnerRecord) throws(LockError) {
         guard holds(.writer) else {
             throw LockError(
                 .inUse,

@@ -3,127 +3,84 @@ internal import Glibc
 internal import Synchronization
 
 /// One wait for a byte of the lock file, on a thread of its own that a cancellation can wake.
+///
+/// The thread runs C alone, so that it can be cancelled in the kernel (pthread_cancel(3)): nothing of the process that
+/// hosts the core is used for it, no signal and no handler, and no thread stays behind.
 final class LockWait: Sendable {
+    typealias Outcome = Result<Void, any Error>
+
     private struct State {
-        var thread: pthread_t?
         var isCancelled = false
-        var hasEnded = false
-
-        mutating func endIfCancelled() -> Bool {
-            if isCancelled { hasEnded = true }
-            return isCancelled
-        }
+        /// The thread exists, and the end of the wait has not been told.
+        var isRunning = false
+        var continuation: CheckedContinuation<Outcome, Never>?
     }
 
-    private let descriptor: CInt
-    private let byte: CoreLock.Byte
-    private let path: String
-    private let wakeSignal: CInt
+    /// Keeps the open file until the end of the wait.
+    private let lock: CoreLock
     private let state = Mutex(State())
+    /// Written before the thread starts, and read by it and under the lock of `state`.
+    nonisolated(unsafe) private let wait = UnsafeMutablePointer<linux_lock_wait>.allocate(capacity: 1)
 
-    init(descriptor: CInt, byte: CoreLock.Byte, path: String) throws(LockError) {
-        guard let signal = Self.wakeSignal else {
-            throw LockError(
-                .system,
-                "Every real-time signal of this process has a handler; waiting for a lock needs one."
+    /// A wait for a byte of `lock`, whose open file is `descriptor`.
+    init(for byte: CoreLock.Byte, of lock: CoreLock, descriptor: CInt) {
+        self.lock = lock
+        wait.initialize(
+            to: linux_lock_wait(
+                descriptor: descriptor,
+                offset: byte.rawValue,
+                context: nil,
+                ended: { context, result in
+                    guard let context else { return }
+                    Unmanaged<LockWait>.fromOpaque(context).takeRetainedValue().ended(result)
+                },
+                thread: 0
             )
-        }
-        wakeSignal = signal
-        self.descriptor = descriptor
-        self.byte = byte
-        self.path = path
-    }
-
-    /// Starts the thread, which resumes the continuation and keeps the open file until then.
-    func start(resuming continuation: CheckedContinuation<Result<Void, any Error>, Never>, keeping lock: CoreLock) {
-        let body = Body {
-            let result = self.run()
-            withExtendedLifetime(lock) {}
-            continuation.resume(returning: result)
-        }
-        var thread = pthread_t()
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-        let argument = Unmanaged.passRetained(body)
-        let failure = pthread_create(
-            &thread,
-            &attributes,
-            { argument in
-                if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
-                return nil
-            },
-            argument.toOpaque()
-        )
-        guard failure != 0 else { return }
-        argument.release()
-        state.withLock { $0.hasEnded = true }
-        continuation.resume(
-            returning: .failure(LockError("Starting a thread to wait for", path: path, errno: failure))
         )
     }
 
-    /// Ends the wait; returns once the thread neither sleeps in the kernel nor will.
-    ///
-    /// A signal that arrives before the thread has gone to sleep is lost, so it is sent until the thread has answered.
+    deinit {
+        wait.deallocate()
+    }
+
+    /// Starts the thread, which resumes the continuation.
+    func start(resuming continuation: CheckedContinuation<Outcome, Never>) {
+        // The thread gives it back at its end.
+        let context = Unmanaged.passRetained(self)
+        let failure = state.withLock { state -> (any Error)? in
+            if state.isCancelled { return CancellationError() }
+            wait.pointee.context = context.toOpaque()
+            // Its end waits for this lock, so it is not told before the continuation is there.
+            let code = linux_start_lock_wait(wait)
+            guard code == 0 else { return LockError("Starting a thread to wait for", path: lock.path, errno: -code) }
+            state.isRunning = true
+            state.continuation = continuation
+            return nil
+        }
+        guard let failure else { return }
+        context.release()
+        continuation.resume(returning: .failure(failure))
+    }
+
+    /// Ends the wait soon, unless it has ended; the continuation says how.
     func cancel() {
-        while true {
-            let isOver = state.withLock { state in
-                state.isCancelled = true
-                guard !state.hasEnded, let thread = state.thread else { return true }
-                pthread_kill(thread, wakeSignal)
-                return false
+        state.withLock { state in
+            state.isCancelled = true
+            if state.isRunning { linux_cancel_lock_wait(wait) }
+        }
+    }
+
+    private func ended(_ result: CInt) {
+        let continuation = state.withLock { state in
+            state.isRunning = false
+            return state.continuation.take()
+        }
+        let outcome: Outcome =
+            switch result {
+            case 0: .success(())
+            case -ECANCELED: .failure(CancellationError())
+            default: .failure(LockError("Waiting for", path: lock.path, errno: -result))
             }
-            if isOver { return }
-            usleep(Self.signalInterval)
-        }
-    }
-
-    private func run() -> Result<Void, any Error> {
-        maskSignals()
-        state.withLock { $0.thread = pthread_self() }
-        while true {
-            if state.withLock({ $0.endIfCancelled() }) { return .failure(CancellationError()) }
-            let result = linux_lock_byte(descriptor, off_t(byte.rawValue), 1)
-            if result == -EINTR { continue }
-            let isCancelled = state.withLock { state in
-                if state.isCancelled, result == 0 { _ = linux_unlock_byte(descriptor, off_t(byte.rawValue)) }
-                state.hasEnded = true
-                return state.isCancelled
-            }
-            if isCancelled { return .failure(CancellationError()) }
-            if result != 0 { return .failure(LockError("Waiting for", path: path, errno: -result)) }
-            return .success(())
-        }
-    }
-
-    /// This thread takes the wake signal and leaves those of the program to its other threads.
-    private func maskSignals() {
-        var all = sigset_t()
-        sigfillset(&all)
-        sigdelset(&all, wakeSignal)
-        pthread_sigmask(SIG_SETMASK, &all, nil)
-    }
-
-    /// Units: microseconds.
-    private static let signalInterval: UInt32 = 100
-
-    /// The highest real-time signal that the program does not use, with a handler that does nothing: without one the signal would
-    /// end the process, and without SA_RESTART it ends the system call.
-    private static let wakeSignal: CInt? = {
-        for signal in stride(from: __libc_current_sigrtmax(), through: __libc_current_sigrtmin(), by: -1) {
-            var present = sigaction()
-            guard sigaction(signal, nil, &present) == 0, present.__sigaction_handler.sa_handler == nil else { continue }
-            var action = sigaction()
-            action.__sigaction_handler.sa_handler = { _ in }
-            if sigaction(signal, &action, nil) == 0 { return signal }
-        }
-        return nil
-    }()
-
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(run: @escaping @Sendable () -> Void) { self.run = run }
+        continuation?.resume(returning: outcome)
     }
 }

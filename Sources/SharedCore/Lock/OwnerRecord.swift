@@ -2,7 +2,7 @@ internal import Foundation
 public import Glibc
 
 /// Which kind of core a process runs.
-public enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
+package enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
     /// The application: it has priority.
     case main
     /// An extension woken by a push: it never starts beside another core, and gives way to a main.
@@ -22,17 +22,17 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     /// When that process started.
     ///
     /// Units: clock ticks since boot.
-    public let startTime: UInt64
+    package let startTime: UInt64
     /// The kind of core it runs.
-    public let role: CoreRole
+    package let role: CoreRole
     /// The epoch it began.
-    public let epoch: Epoch
+    package let epoch: Epoch
     /// What it was started for, in words; cut to 100 Unicode scalars.
-    public let why: String
+    package let why: String
     private let check: UInt32
 
     /// A record of what a process owns.
-    public init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, why: String) {
+    package init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, why: String) {
         pid = process.pid
         startTime = process.startTime
         self.role = role
@@ -42,7 +42,7 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     }
 
     /// The owner's process.
-    public var process: ProcessIdentity { ProcessIdentity(pid: pid, startTime: startTime) }
+    package var process: ProcessIdentity { ProcessIdentity(pid: pid, startTime: startTime) }
 
     /// The record in these bytes; nil when they are torn, or of another program.
     init?(parsing bytes: some BidirectionalCollection<UInt8>) {

@@ -16,13 +16,13 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
     public let startTime: UInt64
 
     /// An identity read elsewhere: from the lock file, or from the store.
-    public init(pid: pid_t, startTime: UInt64) {
+    package init(pid: pid_t, startTime: UInt64) {
         self.pid = pid
         self.startTime = startTime
     }
 
     /// The identity of a process that exists; nil when there is none of that number.
-    public init?(pid: pid_t) {
+    package init?(pid: pid_t) {
         guard pid > 0, let startTime = Self.startTime(of: pid) else { return nil }
         self.init(pid: pid, startTime: startTime)
     }
@@ -34,7 +34,7 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
     ///
     /// One that has ended but has not been waited for is dead: it holds no lock and will show nothing. Where the system
     /// cannot tell for want of descriptors the process counts as alive, so that nobody takes over what it may still do.
-    public var isAlive: Bool {
+    package var isAlive: Bool {
         guard pid > 0, kill(pid, 0) == 0 || errno == EPERM else { return false }
         let descriptor = linux_pidfd_open(pid)
         guard descriptor >= 0 else { return descriptor != -ESRCH }
@@ -47,7 +47,7 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
     ///
     /// Returns: whether the process was there to receive it.
     @discardableResult
-    public func signal(_ signal: CInt) -> Bool {
+    package func signal(_ signal: CInt) -> Bool {
         guard pid > 0 else { return false }
         let descriptor = linux_pidfd_open(pid)
         guard descriptor >= 0 else { return false }

@@ -23,7 +23,7 @@ public enum CoreState: String, Codable, Hashable, Sendable, CaseIterable {
     case executorStopping
 
     /// What changes the state.
-    public enum Event: Hashable, Sendable {
+    package enum Event: Hashable, Sendable {
         /// A core that holds the lock starts.
         case begin(CoreRole)
         /// An executor heard that a main wants to start.
@@ -35,7 +35,7 @@ public enum CoreState: String, Codable, Hashable, Sendable, CaseIterable {
     }
 
     /// The state after an event; nil when the event cannot happen in this state.
-    public func next(after event: Event) -> CoreState? {
+    package func next(after event: Event) -> CoreState? {
         switch (self, event) {
         case (_, .begin(.main)): .main
         case (_, .begin(.executor)): .executor

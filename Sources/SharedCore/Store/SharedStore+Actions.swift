@@ -5,7 +5,7 @@ extension SharedStore {
     ///
     /// Returns: false for an action that is queued already.
     @discardableResult
-    public func enqueue(_ action: MessageAction) async throws(StoreError) -> Bool {
+    package func enqueue(_ action: MessageAction) async throws(StoreError) -> Bool {
         try await write(before: .beforeAction, after: .afterAction) { db in
             let reply: String? =
                 switch action.kind {
@@ -21,7 +21,7 @@ extension SharedStore {
     }
 
     /// The queued actions, the next one first.
-    public func actions() async throws(StoreError) -> [MessageAction] {
+    package func actions() async throws(StoreError) -> [MessageAction] {
         try await read { db in
             try Row.fetchAll(db, sql: "SELECT * FROM action ORDER BY attempts, position").map(MessageAction.init(row:))
         }
@@ -32,7 +32,7 @@ extension SharedStore {
     /// Those whose identifiers are in `refused` are left out.
     /// It stays queued until it is finished. A core that dies in between leaves it to the next, so the far end may see it twice,
     /// with the same identifier.
-    public func nextAction(
+    package func nextAction(
         as epoch: Epoch,
         butNot refused: Set<String> = []
     ) async throws(StoreError) -> MessageAction? {
@@ -50,7 +50,7 @@ extension SharedStore {
     }
 
     /// Removes an action that was carried out.
-    public func finish(_ action: MessageAction, as epoch: Epoch) async throws(StoreError) {
+    package func finish(_ action: MessageAction, as epoch: Epoch) async throws(StoreError) {
         try await write(as: epoch, before: .beforeAction, after: .afterAction) { db in
             try db.execute(sql: "DELETE FROM action WHERE id = ?", arguments: [action.id.bytes])
         }

@@ -5,7 +5,7 @@ extension SharedStore {
     /// Writes a call into the log, in place of what was written for the same call.
     ///
     /// The oldest beyond the limit are forgotten.
-    public func record(_ call: CallRecord, as epoch: Epoch) async throws(StoreError) {
+    package func record(_ call: CallRecord, as epoch: Epoch) async throws(StoreError) {
         try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(
                 sql: """

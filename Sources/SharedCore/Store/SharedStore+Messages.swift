@@ -5,7 +5,7 @@ extension SharedStore {
     /// Keeps a message that was received: only after this may the service acknowledge it to its server.
     ///
     /// Returns: false for a message that is or was here, by its call-id or by its sender's identifier.
-    public func insert(_ message: IncomingMessage, as epoch: Epoch) async throws(StoreError) -> Bool {
+    package func insert(_ message: IncomingMessage, as epoch: Epoch) async throws(StoreError) -> Bool {
         try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
             try db.cachedStatement(
                 sql: """

@@ -8,7 +8,7 @@ extension SharedStore {
     }
 
     /// Begins a new epoch: the first thing that a core does once it holds WRITER.
-    public func beginEpoch(role: CoreRole, process: ProcessIdentity) async throws(StoreError) -> Epoch {
+    package func beginEpoch(role: CoreRole, process: ProcessIdentity) async throws(StoreError) -> Epoch {
         try await write(before: .beforeEpoch, after: .afterEpoch) { db in
             try self.apply(.begin(role), owner: process, raisingEpoch: true, db)
         }
@@ -17,7 +17,7 @@ extension SharedStore {
     /// Changes the state, as its owner.
     ///
     /// Throws: `fenced`; `illegalTransition` when the event cannot happen in the present state.
-    public func setState(_ event: CoreState.Event, as epoch: Epoch) async throws(StoreError) {
+    package func setState(_ event: CoreState.Event, as epoch: Epoch) async throws(StoreError) {
         try await write(as: epoch, before: .beforeState, after: .afterState) { db in
             let owner = try CoreStatus(fetching: db).owner
             _ = try self.apply(event, owner: owner, raisingEpoch: false, db)
@@ -25,7 +25,7 @@ extension SharedStore {
     }
 
     /// Ends an epoch in order: the last thing that a core does before it lets go of WRITER.
-    public func endEpoch(_ epoch: Epoch) async throws(StoreError) {
+    package func endEpoch(_ epoch: Epoch) async throws(StoreError) {
         try await setState(.end, as: epoch)
     }
 
@@ -34,7 +34,7 @@ extension SharedStore {
     /// For a main that holds MAIN and gives up waiting for an executor, before it kills it.
     ///
     /// Returns: the epoch that is valid now; nobody writes as it.
-    public func fence() async throws(StoreError) -> Epoch {
+    package func fence() async throws(StoreError) -> Epoch {
         try await write(before: .beforeFence, after: .afterFence) { db in
             try self.apply(.fence, owner: nil, raisingEpoch: true, db)
         }

@@ -5,7 +5,7 @@ extension SharedStore {
     /// Keeps a chat room to which this person was invited.
     ///
     /// Returns: false for a room that is known already.
-    public func insert(_ invitation: RoomInvitation, as epoch: Epoch) async throws(StoreError) -> Bool {
+    package func insert(_ invitation: RoomInvitation, as epoch: Epoch) async throws(StoreError) -> Bool {
         try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(
                 sql:

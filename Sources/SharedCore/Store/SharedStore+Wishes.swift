@@ -2,7 +2,7 @@ internal import GRDB
 
 extension SharedStore {
     /// Says that a process waits for something, so that the core that runs stays until it is there.
-    public func addWish(for item: WishedItem, by process: ProcessIdentity) async throws(StoreError) -> Wish {
+    package func addWish(for item: WishedItem, by process: ProcessIdentity) async throws(StoreError) -> Wish {
         try await write(before: .beforeWish, after: .afterWish) { db in
             try db.execute(
                 sql: "INSERT INTO wish (kind, address, pid, start) VALUES (?, ?, ?, ?)",
@@ -13,7 +13,7 @@ extension SharedStore {
     }
 
     /// Takes a wish back: it is fulfilled, or nobody waits any more.
-    public func removeWish(_ wish: Wish) async throws(StoreError) {
+    package func removeWish(_ wish: Wish) async throws(StoreError) {
         try await write(before: .beforeWish, after: .afterWish) { db in
             try db.execute(sql: "DELETE FROM wish WHERE id = ?", arguments: [wish.id])
         }

@@ -17,9 +17,9 @@ public import LocalMessaging
 /// Throws: `StoreError`, from every method.
 public final class SharedStore: Sendable {
     /// The database file.
-    public let path: String
+    package let path: String
     /// How much is kept of what is done with.
-    public let limits: StoreLimits
+    package let limits: StoreLimits
     private let pool: DatabasePool
 
     /// Opens the store of a group, and creates it when the group has none.

@@ -29,7 +29,7 @@ public struct ClaimedMessage: Hashable, Sendable {
     /// Whether a process that died before it could acknowledge may have shown it already.
     public let isRepeated: Bool
     /// The process that has it.
-    public let claimant: ProcessIdentity
+    package let claimant: ProcessIdentity
 }
 
 /// What a process waits for.
@@ -43,11 +43,11 @@ public enum WishedItem: Hashable, Codable, Sendable {
 /// A process waiting for something; as long as it lives and has not taken it back.
 public struct Wish: Hashable, Sendable {
     /// Tells two wishes of one process for the same thing apart.
-    public let id: Int64
+    package let id: Int64
     /// What is waited for.
     public let item: WishedItem
     /// Who waits.
-    public let process: ProcessIdentity
+    package let process: ProcessIdentity
 }
 
 /// A chat room in the store.

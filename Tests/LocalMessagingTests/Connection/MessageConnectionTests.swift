@@ -329,13 +329,10 @@ extension MessageHandlers {
         var handlers = MessageHandlers()
         handlers.reply(to: Sum.self) { _, _ in
             begun.open()
-            do {
-                try await Task.sleep(for: .seconds(3600))
-            } catch {
-                cancelled.open()
-                throw error
-            }
-            return 0
+            // Until it is cancelled.
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+            cancelled.open()
+            throw CancellationError()
         }
         return handlers
     }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 extension Tag {
-    /// Needs the wall clock, as other processes do.
+    /// Needs the wall clock, threads, sockets or processes: the suite runs alone.
     @Tag static var realtime: Self
 }
 

@@ -1,12 +1,13 @@
 import Foundation
 import MediaEngine
+import TestSupport
 import Testing
 
 /// What a call in virtual time says of its quality.
 @Suite struct CallQualityTests {
     private func run(
         codec: String = "PCMU",
-        seconds: Int = 40,
+        seconds: Int = thorough(40, quick: 20),
         loss: Double = 0,
         jitter: Duration = .zero,
         seed: UInt64 = 1,
@@ -20,7 +21,7 @@ import Testing
         a.name = "A"
         a.remote = right.localAddress
         a.stream.codec = codec
-        a.source = .samples(TestSignal.samples(Double(seconds), format), format)
+        a.source = .samples(chirps(Double(seconds), format), format)
         a.sink = .none
         a.impairment.delay = .milliseconds(40)
         configure(&a)
@@ -42,7 +43,9 @@ import Testing
         )
     }
 
-    @Test(arguments: ["PCMU", "opus", "G722"]) func `a clean call is near the best there is`(codec: String) throws {
+    @Test(arguments: thorough(["PCMU", "opus", "G722"], quick: ["G722"])) func `a clean call is near the best there is`(
+        codec: String
+    ) throws {
         for leg in try run(codec: codec).legs {
             let quality = leg.quality
             #expect(try #require(quality.mosListening) == 4.41)
@@ -96,7 +99,8 @@ import Testing
         #expect(try #require(with.quality.mosListening) > #require(without.quality.mosListening) + 0.3)
     }
 
-    @Test(arguments: ["PCMU", "opus", "G722"], [0.0, 20]) func `each side is told how loud it is, lost packets or not`(
+    @Test(arguments: thorough(["PCMU", "opus", "G722"], quick: ["PCMU"]), [0.0, 20])
+    func `each side is told how loud it is, lost packets or not`(
         codec: String,
         loss: Double
     ) throws {
@@ -126,7 +130,7 @@ import Testing
         var speaker = CallConfiguration(network: .link(left, local: left.localAddress))
         speaker.remote = right.localAddress
         speaker.stream.codec = "PCMU"
-        speaker.source = .samples(TestSignal.samples(29, format), format)
+        speaker.source = .samples(chirps(29, format), format)
         speaker.sink = .none
         speaker.impairment.delay = .milliseconds(50)
         var listener = speaker
@@ -144,10 +148,16 @@ import Testing
     }
 
     @Test func `the same seed gives the same report, byte for byte`() throws {
-        let first = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 4)
-        let second = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 4)
+        let first = try run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 4)
+        let second = try run(
+            codec: "opus",
+            seconds: thorough(20, quick: 8),
+            loss: 5,
+            jitter: .milliseconds(40),
+            seed: 4
+        )
         #expect(first.openMetrics == second.openMetrics && first.table == second.table && first == second)
-        let other = try run(codec: "opus", seconds: 20, loss: 5, jitter: .milliseconds(40), seed: 5)
+        let other = try run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 5)
         #expect(first.openMetrics != other.openMetrics)
     }
 

@@ -1,4 +1,5 @@
 import MediaEngine
+import TestSupport
 import Testing
 
 /// Opus calls of the repository's speech over networks that lose and delay, in virtual time, against the same call over
@@ -58,7 +59,7 @@ import Testing
         return (calls[1].report(hearing: calls[0]), collector.samples)
     }
 
-    @Test(arguments: rows, [7, 19] as [UInt64])
+    @Test(arguments: thorough(rows, quick: [rows[3]]), thorough([7, 19] as [UInt64], quick: [7]))
     func `delay, concealment and sound stay within bounds`(_ row: Row, _ seed: UInt64) throws {
         let fec = row.lossPercent > 0
         let clean = try Self.run(nil, seed: seed, fec: fec)

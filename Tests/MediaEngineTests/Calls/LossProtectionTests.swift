@@ -1,4 +1,5 @@
 @testable import MediaEngine
+import TestSupport
 import Testing
 
 /// Calls in virtual time over networks that lose packets, with and without redundant audio.
@@ -27,7 +28,7 @@ import Testing
             calling.stream.redPayloadType = red
             // Long enough for the copies in the two packets after.
             calling.stream.playoutDelay = .fixed(.milliseconds(80))
-            calling.source = .samples(TestSignal.samples(60, format), format)
+            calling.source = .samples(chirps(60, format), format)
             calling.sendsExtendedReports = tellsExtended
             calling.sink = .none
             var called = calling
@@ -56,7 +57,10 @@ import Testing
         return impairment
     }
 
-    @Test(arguments: ["opus", "PCMU"], [1, 2]) func `copies fill the gaps of a burst`(codec: String, generations: Int)
+    @Test(arguments: thorough(["opus", "PCMU"], quick: ["PCMU"]), [1, 2]) func `copies fill the gaps of a burst`(
+        codec: String,
+        generations: Int
+    )
         throws
     {
         let impairment = Self.bursts(20, 2)
@@ -99,7 +103,9 @@ import Testing
         #expect(changes.last == .red && changes.count == sent.lossProtection.changes)
     }
 
-    @Test func `with 5 % of loss, scattered packets are worth FEC and runs of three are not`() async throws {
+    @Test(.isComputing) func `with 5 % of loss, scattered packets are worth FEC and runs of three are not`()
+        async throws
+    {
         let scattered = try Pair(dropping: { index, _, _ in index % 20 == 7 })
         let inRuns = try Pair(dropping: { index, _, _ in (7...9).contains(index % 60) })
         for (pair, mode) in [(scattered, LossProtection.Mode.fec), (inRuns, .none)] {
@@ -125,7 +131,9 @@ import Testing
         #expect(report.lossProtection.mode == .fec && !report.lossProtection.reason.contains("row"))
     }
 
-    @Test(arguments: [1.0, 3.0]) func `random losses of one rate do not make the mode swing`(run: Double) throws {
+    @Test(.isComputing, arguments: [1.0, 3.0]) func `random losses of one rate do not make the mode swing`(run: Double)
+        throws
+    {
         let pair = try Pair(red: nil, impairment: Self.bursts(5, run))
         try pair.advance(120)
         let protection = pair.caller.report().lossProtection
@@ -133,7 +141,7 @@ import Testing
         #expect(protection.changes <= 2)
     }
 
-    @Test func `a path that becomes clean again gets its bits back`() throws {
+    @Test(.isComputing) func `a path that becomes clean again gets its bits back`() throws {
         let pair = try Pair(dropping: { index, _, _ in index < 600 && index % 3 == 0 })
         try pair.advance(11)
         #expect(pair.caller.report().lossProtection.mode == .red)
@@ -196,7 +204,7 @@ import Testing
     // MARK: Keys
 
     @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) throws {
-        for lost in 0..<60 {
+        for lost in stride(from: 0, to: 60, by: thorough(1, quick: 7)) {
             let pair = try Pair(codec: "PCMU", red: red, dropping: { index, _, _ in index == lost })
             try pair.caller.sendDTMF("115#")
             try pair.advance(1.2)
@@ -204,7 +212,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [UInt8(1), 5, 9]) func `with RED a key comes through whose packets are all lost`(code: UInt8)
+    @Test(arguments: thorough([UInt8(1), 5, 9], quick: [5]))
+    func `with RED a key comes through whose packets are all lost`(code: UInt8)
         throws
     {
         let drop = { @Sendable (_: Int, packet: RTPPacket, bytes: [UInt8]) -> Bool in

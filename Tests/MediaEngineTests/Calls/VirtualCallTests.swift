@@ -1,4 +1,5 @@
 import MediaEngine
+import TestSupport
 import Testing
 
 /// Two legs in one engine of virtual time, over a simulated network.
@@ -10,7 +11,7 @@ import Testing
         var format: AudioFormat
     }
 
-    static func speechLike(seconds: Double, format: AudioFormat) -> [Int16] { TestSignal.samples(seconds, format) }
+    static func speechLike(seconds: Double, format: AudioFormat) -> [Int16] { chirps(seconds, format) }
 
     private func run(
         codec: String = "opus",
@@ -62,7 +63,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["PCMU", "L16", "opus"]) func `the measured mouth to ear is what correlation finds`(codec: String)
+    @Test(arguments: thorough(["PCMU", "L16", "opus"], quick: ["PCMU"]))
+    func `the measured mouth to ear is what correlation finds`(codec: String)
         throws
     {
         let outcome = try run(codec: codec)
@@ -94,11 +96,11 @@ import Testing
         #expect(off.legs[1].received.concealedMs > auto.legs[1].received.concealedMs + 400)
     }
 
-    @Test(arguments: [2.0, 5.0]) func `also under little loss the FEC that is on recovers packets`(loss: Double) throws
-    {
+    @Test(arguments: thorough([2.0, 5.0], quick: [5.0]))
+    func `also under little loss the FEC that is on recovers packets`(loss: Double) throws {
         var impairment = Impairment()
         impairment.lossPercent = loss
-        let outcome = try run(seconds: 60, impairment: impairment)
+        let outcome = try run(seconds: thorough(60, quick: 30), impairment: impairment)
         #expect(outcome.legs[1].received.fecRecovered > 5)
     }
 
@@ -124,7 +126,9 @@ import Testing
         #expect(first.heard != other.heard)
     }
 
-    @Test(arguments: [10, 20, 40, 60, 80, 100, 120]) func `every ptime of Opus works`(ptime: Int) throws {
+    @Test(arguments: thorough([10, 20, 40, 60, 80, 100, 120], quick: [10, 60])) func `every ptime of Opus works`(
+        ptime: Int
+    ) throws {
         let outcome = try run(configure: { stream in
             stream.encoder.ptime = .milliseconds(ptime)
             stream.playoutDelay = .fixed(.milliseconds(max(60, ptime)))
@@ -139,7 +143,7 @@ import Testing
         let (left, right) = MemoryLink.pair()
         let stereo = AudioFormat(sampleRate: 48000, channelCount: 2)
         // Sound on the left, silence on the right.
-        let signal: [Int16] = TestSignal.samples(2, AudioFormat(sampleRate: 48000)).flatMap { sample in [sample, 0] }
+        let signal: [Int16] = chirps(2, AudioFormat(sampleRate: 48000)).flatMap { sample in [sample, 0] }
         let collector = CallCollector()
         var calling = CallConfiguration(network: .link(left, local: left.localAddress))
         calling.remote = right.localAddress

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import MediaEngine
@@ -55,7 +56,7 @@ import Testing
         let signal = CodecTest.speechLike(rate: rate, seconds: 6)
         let size = rate / 50
         var noise = (ours: 0.0, zero: 0.0, again: 0.0)
-        for seed in 1...5 {
+        for seed in 1...thorough(5, quick: 1) {
             let lost = losses(packetCount: signal.count / size, percent: 5, seed: UInt64(seed))
             func difference(_ output: [Int16]) -> Double {
                 CodecTest.energy(zip(signal, output).map { $0 &- $1 })

@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import TestSupport
 import Testing
 
 /// Minutes of sound that comes close to digits and holds none; `Scripts/talk-off` does it with half an hour of speech.
@@ -10,7 +11,7 @@ import Testing
     /// Pitches up to `top` Hz, gliding by `glide` (a share), trembling by `vibrato` (a share).
     @Test(arguments: [(350.0, 0.5, 0.0), (500, 0.05, 0), (700, 0.2, 0.02)])
     func `a minute and a half of a voice holds no digit`(top: Double, glide: Double, vibrato: Double) throws {
-        for seed in UInt64(1)...3 {
+        for seed in UInt64(1)...thorough(3, quick: 1) {
             let samples = Self.voice(seed: seed, seconds: 30, top: top, glide: glide, vibrato: vibrato)
             #expect(try ToneTestSignal.digits(in: samples, rate: 8000) == "", "seed \(seed)")
         }
@@ -18,7 +19,7 @@ import Testing
 
     @Test(arguments: [(2, 4), (3, 4), (4, 2), (6, 1), (8, 4)])
     func `a minute of music holds no digit`(harmonicCount: Int, voiceCount: Int) throws {
-        for seed in UInt64(1)...2 {
+        for seed in UInt64(1)...thorough(2, quick: 1) {
             let samples = Self.music(seed: seed, seconds: 30, harmonicCount: harmonicCount, voiceCount: voiceCount)
             #expect(try ToneTestSignal.digits(in: samples, rate: 8000) == "", "seed \(seed)")
         }

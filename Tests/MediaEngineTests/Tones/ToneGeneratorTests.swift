@@ -3,7 +3,7 @@ import MediaEngine
 import Testing
 
 struct ToneGeneratorTests {
-    private static func render(_ generator: ToneGenerator, _ frames: Int, blockFrames: Int = 80) -> [Int16] {
+    static func render(_ generator: ToneGenerator, _ frames: Int, blockFrames: Int = 80) -> [Int16] {
         var output: [Int16] = []
         while output.count < frames * generator.format.channelCount {
             let count = min(blockFrames, frames - output.count / generator.format.channelCount)
@@ -12,14 +12,14 @@ struct ToneGeneratorTests {
         return output
     }
 
-    private static func render(_ generator: ToneGenerator, block: [Int16]) -> [Int16] {
+    static func render(_ generator: ToneGenerator, block: [Int16]) -> [Int16] {
         var samples = block
         var span = samples.mutableSpan
         generator.render(into: &span)
         return samples
     }
 
-    private static func mono(_ rate: Int = 8000) -> ToneGenerator {
+    static func mono(_ rate: Int = 8000) -> ToneGenerator {
         ToneGenerator(format: AudioFormat(sampleRate: rate))
     }
 
@@ -38,34 +38,6 @@ struct ToneGeneratorTests {
         #expect(abs(Double(found[0].startFrame) / Double(rate) - 0.020) < 0.010)
         #expect(abs(Double(found[1].startFrame) / Double(rate) - 0.120) < 0.010)
         #expect(abs(Double(found[1].frameCount) / Double(rate) - 0.100) < 0.010)
-    }
-
-    private static let multimon = ["/usr/bin/multimon-ng", "/usr/local/bin/multimon-ng"].first {
-        FileManager.default.isExecutableFile(atPath: $0)
-    }
-
-    @Test(.enabled(if: multimon != nil, "needs multimon-ng"))
-    func `multimon-ng hears what is dialled`() throws {
-        let sequence = try DTMFSequence(parsing: "0123456789*#ABCD")
-        let generator = Self.mono(22_050)
-        generator.pause(for: .milliseconds(100))
-        for digit in sequence.digits { generator.play(digit, for: .milliseconds(100), gap: .milliseconds(100)) }
-        let samples = Self.render(generator, 22_050 * 4)
-        let file = FileManager.default.temporaryDirectory.appending(path: "tones-\(UUID().uuidString).raw")
-        try samples.withUnsafeBytes { Data($0) }.write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
-
-        let process = Process()
-        process.executableURL = URL(filePath: try #require(Self.multimon))
-        process.arguments = ["-q", "-a", "DTMF", "-t", "raw", file.path]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        let digits = text.split(separator: "\n").compactMap { $0.hasPrefix("DTMF: ") ? $0.last : nil }
-        #expect(String(digits) == "0123456789*#ABCD")
     }
 
     /// -10 dBm0 is -13.17 dB below the loudest sine (ITU-T G.711: 0 dBm0 is 3.17 dB below it).

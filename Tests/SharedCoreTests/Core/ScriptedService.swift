@@ -1,6 +1,7 @@
 import LocalMessaging
 import SharedCore
 import Synchronization
+import TestSupport
 
 /// A server's messages in memory, and a service that delivers them; counts how often it was started.
 final class ScriptedService: CoreService {
@@ -15,29 +16,29 @@ final class ScriptedService: CoreService {
             var most = 0
         }
 
-        let state = Mutex(State())
+        let state = Watched(State())
 
-        func put(_ message: IncomingMessage) { state.withLock { $0.messages.append(message) } }
-        func invite(_ invitation: RoomInvitation) { state.withLock { $0.invitations.append(invitation) } }
-        var performed: [MessageAction] { state.withLock { $0.performed } }
-        var starts: Int { state.withLock { $0.starts } }
+        func put(_ message: IncomingMessage) { state.update { $0.messages.append(message) } }
+        func invite(_ invitation: RoomInvitation) { state.update { $0.invitations.append(invitation) } }
+        var performed: [MessageAction] { state.value.performed }
+        var starts: Int { state.value.starts }
         /// The most services that ran at the same time.
-        var most: Int { state.withLock { $0.most } }
+        var most: Int { state.value.most }
     }
 
     let server: Server
-    /// Never ends when told to: for a core that hangs.
-    let hangs: Bool
+    /// What it does before it ends, for a core that takes its time.
+    private let ending: @Sendable (CoreContext) async -> Void
     private let context = Mutex<CoreContext?>(nil)
 
-    init(_ server: Server, hangs: Bool = false) {
+    init(_ server: Server, ending: @escaping @Sendable (CoreContext) async -> Void = { _ in }) {
         self.server = server
-        self.hangs = hangs
+        self.ending = ending
     }
 
     func start(_ context: CoreContext) async throws {
         self.context.withLock { $0 = context }
-        server.state.withLock {
+        server.state.update {
             $0.starts += 1
             $0.running += 1
             $0.most = max($0.most, $0.running)
@@ -46,20 +47,20 @@ final class ScriptedService: CoreService {
 
     func fetchPending() async throws {
         guard let context = context.withLock({ $0 }) else { return }
-        while let message = server.state.withLock({ $0.messages.first }) {
+        while let message = server.state.value.messages.first {
             try await context.deliver(message)
-            server.state.withLock { state in state.messages.removeAll { $0 == message } }
+            server.state.update { state in state.messages.removeAll { $0 == message } }
         }
-        while let invitation = server.state.withLock({ $0.invitations.first }) {
+        while let invitation = server.state.value.invitations.first {
             try await context.deliver(invitation)
-            server.state.withLock { state in state.invitations.removeAll { $0 == invitation } }
+            server.state.update { state in state.invitations.removeAll { $0 == invitation } }
         }
     }
 
     func run() async throws {
         while true {
             try await fetchPending()
-            try await Task.sleep(for: .milliseconds(1))
+            try await server.state.wait { !$0.messages.isEmpty || !$0.invitations.isEmpty }
         }
     }
 
@@ -68,11 +69,11 @@ final class ScriptedService: CoreService {
 
     func perform(_ action: MessageAction) async throws {
         if action.kind == .reply("refused") { throw Refusal() }
-        server.state.withLock { $0.performed.append(action) }
+        server.state.update { $0.performed.append(action) }
     }
 
     func stop() async {
-        while hangs { try? await Task.sleep(for: .seconds(60)) }
-        server.state.withLock { $0.running -= 1 }
+        if let context = context.withLock({ $0 }) { await ending(context) }
+        server.state.update { $0.running -= 1 }
     }
 }

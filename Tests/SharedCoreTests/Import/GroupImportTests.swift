@@ -16,7 +16,7 @@ import Testing
         store = try SharedStore(group: group.group)
     }
 
-    private var work: GroupImport {
+    var work: GroupImport {
         GroupImport(
             group: group.group,
             sources: [
@@ -25,7 +25,8 @@ import Testing
         )
     }
 
-    private func fill() throws {
+    /// Puts files into the old directory.
+    func fill() throws {
         try old.write("[sip]\n", to: "config/rc")
         try old.write(String(repeating: "x", count: 600_000), to: "data/friends.db")
         try old.write("1", to: "downloads/2024/photos/1.jpg")
@@ -153,40 +154,5 @@ import Testing
         let error = await #expect(throws: StoreError.self) { try await work.run(store: store, as: epoch) }
         #expect(error?.code == .fenced(epoch: epoch, current: fence))
         #expect(group.text(of: "config/rc") == nil)
-    }
-
-    @Test(
-        arguments: [
-            (.beforeImport, 1), (.beforeImport, 2), (.afterImport, 2), (.beforeImportRename, 1),
-            (.beforeImportRename, 3),
-            (.afterImportRename, 1), (.afterImportRename, 4), (.beforeImport, 6), (.afterImport, 6),
-        ] as [(FaultPoint, Int)]
-    )
-    func `an import killed anywhere is finished by the next`(point: FaultPoint, hit: Int) async throws {
-        try fill()
-        let fault = "\(point.rawValue):\(hit)"
-        let old = old.path
-        let path = group.path
-        await #expect(processExitsWith: .signal(SIGKILL)) {
-            [fault = fault as String, old = old as String, path = path as String] in
-            setenv("SHARED_CORE_FAULT", fault, 1)
-            let group = try GroupContainer(directory: path)
-            let store = try SharedStore(group: group)
-            let epoch = try await store.beginEpoch(role: .main, process: .current)
-            let sources: [GroupImport.Part: String] = [
-                .configuration: old + "/config", .data: old + "/data", .downloads: old + "/downloads",
-            ]
-            _ = try await GroupImport(group: group, sources: sources).run(store: store, as: epoch)
-        }
-        // Whatever has a name is complete.
-        if let text = group.text(of: "data/friends.db") { #expect(text.count == 600_000) }
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
-        _ = try await work.run(store: store, as: epoch)
-        #expect(group.text(of: "config/rc") == "[sip]\n")
-        #expect(group.text(of: "data/friends.db")?.count == 600_000)
-        #expect(group.text(of: "downloads/2024/photos/1.jpg") == "1")
-        #expect(group.text(of: "downloads/empty") == "")
-        #expect(try group.names(in: ".import").isEmpty)
-        #expect(try await work.run(store: store, as: epoch).alreadyImported.count == 3)
     }
 }

@@ -88,22 +88,6 @@ import Testing
         }
     }
 
-    @Test func `the message of a dead claimant comes back once, as repeated`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
-        _ = try await store.insert(.sample("a"), as: epoch)
-        let child = try Child()
-        #expect(try await store.claim(callID: "a", by: child.identity)?.isRepeated == false)
-        #expect(try await store.claim(callID: "a", by: .current) == nil)
-        child.end()
-        #expect(try await store.message(callID: "a")?.status == .pending)
-        let claim = try #require(try await store.claim(callID: "a", by: .current))
-        #expect(claim.isRepeated)
-        #expect(try await store.claim(callID: "a", by: .parent) == nil)
-        // The dead one can no longer speak for it.
-        #expect(try await !store.acknowledge(callID: "a", by: child.identity))
-        #expect(try await store.acknowledge(callID: "a", by: .current))
-    }
-
     @Test func `a message given back unshown is as if it had never been claimed`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         _ = try await store.insert(.sample("a"), as: epoch)
@@ -118,7 +102,7 @@ import Testing
     @Test func `a repeated message given back stays repeated`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         _ = try await store.insert(.sample("a"), as: epoch)
-        _ = try await store.claim(callID: "a", by: Child.dead())
+        _ = try await store.claim(callID: "a", by: .dead)
         let claim = try #require(try await store.claim(callID: "a", by: .current))
         try await store.release(claim)
         #expect(try await store.claim(callID: "a", by: .current)?.isRepeated == true)

@@ -12,19 +12,6 @@ import Testing
         store = try SharedStore(group: directory.group)
     }
 
-    @Test func `wishes last as long as their process`() async throws {
-        let child = try Child()
-        let mine = try await store.addWish(for: .message(callID: "a"), by: .current)
-        let second = try await store.addWish(for: .message(callID: "a"), by: .current)
-        let its = try await store.addWish(for: .room(address: "sip:room@x"), by: child.identity)
-        #expect(try await store.wishes() == [mine, second, its])
-        try await store.removeWish(mine)
-        #expect(try await store.wishes() == [second, its])
-        child.end()
-        #expect(try await store.wishes() == [second])
-        #expect(try await SharedStore(group: directory.group).wishes() == [second])
-    }
-
     @Test func `a room is known once`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         let invitation = RoomInvitation(address: "sip:room@x", subject: "Friends", invitedBy: "sip:a@x")

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 @testable import SharedCore
@@ -40,8 +41,11 @@ import Testing
     @Test func `a database cut at any byte is refused as it is, or has lost nothing`() async throws {
         let bytes = try await bytesOfDatabase()
         var generator = SplitMix64(seed: 1)
-        var cuts = Array(stride(from: 0, to: bytes.count, by: 4096)) + [1, 16, 99, 100, 101, 511, 512, 4095, 4097]
-        cuts += (0..<30).map { _ in Int.random(in: 0..<bytes.count, using: &generator) }
+        var cuts =
+            Array(stride(from: 0, to: bytes.count, by: thorough(1, quick: 5) * 4096)) + [
+                1, 16, 99, 100, 101, 511, 512, 4095, 4097,
+            ]
+        cuts += (0..<thorough(30, quick: 5)).map { _ in Int.random(in: 0..<bytes.count, using: &generator) }
         for cut in cuts {
             let group = try group(bytes.prefix(cut))
             do {
@@ -63,7 +67,9 @@ import Testing
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
         let log = try Data(contentsOf: URL(fileURLWithPath: database + "-wal"))
         var generator = SplitMix64(seed: 2)
-        let cuts = [0, 1, 31, 32, 33] + (0..<30).map { _ in Int.random(in: 0..<log.count, using: &generator) }
+        let cuts =
+            [0, 1, 31, 32, 33]
+            + (0..<thorough(30, quick: 8)).map { _ in Int.random(in: 0..<log.count, using: &generator) }
         for cut in cuts {
             let group = try group(bytes, log: log.prefix(cut))
             let kept = try await SharedStore(group: group.group).pending().map(\.message)
@@ -82,7 +88,8 @@ import Testing
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
         let log = try Data(contentsOf: URL(fileURLWithPath: database + "-wal"))
         var refused = 0
-        for cut in Array(stride(from: 0, through: bytes.count, by: 4096)) + (0..<20).map({ bytes.count - 1 - $0 * 997 })
+        for cut in Array(stride(from: 0, through: bytes.count, by: thorough(1, quick: 5) * 4096))
+            + (0..<thorough(20, quick: 5)).map({ bytes.count - 1 - $0 * 997 })
         {
             let group = try group(bytes.prefix(cut), log: log)
             do {
@@ -99,7 +106,7 @@ import Testing
     @Test func `a database with bytes overwritten never ends the process`() async throws {
         let bytes = try await bytesOfDatabase()
         var generator = SplitMix64(seed: 3)
-        for _ in 0..<200 {
+        for _ in 0..<thorough(200, quick: 30) {
             var broken = bytes
             let start = Int.random(in: 0..<bytes.count, using: &generator)
             for index in start..<min(start + Int.random(in: 1...600, using: &generator), bytes.count) {
@@ -295,7 +302,7 @@ import Testing
 
     @Test func `what a process left that died while it created the store is removed`() throws {
         mkdir(directory.path + "/database", 0o700)
-        let dead = try Child.dead()
+        let dead = ProcessIdentity.dead
         let live = "shared.sqlite.\(ProcessIdentity.parent.pid).\(ProcessIdentity.parent.startTime).1"
         for name in [
             "shared.sqlite.\(dead.pid).\(dead.startTime).1", "shared.sqlite.\(dead.pid).\(dead.startTime).1-wal", live,

@@ -29,11 +29,4 @@ final class Child {
         kill(identity.pid, SIGKILL)
         waitpid(identity.pid, nil, 0)
     }
-
-    /// The identity of a process that has died.
-    static func dead() throws -> ProcessIdentity {
-        let child = try Child()
-        child.end()
-        return child.identity
-    }
 }

@@ -16,4 +16,7 @@ extension IncomingMessage {
 extension ProcessIdentity {
     /// A process that is alive as long as this one, and is not this one.
     static var parent: ProcessIdentity { ProcessIdentity(pid: 1) ?? .current }
+
+    /// A process that has died: this one has its number now.
+    static var dead: ProcessIdentity { ProcessIdentity(pid: current.pid, startTime: current.startTime - 1) }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DesktopNotifications
 import Logging
 import Mailbox
 import MediaEngine

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DesktopNotifications
 import MediaEngine
 import SharedCore
 

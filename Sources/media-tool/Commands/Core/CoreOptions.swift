@@ -1,4 +1,5 @@
 import ArgumentParser
+import DesktopNotifications
 import LocalMessaging
 import Logging
 import Mailbox

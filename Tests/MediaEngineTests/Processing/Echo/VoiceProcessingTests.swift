@@ -1,5 +1,6 @@
 import Glibc
 @testable import MediaEngine
+import TestSupport
 import Testing
 
 /// Noise suppression, gain control, voice activity, and the processor around them.
@@ -88,7 +89,7 @@ import Testing
         #expect(!active[640...].contains(true))
     }
 
-    @Test(arguments: [8000, 16000, 44100, 48000])
+    @Test(arguments: thorough([8000, 16000, 44100, 48000], quick: [16000, 44100]))
     func `the processor cancels at any rate`(rate: Int) throws {
         let speech = try EchoRig.speech(10)
         var far = [Int16](repeating: 0, count: 10 * rate)

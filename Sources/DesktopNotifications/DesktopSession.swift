@@ -1,0 +1,110 @@
+import SharedCore
+internal import Synchronization
+
+/// A service of notifications on a bus, from the connection to it until one of the two ends.
+final class DesktopSession: Sendable {
+    let connection: BusConnection
+    let capabilities: Set<String>
+    /// The unique name of the service and the bus that gave it, as another bus gives the same: its numbers mean nothing to the
+    /// service that follows it.
+    let owner: String
+    private let isReplaced = Atomic(false)
+    private let listening = Mutex<Task<Void, Never>?>(nil)
+
+    /// Asks the service on a bus what it can do, by `deadline`; `take` gets its signals, with `owner`.
+    ///
+    /// - Throws: `NotificationError`, also when nothing shows notifications; the connection ends with the last who has it.
+    init(
+        _ connection: BusConnection,
+        until deadline: ContinuousClock.Instant,
+        take: @escaping @Sendable (BusSignal, _ owner: String) -> Void
+    ) async throws {
+        // Signals first: what is done with a notification at once is not missed.
+        let bus = BusCall.busName
+        let service = DesktopPresenter.service
+        for rule in [
+            "type='signal',interface='\(service)',path='\(DesktopPresenter.path)'",
+            "type='signal',sender='\(bus)',member='\(Self.ownerChanged)',arg0='\(service)'",
+        ] {
+            try await connection.call(.bus("AddMatch", [.string(rule)]), until: deadline)
+        }
+        let capabilities = try await connection.call(DesktopPresenter.call("GetCapabilities"), until: deadline)
+        let unique = try await connection.call(.bus("GetNameOwner", [.string(service)]), until: deadline)
+        let id = try await connection.call(.bus("GetId"), until: deadline)
+        guard let names = capabilities.first?.strings, let name = unique.first?.string, let id = id.first?.string else {
+            throw NotificationError(
+                .protocolViolation,
+                "What shows notifications did not tell what it can do. Check it."
+            )
+        }
+        // They become a part of file names.
+        guard name.hasPrefix(":"), !name.contains("/"), !id.contains("/"), name.utf8.count + id.utf8.count <= 128 else {
+            throw NotificationError(
+                .protocolViolation,
+                "The bus gave \(name) as a unique name, and \(id) as its own. Check the bus address."
+            )
+        }
+        let owner = "\(name)@\(id)"
+        self.connection = connection
+        self.owner = owner
+        self.capabilities = Set(names)
+        let task = Task { [weak self, signals = connection.signals] in
+            for await signal in signals {
+                if signal.sender == name {
+                    take(signal, owner)
+                } else if signal.sender == bus, signal.member == Self.ownerChanged,
+                    signal.body.first?.string == service, signal.body.last?.string != name
+                {
+                    self?.isReplaced.store(true, ordering: .relaxed)
+                }
+            }
+        }
+        listening.withLock { $0 = task }
+    }
+
+    deinit {
+        listening.withLock { $0 }?.cancel()
+        connection.close()
+    }
+
+    /// Whether the bus or the service is gone.
+    var isOver: Bool { isReplaced.load(ordering: .relaxed) || connection.hasEnded }
+
+    private static var ownerChanged: String { "NameOwnerChanged" }
+}
+
+/// The session that is used now; when it is over the next one takes its place.
+actor DesktopSessions {
+    private let open: @Sendable () async throws -> DesktopSession
+    private var session: DesktopSession?
+    private var opening: Task<DesktopSession, any Error>?
+
+    init(open: @escaping @Sendable () async throws -> DesktopSession) {
+        self.open = open
+    }
+
+    /// The session, opened when there is none.
+    ///
+    /// - Throws: `NotificationError`.
+    func current() async throws -> DesktopSession {
+        if let session, !session.isOver { return session }
+        if let opening { return try await opening.value }
+        let task = Task { try await open() }
+        opening = task
+        defer { opening = nil }
+        let opened = try await task.value
+        session = opened
+        return opened
+    }
+
+    /// Does something in the session; once more in the next one when the bus ends meanwhile.
+    ///
+    /// - Throws: `NotificationError`, and what `body` throws.
+    nonisolated func use(_ body: (DesktopSession) async throws -> Void) async throws {
+        do {
+            try await body(current())
+        } catch let error as NotificationError where error.code == .disconnected {
+            try await body(current())
+        }
+    }
+}

@@ -1,0 +1,151 @@
+/// An m= line of the session: it stays where it is, whether media uses it or not.
+struct MediaSlot: Hashable, Sendable {
+    /// What stands on the m= line while it is off.
+    private(set) var kind: String
+    private var transport: String
+    private var format: String
+    /// The medium of the configuration that the line is for; nil for one that nobody wants.
+    var entry: Int?
+    /// Whether both sides took it in the last exchange.
+    private(set) var isActive = false
+    var payloadTypes = PayloadTypeMap()
+    /// The formats of our last description.
+    private var described: [PayloadFormat] = []
+
+    /// A new line of ours.
+    init(_ medium: MediaConfiguration, _ entry: Int) {
+        kind = medium.kind
+        transport = ""
+        format = ""
+        reuse(for: medium, entry)
+    }
+
+    /// A new line of the other side's.
+    init(_ medium: MediaDescription) {
+        kind = medium.kind
+        transport = medium.transportName
+        format = medium.formatNames.first ?? "0"
+    }
+
+    /// A line that was off becomes one for `medium`.
+    mutating func reuse(for medium: MediaConfiguration, _ entry: Int) {
+        kind = medium.kind
+        transport = (medium.protocols.first ?? .rtpAVP).name
+        format = medium.formats.first.map { String($0.payloadType) } ?? "0"
+        self.entry = entry
+        isActive = false
+        payloadTypes = PayloadTypeMap()
+        described = []
+    }
+
+    /// Whether media travels over the line, and not in the clear.
+    var isSecured: Bool { isActive && MediaProtocol(transport).isSecured }
+
+    func isWanted(_ configuration: SessionConfiguration) -> Bool {
+        guard let entry, configuration.media.indices.contains(entry) else { return false }
+        let medium = configuration.media[entry]
+        return medium.port != 0 && medium.isOfKind(kind)
+    }
+
+    /// The lines of an offer.
+    mutating func offer(
+        _ configuration: SessionConfiguration,
+        _ scope: OfferAnswer.Scope,
+        by rule: FormatFit.Rule
+    ) throws(SDPError) -> [DescriptionLine] {
+        guard let entry, isWanted(configuration), scope == .everything || isActive else {
+            return try DescriptionWriter.refusal(kind: kind, transport: transport, format: format)
+        }
+        let medium = configuration.media[entry]
+        if scope == .everything {
+            try Self.check(medium)
+            described = try payloadTypes.numbered(medium.formats, by: rule)
+            // What is agreed goes on as it is, while it is wished at all.
+            if !isActive || !medium.protocols.contains(MediaProtocol(transport)) {
+                transport = (medium.protocols.first ?? .rtpAVP).name
+            }
+        }
+        payloadTypes.record(described)
+        format = described.first.map { String($0.payloadType) } ?? format
+        let controlPort = medium.controlPort.flatMap { $0 == medium.port &+ 1 ? nil : $0 }
+        return try DescriptionWriter.section(
+            medium,
+            transport: transport,
+            formats: described,
+            direction: medium.direction(hold: configuration.hold),
+            isMultiplexed: medium.isMultiplexed,
+            controlPort: controlPort
+        )
+    }
+
+    /// The lines of an answer to `offered`: it is taken when `taken` says how, and refused otherwise.
+    mutating func answer(
+        _ offered: MediaDescription,
+        _ taken: AnswerPlan.Taken?,
+        _ configuration: SessionConfiguration
+    ) throws(SDPError) -> [DescriptionLine] {
+        if !kind.isNamed(offered.kind) { payloadTypes = PayloadTypeMap() }
+        kind = offered.kind
+        transport = offered.transportName
+        format = offered.formatNames.first ?? format
+        guard let taken else {
+            isActive = false
+            if offered.port != 0 { entry = nil }
+            return try DescriptionWriter.refusal(kind: kind, transport: transport, format: format)
+        }
+        entry = taken.entry
+        isActive = true
+        described = taken.pairs.map(\.ours)
+        payloadTypes.record(described)
+        let medium = configuration.media[taken.entry]
+        let controlPort = medium.controlPort.flatMap { $0 == medium.port &+ 1 || taken.isMultiplexed ? nil : $0 }
+        return try DescriptionWriter.section(
+            medium,
+            transport: transport,
+            formats: described,
+            direction: taken.direction,
+            isMultiplexed: taken.isMultiplexed,
+            controlPort: controlPort
+        )
+    }
+
+    /// What the answer to our line agrees on; nil when either side has it off.
+    ///
+    /// Throws: `answerDoesNotFit` when it takes the line in another way than it was offered.
+    mutating func accept(_ view: MediaView, by rule: FormatFit.Rule) throws(SDPError) -> AgreedMedia? {
+        func refuse(_ what: String) -> SDPError {
+            SDPError(
+                .answerDoesNotFit,
+                "m= line \(view.index + 1) of the answer \(what). End the session, or offer again."
+            )
+        }
+        guard view.remote.isWellFormed else { throw refuse("is not understood") }
+        guard view.local.port != 0, view.remote.port != 0, let entry else {
+            isActive = false
+            return nil
+        }
+        guard view.remote.kind.isNamed(kind) else {
+            throw refuse("is \(view.remote.kind.excerpt), the offer's is \(kind)")
+        }
+        guard view.remote.transportName.isNamed(transport) else {
+            throw refuse("travels by \(view.remote.transportName.excerpt), the offer's by \(transport)")
+        }
+        let pairs = FormatPair.matching(view.remote.formats(known: described), described, by: rule).withSoundRedundancy
+        guard described.contains(where: { $0.role == .codec }) ? pairs.hasCodec : !pairs.isEmpty else {
+            throw refuse("has none of the formats offered")
+        }
+        guard view.remote.host != nil else { throw refuse("has no address") }
+        isActive = true
+        return view.agreedMedia(entry, pairs, isOfferer: true)
+    }
+
+    private static func check(_ medium: MediaConfiguration) throws(SDPError) {
+        let limit = SessionDescription.Limits.formatCount
+        guard 1...limit ~= medium.formats.count else {
+            throw SDPError(
+                .invalidConfiguration,
+                "The medium at port \(medium.port) has \(medium.formats.count) formats. Give it between 1 and \(limit)."
+            )
+        }
+    }
+}

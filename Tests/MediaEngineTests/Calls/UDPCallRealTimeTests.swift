@@ -1,0 +1,98 @@
+import Foundation
+import MediaEngine
+import Testing
+
+/// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct UDPCallRealTimeTests {
+    /// 20 s of 440 Hz at 48 kHz.
+    private static let sine = (0..<960_000).map { Int16(8000 * sin(2 * .pi * 440 * Double($0) / 48000)) }
+
+    private func configuration(_ name: String, codec: String, host: String) throws -> CallConfiguration {
+        let local = try #require(SocketAddress(host: host, port: 0))
+        var configuration = CallConfiguration(network: .udp(local: local))
+        configuration.name = name
+        configuration.stream.codec = codec
+        configuration.source = .samples(Self.sine, AudioFormat(sampleRate: 48000))
+        configuration.sink = .none
+        return configuration
+    }
+
+    /// Two legs whose caller alone knows where the other is.
+    private func pair(codec: String, host: String) throws -> (engine: CallEngine, caller: Call, callee: Call) {
+        let engine = try CallEngine(.virtual(seed: 1))
+        let callee = try engine.makeCall(try configuration("B", codec: codec, host: host))
+        var calling = try configuration("A", codec: codec, host: host)
+        calling.remote = callee.localAddress
+        return (engine, try engine.makeCall(calling), callee)
+    }
+
+    @Test(arguments: [("opus", "127.0.0.1"), ("PCMU", "::1")])
+    func `two legs hear each other, the callee by symmetric RTP`(codec: String, host: String) throws {
+        let (engine, caller, callee) = try pair(codec: codec, host: host)
+        defer { engine.shutDown() }
+        try engine.advance(by: .milliseconds(300))
+        try caller.sendDTMF("42")
+        try engine.advance(by: .milliseconds(1200))
+        let (near, far) = (caller.report(hearing: callee), callee.report(hearing: caller))
+        #expect(far.received.packets > 70 && near.received.packets > 70)
+        #expect(far.received.lost == 0 && near.received.lost == 0)
+        #expect(far.dtmf == "42")
+        #expect(far.heardLevel > -60)
+        #expect((far.mouthToEarMs ?? 0) > 20 && (far.mouthToEarMs ?? 0) < 100)
+        #expect(engine.tickStatistics.count == 150)
+    }
+
+    @Test func `RTCP on a port of its own is heard also while packets come calmly`() throws {
+        let engine = try CallEngine(.virtual(seed: 1))
+        defer { engine.shutDown() }
+        /// Any port is taken whose next one is free, too.
+        func makeCall(_ name: String, remote: SocketAddress? = nil) throws -> Call {
+            var wanted = try configuration(name, codec: "PCMU", host: "127.0.0.1")
+            wanted.multiplexesControl = false
+            wanted.remote = remote
+            for _ in 0..<20 {
+                do throws(EngineError) { return try engine.makeCall(wanted) } catch {
+                    guard case .network = error else { throw error }
+                }
+            }
+            return try engine.makeCall(wanted)
+        }
+        let callee = try makeCall("B")
+        let caller = try makeCall("A", remote: callee.localAddress)
+        try engine.advance(by: .seconds(20))
+        #expect(caller.report().rtcp.fractionLost == 0 && callee.report().rtcp.fractionLost == 0)
+        #expect(caller.report().rtcp.roundTripMs != nil && callee.report().rtcp.roundTripMs != nil)
+    }
+
+    @Test func `junk, strangers and unknown payload types are counted and the call goes on`() throws {
+        let (engine, caller, callee) = try pair(codec: "PCMU", host: "127.0.0.1")
+        defer { engine.shutDown() }
+        try engine.advance(by: .milliseconds(300))
+        let stranger = try UDPSocket(bind: .loopback(port: 0))
+        var generator = SeededGenerator(seed: 3)
+        for round in 0..<400 {
+            var bytes = (0..<Int(generator.next() % 300)).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+            if round % 3 == 0, bytes.count > 12 { (bytes[0], bytes[1]) = (0x80, UInt8(round % 2)) }
+            stranger.send(bytes.span, to: callee.localAddress, at: engine.now)
+        }
+        try engine.advance(by: .milliseconds(1000))
+        let report = callee.report(hearing: caller)
+        #expect(report.received.rejected > 300)
+        #expect(report.received.lost == 0)
+        #expect(report.received.packets > 50)
+    }
+
+    @Test func `a port that is taken is an error`() throws {
+        let engine = try CallEngine(.virtual())
+        defer { engine.shutDown() }
+        let taken = try UDPSocket(bind: .loopback(port: 0))
+        let error = #expect(throws: EngineError.self) {
+            try engine.makeCall(CallConfiguration(network: .udp(local: taken.localAddress)))
+        }
+        guard case .network(let network) = error else {
+            Issue.record("expected a network error, got \(String(describing: error))")
+            return
+        }
+        #expect(network.code == .portInUse)
+    }
+}

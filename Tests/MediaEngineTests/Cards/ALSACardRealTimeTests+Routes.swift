@@ -1,0 +1,43 @@
+import MediaEngine
+import Testing
+
+/// Changes of card on real PCMs: part of one suite, for tests that ran beside each other would hear each other.
+extension ALSACardRealTimeTests {
+    @Test func `a running call moves to another card and back`() async throws {
+        let engine = try CallEngine()
+        defer { engine.shutDown() }
+        try engine.setPlaybackDevice("alsa:AU")
+        try engine.setCaptureDevice("alsa:AU_mic")
+        let (left, right) = MemoryLink.pair()
+        let format = AudioFormat(sampleRate: 8000)
+        var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+        calling.remote = right.localAddress
+        calling.stream.codec = "PCMU"
+        var called = CallConfiguration(network: .link(right, local: right.localAddress))
+        called.remote = left.localAddress
+        called.stream.codec = "PCMU"
+        called.source = .samples([Int16](repeating: 8000, count: 8000 * 20), format)
+        let ticks = TickCounter(format: format)
+        called.sink = .filter(ticks)
+        let calls = try engine.makeCalls([calling, called])
+        for (name, changeCount) in [("alsa:AQ", 1), ("alsa:AU", 2)] {
+            #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
+            try engine.setPlaybackDevice(name)
+            #expect(try await ticks.wait { engine.routeChanges.count == changeCount })
+        }
+        #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
+        let changes = engine.routeChanges
+        #expect(changes.map(\.to) == ["AQ", "AU"])
+        for change in changes {
+            #expect(change.latencyBeforeMs > 0 && change.latencyBeforeMs < 200, "\(change.line)")
+            let after = try #require(change.latencyAfterMs)
+            #expect(after > 0 && after < 200, "\(change.line)")
+        }
+        #expect(calls[0].report().received.lost == 0)
+        let cards = engine.cardReports
+        #expect(cards.map(\.name) == ["AU_mic", "AU"])
+        try calls[0].end()
+        let told = await allEvents(calls[0])
+        #expect(changes.allSatisfy { told.contains(.routeChanged($0)) })
+    }
+}

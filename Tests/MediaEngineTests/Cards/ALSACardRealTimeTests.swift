@@ -1,0 +1,256 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import MediaEngine
+
+/// Whether Scripts/virtual-cards runs the tests.
+let hasVirtualCards = ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] != nil
+
+private let format = AudioFormat(sampleRate: 48_000)
+private let configuration = CardConfiguration(format: format)
+
+/// A sine of 1000 Hz.
+private final class Tone: Filter, @unchecked Sendable {
+    private var index = 0
+
+    init(format: AudioFormat = format) {
+        super.init(FilterDescription(name: "tone", purpose: "1000 Hz", outputs: [.audio(format)]))
+    }
+
+    override func process(_ io: borrowing FilterIO) {
+        let block = io.output()
+        var samples = block.mutableSamples
+        for frame in 0..<block.frameCount {
+            let sample = Int16(10_000 * sin(2 * Double.pi * 1000 * Double(index % 48) / 48_000))
+            for channel in 0..<block.channelCount { samples[frame * block.channelCount + channel] = sample }
+            index += 1
+        }
+    }
+}
+
+/// Runs a graph in real time, with supervisors in the background, until `stop`.
+private final class LiveRig {
+    let runner = GraphRunner()
+    private let driver: TimerDriver
+    private let background = ServiceThread()
+    private let ticks = TickCounter(format: format)
+
+    init(_ pairs: [(Filter, Filter)], services: [any BackgroundService]) throws {
+        driver = TimerDriver(runner, tickDuration: .milliseconds(10), priority: nil)
+        var graph = Graph()
+        for (source, sink) in pairs { try graph.connect(source, to: sink) }
+        try graph.connect(SilenceFilter(format: format), to: ticks)
+        runner.install(try GraphPlan(graph))
+        for service in services { background.add(service) }
+        try background.start()
+        try driver.start()
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Stops ticking, so that what filters hold may be read.
+    func stop() {
+        driver.stop()
+        background.stop()
+    }
+
+    /// Waits until `condition` holds; answers whether it did in time.
+    func wait(until condition: () -> Bool) async throws -> Bool { try await ticks.wait(until: condition) }
+
+    func events() -> [String] {
+        var names: [String] = []
+        runner.drainEvents { names.append($0.name.description) }
+        return names
+    }
+}
+
+/// Runs a command of the sound server and answers what it prints.
+@discardableResult
+private func pactl(_ arguments: String...) throws -> String { try pactl(arguments) }
+
+/// The sound server's sinks: the modules that make them.
+private func sinkModules() throws -> [(number: String, arguments: [String])] {
+    try pactl("list", "short", "modules").split(separator: "\n").compactMap { line in
+        let fields = line.split(separator: "\t").map(String.init)
+        guard fields.count >= 3, fields[1] == "module-null-sink" else { return nil }
+        return (fields[0], fields[2].split(separator: " ").map(String.init))
+    }
+}
+
+@discardableResult
+private func pactl(_ arguments: [String]) throws -> String {
+    let run = try ProgramRun("/usr/bin/env", ["pactl"] + arguments)
+    run.wait()
+    let output = run.output
+    return output.trimmingCharacters(in: .whitespacesAndNewlines)
+}
+
+/// The power of `samples` at `frequency`, as a share of all.
+private func share(of frequency: Double, in samples: ArraySlice<Int16>) -> Double {
+    var (real, imaginary, power) = (0.0, 0.0, 0.0)
+    for (index, sample) in samples.enumerated() {
+        let angle = 2 * Double.pi * frequency * Double(index) / 48_000
+        real += Double(sample) * cos(angle)
+        imaginary += Double(sample) * sin(angle)
+        power += Double(sample) * Double(sample)
+    }
+    return power > 0 ? 2 * (real * real + imaginary * imaginary) / (power * Double(samples.count)) : 0
+}
+
+/// Needs `Scripts/virtual-cards swift test --filter ALSA`.
+@Suite(
+    .serialized,
+    .timeLimit(.minutes(5)),
+    .tags(.device, .realtime),
+    .enabled(if: hasVirtualCards, "run under Scripts/virtual-cards")
+)
+struct ALSACardRealTimeTests {
+    @Test func `what is played is heard`() async throws {
+        let playback = CardPlaybackFilter(ALSACard(pcm: "AU"), configuration)
+        let capture = CardCaptureFilter(ALSACard(pcm: "AU_heard"), configuration)
+        let heard = CollectingSink(format: format)
+        try playback.open(at: .zero)
+        try capture.open(at: .zero)
+        let rig = try LiveRig(
+            [(Tone(), playback), (capture, heard)],
+            services: [playback.supervisor, capture.supervisor]
+        )
+        #expect(try await rig.wait { playback.statistics.value.frames > 2 * 48_000 })
+        rig.stop()
+        // Blocks of ten periods. Where a machine is busy some are missing, but what is there is the tone.
+        let samples = heard.collected
+        let shares = stride(from: 0, to: samples.count - 480, by: 480).map { samples[$0..<$0 + 480] }
+            .filter { block in block.contains { $0.magnitude > 1000 } }
+            .map { share(of: 1000, in: $0) }
+        let statistics = playback.statistics.value
+        #expect(shares.count > 50, "\(statistics) \(capture.statistics.value)")
+        #expect(shares.count { $0 > 0.99 } > shares.count / 2, "\(statistics) \(capture.statistics.value)")
+        #expect(statistics.disappearances == 0 && statistics.stalls == 0)
+        #expect(capture.statistics.value.frames > 24_000)
+    }
+
+    @Test func `a stereo card takes a mono stream, and the other way round`() async throws {
+        for (pcm, channelCount) in [("AQ", 1), ("AU", 2)] {
+            let format = AudioFormat(sampleRate: 48_000, channelCount: channelCount)
+            let playback = CardPlaybackFilter(ALSACard(pcm: pcm), CardConfiguration(format: format))
+            try playback.open(at: .zero)
+            let rig = try LiveRig([(Tone(format: format), playback)], services: [playback.supervisor])
+            #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        }
+    }
+
+    @Test func `a suspended card is a stall, and playing goes on when it wakes up`() async throws {
+        let playback = CardPlaybackFilter(ALSACard(pcm: "AQ"), configuration)
+        try playback.open(at: .zero)
+        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        try pactl("suspend-sink", "AQ", "1")
+        #expect(try await rig.wait { playback.statistics.value.stalls == 1 })
+        let frames = playback.statistics.value.frames
+        try pactl("suspend-sink", "AQ", "0")
+        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
+        #expect(playback.statistics.value.framesLost > 0)
+        #expect(rig.events().contains("moving"))
+    }
+
+    @Test func `a card that is taken away comes back by itself`() async throws {
+        let playback = CardPlaybackFilter(ALSACard(pcm: "EXTRA"), configuration)
+        try playback.open(at: .zero)
+        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        // The server moves the streams of a lost sink to another one; with the last sink the stream is gone.
+        let sinks = try sinkModules()
+        for sink in sinks { try pactl("unload-module", sink.number) }
+        #expect(try await rig.wait { playback.statistics.value.disappearances == 1 })
+        #expect(try await rig.wait { playback.supervisor.lastError != nil })
+        for sink in sinks { try pactl(["load-module", "module-null-sink"] + sink.arguments) }
+        #expect(try await rig.wait { playback.statistics.value.reopenings == 1 })
+        let frames = playback.statistics.value.frames
+        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
+        let events = rig.events()
+        #expect(events.contains("cardgone") && events.contains("cardback"))
+    }
+
+    @Test func `a sink that is removed while playing does not end the playing, and is found again`() async throws {
+        let sink = "EXTRA"
+        let playback = CardPlaybackFilter(ALSACard(pcm: sink), configuration)
+        try playback.open(at: .zero)
+        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
+        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        let module = try #require(try sinkModules().first { $0.arguments.contains("sink_name=\(sink)") })
+        try pactl("unload-module", module.number)
+        // The server moves the stream to another sink, where it goes on, or stands until it is given up.
+        let before = playback.statistics.value.frames
+        #expect(
+            try await rig.wait {
+                let statistics = playback.statistics.value
+                return statistics.frames > before + 24_000 || statistics.disappearances == 1
+            }
+        )
+        try pactl(["load-module", "module-null-sink"] + module.arguments)
+        let after = playback.statistics.value.frames
+        #expect(try await rig.wait { playback.statistics.value.frames > after + 24_000 })
+        #expect(try CardList().card(named: "alsa:\(sink)").description.state == .available)
+    }
+
+    @Test func `a PCM that does not exist is an error with a remedy`() throws {
+        let error = try #require(throws: CardError.self) {
+            try ALSACard(pcm: "no_such_pcm").openPlayback(configuration, at: .zero)
+        }
+        #expect(error.code == .absent && error.message.contains("no_such_pcm"))
+        #expect(throws: CardError.self) { try ALSACard(pcm: "hw:31").openCapture(configuration, at: .zero) }
+    }
+
+    @Test func `a PCM without a clock is paced by the ticks`() throws {
+        for pcm in ["null", "clockless"] {
+            let playback = CardPlaybackFilter(ALSACard(pcm: pcm), configuration)
+            try playback.open(at: .zero)
+            let rig = try CardRig([(CountingSource(format: format), playback)])
+            rig.driver.run(ticks: 100)
+            #expect(playback.statistics.value.frames == 48_000 && playback.statistics.value.xruns == 0)
+        }
+        let capture = CardCaptureFilter(ALSACard(pcm: "null"), configuration)
+        try capture.open(at: .zero)
+        let heard = CollectingSink(format: format)
+        let rig = try CardRig([(capture, heard)])
+        rig.driver.run(ticks: 100)
+        #expect(capture.statistics.value.frames == 98 * 480 && capture.statistics.value.framesLost == 0)
+        #expect(!(try ALSACard(pcm: "null").openPlayback(configuration, at: .zero)).isClocked)
+    }
+
+    @Test func `the mixer's volume is set and read`() throws {
+        let card = ALSACard(pcm: "AU")
+        try card.setVolume(0.25, .playback)
+        #expect(abs(try #require(try card.volume(.playback)) - 0.25) < 0.01)
+        try card.setVolume(1, .playback)
+        #expect(abs(try #require(try card.volume(.capture)) - 1) < 0.01)
+        #expect(try ALSACard(pcm: "no_such_pcm").volume(.playback) == nil)
+    }
+
+    @Test func `the list shows the PCMs and the roles stand for them`() throws {
+        let bindings = try CardBindings(environment: ProcessInfo.processInfo.environment)
+        let list = try CardList(bindings: bindings)
+        #expect(list.cards.contains { $0.description.id == "alsa:AU_heard" })
+        #expect(list.callCard.playbackCard.description.id == "alsa:AU")
+        #expect(list.callCard.captureCard?.description.id == "alsa:AU_mic")
+        #expect(list.ringerCard.playbackCard.description.id == "alsa:AQ")
+        _ = try list.callCard.openPlayback(configuration, at: .zero)
+        #expect(list.callCard.takeNotice() == nil)
+    }
+
+    @Test func `a driver can wait for the card`() throws {
+        let card = try ALSACard(pcm: "AU").openPlayback(configuration, at: .zero)
+        #expect(card.isClocked)
+        let block = [Int16](repeating: 0, count: 480)
+        var written = 0
+        for _ in 0..<200 where written < 24_000 {
+            _ = card.wait(timeout: .milliseconds(100))
+            written += card.write(block.span, at: MonotonicClock.current).frameCount
+        }
+        #expect(written >= 24_000)
+        #expect(card.queuedFrameCount(at: MonotonicClock.current) > 0)
+    }
+}

@@ -1,0 +1,38 @@
+import CAllocationCounter
+import Testing
+
+@testable import MediaEngine
+
+/// Ticks neither allocate nor lock while clocks are followed, and in every fault of a card.
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
+)
+struct ClockSteadyTickRealTimeTests {
+    @Test func `cards that drift, run dry and stall`() throws {
+        let format = AudioFormat(sampleRate: 48_000)
+        let script = [
+            ScriptedFault(.xrun, at: .zero + .milliseconds(4005)),
+            ScriptedFault(.stall(.milliseconds(50)), at: .zero + .milliseconds(6000)),
+            ScriptedFault(.xrun, at: .zero + .milliseconds(8005)),
+        ]
+        let card = FaultyCard(script, driftPPM: 300)
+        let playback = CardPlaybackFilter(card, CardConfiguration(format: format))
+        let capture = CardCaptureFilter(card, CardConfiguration(format: format))
+        try playback.open(at: .zero)
+        try capture.open(at: .zero)
+        var graph = Graph()
+        try graph.connect(CountingSource(format: format), to: playback)
+        try graph.connect(capture, to: CollectingSink(format: format))
+        let runner = GraphRunner()
+        runner.install(try GraphPlan(graph))
+        let counts = try TickingThread.count(
+            tick: { runner.tick(at: .zero + .milliseconds(10 * $0)) },
+            control: { _ in runner.drainEvents { _ in } }
+        )
+        #expect(counts == TickingThread.Counts())
+        #expect(playback.statistics.value.xruns == 2 && capture.statistics.value.xruns == 2)
+        #expect(playback.statistics.value.correctionPPM < -200)
+    }
+}

@@ -1,0 +1,17 @@
+import MediaEngine
+import Testing
+
+@Suite struct SocketAddressTests {
+    @Test(arguments: ["127.0.0.1", "192.0.2.255", "::1", "2001:db8::1:0:0:7"]) func `text and back`(host: String) throws
+    {
+        let address = try #require(SocketAddress(host: host, port: 5004))
+        #expect(address.host == host)
+        #expect(address.isIPv4 == host.contains("."))
+        #expect(address.description == (host.contains(".") ? "\(host):5004" : "[\(host)]:5004"))
+    }
+
+    @Test(arguments: ["", "localhost", "1.2.3", "1.2.3.256", ":::"]) func `what is no address is refused`(host: String)
+    {
+        #expect(SocketAddress(host: host, port: 1) == nil)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+
+/// The doctor, on machines with and without cards, and chirps over cards.
+@Suite(.serialized, .tags(.realtime)) struct DoctorCommandRealTimeTests {
+    @Test func `without cards the doctor warns, with what to do, and ends well`() throws {
+        let run = try ToolRun.finished("doctor", "--json")
+        #expect(run.status == 0, "\(run.output)")
+        let json = try run.json()
+        let findings = try #require(json["findings"] as? [[String: Any]])
+        let areas = findings.compactMap { $0["area"] as? String }
+        for area in [
+            "cards", "call card, playback", "card latency", "real-time scheduling", "timer", "codecs", "network",
+        ] {
+            #expect(areas.contains(area), "\(area)")
+        }
+        #expect(json["failures"] as? Int == 0)
+        for finding in findings where finding["status"] as? String != "ok" {
+            #expect((finding["remedy"] as? String)?.isEmpty == false, "\(finding)")
+        }
+        let text = try ToolRun.finished("doctor")
+        #expect(text.status == 0 && text.output.contains("0 failures"))
+    }
+
+    @Test func `a card that was chosen and does not open is a failure`() throws {
+        let chosen = ["MEDIA_ENGINE_AU": "alsa:nosuch", "MEDIA_ENGINE_AU_CAPTURE": "alsa:nosuch"]
+        let run = try ToolRun.finished("doctor", "--json", environment: chosen)
+        #expect(run.status == 1)
+        let findings = try #require(try run.json()["findings"] as? [[String: Any]])
+        let failures = findings.filter { $0["status"] as? String == "failure" }
+        #expect(failures.compactMap { $0["area"] as? String } == ["call card, playback", "call card, capture"])
+        #expect(failures.allSatisfy { ($0["finding"] as? String)?.contains("nosuch") == true })
+    }
+
+    @Test func `chirps over two cards that hear each other tell the delay`() throws {
+        let run = try ToolRun.finished(
+            "loopback",
+            "--device",
+            "loopback-1",
+            "--capture-device",
+            "loopback-2",
+            "--codec",
+            "PCMU",
+            "--chirps",
+            "3",
+            "--json"
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        let json = try run.json()
+        let median = try #require(json["mouthToEarMs"] as? Double)
+        let stream = try #require(json["streamMs"] as? Double)
+        #expect(json["sent"] as? Int == 3 && (json["heard"] as? Int ?? 0) >= 2)
+        // The cable between the cards takes 10 ms, and each card holds a period or two.
+        #expect(median > stream && median < stream + 80, "\(json)")
+        let chirps = try #require(json["chirps"] as? [[String: Any]])
+        #expect(chirps.allSatisfy { ($0["confidence"] as? Double ?? 0) > 0.5 }, "\(chirps)")
+    }
+
+    @Test func `a card that hears nothing is a failure with its remedy`() throws {
+        let run = try ToolRun.finished("loopback", "--device", "null", "--chirps", "1")
+        #expect(run.status == 1 && run.output.isEmpty)
+        #expect(run.errors.contains("None of 1 chirps was heard") && run.errors.contains("--capture-device"))
+    }
+
+    @Test(
+        .enabled(if: ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] == "1")
+    )
+    func `chirps over real PCMs tell the delay`() throws {
+        let run = try ToolRun.finished(
+            "loopback",
+            "--device",
+            "alsa:AU",
+            "--capture-device",
+            "alsa:AU_heard",
+            "--chirps",
+            "3",
+            "--json"
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        let median = try #require(try run.json()["mouthToEarMs"] as? Double)
+        #expect(median > 20 && median < 500)
+    }
+}

@@ -1,0 +1,249 @@
+import Foundation
+import MediaEngine
+import TestSupport
+import Testing
+
+/// Traces, pages made of them, and captures that are heard again.
+@Suite(.serialized, .tags(.realtime)) struct ReportCommandRealTimeTests {
+    private func traced(_ scratch: Scratch, _ arguments: String...) throws -> TraceFile {
+        let run = try ToolRun(["loopback", "--virtual", "--trace", scratch.file("t.json")] + arguments)
+        #expect(run.wait() == 0, "\(run.errors)")
+        return try TraceFile(parsing: scratch.bytes("t.json"))
+    }
+
+    @Test func `a call leaves a row for each 20 ms and the report's figures`() throws {
+        let scratch = try Scratch()
+        let trace = try traced(scratch, "--seconds", "6", "--loss", "10", "--jitter", "30", "--seed", "3")
+        #expect(trace.codec == "opus" && trace.clockRate == 48000 && trace.ptimeMs == 20)
+        #expect(abs(trace.rows.count - 300) <= 1)
+        #expect(zip(trace.rows, trace.rows.dropFirst()).allSatisfy { $1.time - $0.time == .milliseconds(20) })
+        #expect(trace.rows.contains { $0.operation == .play && $0.level > -60 })
+        #expect(trace.rows.reduce(0) { $0 + Int($1.arrivedCount) } > 200)
+        #expect(trace.rows.contains { $0.missingCount > 0 })
+        let lost = try #require(trace.figures.first { $0.name == "received lost" })
+        let noted = trace.events.filter { $0.kind == .lost }.reduce(0) { $0 + $1.amount }
+        #expect(Int(lost.value) == noted && noted > 5)
+    }
+
+    @Test func `the page is one file that loads nothing, with every plot and the gaps`() throws {
+        let scratch = try Scratch()
+        _ = try traced(scratch, "--seconds", "6", "--loss", "15", "--burst", "3", "--fec", "off")
+        let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"), "--json")
+        #expect(run.status == 0, "\(run.errors)")
+        let gaps = try #require(try run.json()["gaps"] as? [String: Any])
+        let count = try #require(gaps["count"] as? Int)
+        #expect(count > 0)
+        #expect(((gaps["list"] as? [[String: Any]])?.first?["cause"] as? String) == "lost")
+        let page = String(decoding: try scratch.bytes("t.html"), as: UTF8.self)
+        #expect(page.hasPrefix("<!DOCTYPE html>") && page.hasSuffix("</html>\n"))
+        for word in ["http://", "https://", "src=", "@import", "NaN", "inf"] {
+            #expect(!page.contains(word), "\(word)")
+        }
+        for title in [
+            "Delay", "Packets", "Invented sound", "Stretched sound", "Level of what was heard", "Estimated quality",
+        ] {
+            #expect(page.contains("<b>\(title)</b>"), "\(title)")
+        }
+        #expect(page.contains("Why it was choppy") && page.contains("\(count) audible gap"))
+        let text = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
+        #expect(text.output.contains("\(count) audible gaps") && text.output.contains("lost"))
+    }
+
+    @Test func `a clean call was not choppy`() throws {
+        let scratch = try Scratch()
+        _ = try traced(scratch, "--seconds", "4")
+        let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
+        #expect(run.status == 0 && run.output.contains("no audible gap"))
+        let page = String(decoding: try scratch.bytes("t.html"), as: UTF8.self)
+        #expect(page.contains("there is no audible gap"))
+    }
+
+    @Test func `text from the file is text on the page`() throws {
+        let scratch = try Scratch()
+        let evil = "<script>alert('1 & 2')</script>"
+        let writer = try TraceFileWriter(
+            path: scratch.file("<b>.json"),
+            header: TraceFile(codec: evil, clockRate: 8000, ptimeMs: 20)
+        )
+        try writer.finish(droppedRows: 3, figures: [TraceFile.Figure(name: evil, value: "\"><img>")])
+        let run = try ToolRun.finished("report", scratch.file("<b>.json"), "--output", scratch.file("p.html"))
+        #expect(run.status == 0, "\(run.errors)")
+        let page = String(decoding: try scratch.bytes("p.html"), as: UTF8.self)
+        for tag in ["<script", "<img", "<b>.json"] { #expect(!page.contains(tag)) }
+        #expect(page.contains("&lt;script&gt;alert(&#39;1 &amp; 2&#39;)&lt;/script&gt;") && page.contains("3 rows"))
+    }
+
+    @Test func `Ctrl-C leaves a whole trace`() throws {
+        let scratch = try Scratch()
+        let run = try ToolRun(["loopback", "--seconds", "60", "--trace", scratch.file("t.json")])
+        FileWatch.wait(for: scratch.file("t.json"), byteCount: 1500)
+        run.interrupt()
+        #expect(run.wait() == 0, "\(run.errors)")
+        let trace = try TraceFile(parsing: scratch.bytes("t.json"))
+        #expect(trace.rows.count > 10 && !trace.figures.isEmpty)
+    }
+
+    @Test func `a capture is replayed, page and sound alike`() throws {
+        let scratch = try Scratch()
+        let call = try ToolRun.finished(
+            "loopback",
+            "--virtual",
+            "--codec",
+            "PCMU",
+            "--seconds",
+            "4",
+            "--loss",
+            "5",
+            "--jitter",
+            "20",
+            "--pcap",
+            scratch.file("c.pcap")
+        )
+        #expect(call.status == 0)
+        func replay(_ name: String) throws -> ToolRun {
+            try ToolRun.finished(
+                "replay",
+                scratch.file("c.pcap"),
+                "--output",
+                scratch.file(name),
+                "--trace",
+                scratch.file("c.json"),
+                "--json"
+            )
+        }
+        let run = try replay("a.wav")
+        #expect(run.status == 0, "\(run.errors)")
+        let json = try run.json()
+        #expect(json["codec"] as? String == "PCMU" && json["codecFrom"] as? String == "payload type")
+        let streams = try #require(json["streams"] as? [[String: Any]])
+        #expect(streams.count == 2 && streams[0]["chosen"] as? Bool == true)
+        let packets = try #require(streams[0]["packets"] as? Int)
+        let received = try #require((json["report"] as? [String: Any])?["received"] as? [String: Any])
+        #expect(received["packets"] as? Int == packets && packets > 180)
+        _ = try replay("b.wav")
+        #expect(try scratch.bytes("a.wav") == scratch.bytes("b.wav"))
+        #expect(try WAVFile.read(scratch.file("a.wav")).1.contains { abs(Int($0)) > 1000 })
+        #expect(try TraceFile(parsing: scratch.bytes("c.json")).rows.count > 200)
+
+        let other = try #require(streams[1]["ssrc"] as? String)
+        let chosen = try ToolRun.finished("replay", scratch.file("c.pcap"), "--ssrc", other, "--json")
+        let list = try #require(try chosen.json()["streams"] as? [[String: Any]])
+        #expect(list[1]["chosen"] as? Bool == true)
+
+        let page = try ToolRun.finished("report", scratch.file("c.pcap"), "--output", scratch.file("c.html"))
+        #expect(page.status == 0, "\(page.errors)")
+        let text = try ToolRun.finished("replay", scratch.file("c.pcap"))
+        #expect(text.output.contains(other) && text.output.contains("concealed ms"))
+    }
+
+    @Test func `keys in a capture are no gaps of its sound`() throws {
+        let scratch = try Scratch()
+        let capture = scratch.file("c.pcap")
+        let call = ["--virtual", "--codec", "PCMU", "--seconds", "6", "--dtmf", "123456", "--pcap", capture]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        let run = try ToolRun.finished("replay", capture, "--json")
+        let json = try run.json()
+        #expect((json["report"] as? [String: Any])?["dtmf"] as? String == "123456")
+        #expect((json["gaps"] as? [String: Any])?["count"] as? Int == 0)
+    }
+
+    @Test func `a capture that is cut off is heard as far as it goes`() throws {
+        let scratch = try Scratch()
+        _ = try ToolRun.finished(
+            "loopback",
+            "--virtual",
+            "--codec",
+            "PCMA",
+            "--seconds",
+            "3",
+            "--pcap",
+            scratch.file("c.pcap")
+        )
+        let bytes = try scratch.bytes("c.pcap")
+        try Data(bytes.prefix(bytes.count / 2 + 7)).write(to: URL(fileURLWithPath: scratch.file("cut.pcap")))
+        let run = try ToolRun.finished("replay", scratch.file("cut.pcap"), "--json")
+        #expect(run.status == 0, "\(run.errors)")
+        let json = try run.json()
+        #expect(json["cutShort"] as? Bool == true)
+        #expect((json["notes"] as? [String])?.contains { $0.contains("cut off") } == true)
+        // Link type 113 became 105, IEEE 802.11.
+        var other = bytes
+        other[20] = 105
+        try Data(other).write(to: URL(fileURLWithPath: scratch.file("wifi.pcap")))
+        let refused = try ToolRun.finished("replay", scratch.file("wifi.pcap"))
+        #expect(refused.status == 1 && refused.errors.contains("link type 105"))
+    }
+
+    @Test func `times of a capture that cannot be are told`() throws {
+        let scratch = try Scratch()
+        let call = ["--virtual", "--codec", "PCMA", "--seconds", "2", "--pcap", scratch.file("c.pcap")]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        var bytes = try scratch.bytes("c.pcap")
+        var (offset, number) = (24, 0)
+        // A record has seconds, their fraction, bytes here and bytes on the wire, each in 4 bytes, little-endian.
+        while offset + 16 <= bytes.count {
+            // Two hours are missing in the middle; some packets behind it are from before.
+            if number >= 50, !(80..<84 ~= number) { bytes[offset + 1] += 28 }
+            offset += 16 + Int(bytes[offset + 8]) + Int(bytes[offset + 9]) << 8
+            number += 1
+        }
+        try Data(bytes).write(to: URL(fileURLWithPath: scratch.file("c.pcap")))
+        let run = try ToolRun.finished("replay", scratch.file("c.pcap"), "--json")
+        let notes = try #require(try run.json()["notes"] as? [String])
+        #expect(notes.contains { $0.contains("longer than a minute") }, "\(notes)")
+        #expect(notes.contains { $0.contains("older than the one before") }, "\(notes)")
+    }
+
+    /// A folder of captures that other programs made.
+    private static let corpora: String? = {
+        let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        let path = checkout.appendingPathComponent("../shared/corpora").standardizedFileURL.path
+        return FileManager.default.fileExists(atPath: path + "/fetched") ? path : nil
+    }()
+
+    @Test(
+        .enabled(if: corpora != nil, "needs shared/corpora/fetched"),
+        arguments: [
+            ("fetched/sipp-pcap/g711a.pcap", "PCMA"), ("fetched/freeswitch/milliwatt.pcmu.rtp.pcap", "PCMU"),
+            ("own/captures/opus-udp-dtmf4733.pcap", "opus"), ("own/captures/pcmu-udp-dtmf4733.pcap", "PCMU"),
+            ("fetched/asterisk-testsuite/opus-2013785496.pcap", "opus"),
+        ]
+    )
+    func `captures of other programs are heard`(path: String, codec: String) throws {
+        let scratch = try Scratch()
+        let run = try ToolRun.finished(
+            "replay",
+            "\(Self.corpora ?? "")/\(path)",
+            "--output",
+            scratch.file("o.wav"),
+            "--json"
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try run.json()["codec"] as? String == codec)
+        #expect(try WAVFile.read(scratch.file("o.wav")).1.contains { abs(Int($0)) > 500 })
+    }
+
+    @Test(
+        .enabled(if: corpora != nil, "needs shared/corpora/fetched"),
+        arguments: [
+            "fetched/asterisk-testsuite/crash-27382.pcap", "fetched/asterisk-testsuite/ssrc1.pcap",
+            "fetched/asterisk-testsuite/16_bit_48khz_60_fec_rtp.pcapng", "fetched/rtpproxy/alice_srtp.pcap",
+            "fetched/sipp-pcap/dtmf_2833_0.pcap", "own/captures/stun-turn.pcap", "own/captures/chat-imdn.pcap",
+        ]
+    )
+    func `no capture is a crash`(path: String) throws {
+        let run = try ToolRun.finished("replay", "\(Self.corpora ?? "")/\(path)")
+        #expect(run.status == 0 || run.status == 1)
+        #expect(run.status == 0 || run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+    }
+
+    @Test(arguments: ["", "hello", "{", "{\"format\":\"media-engine trace\",\"version\":1,\"rows\":[[0", "\u{1}\u{2}"])
+    func `a foreign file is one line that says what is wrong`(text: String) throws {
+        let scratch = try Scratch()
+        try Data(text.utf8).write(to: URL(fileURLWithPath: scratch.file("x")))
+        let run = try ToolRun.finished("report", scratch.file("x"), "--output", scratch.file("x.html"))
+        #expect(run.status == 1 && run.output.isEmpty)
+        #expect(run.errors.contains(scratch.file("x")) && run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        #expect(!FileManager.default.fileExists(atPath: scratch.file("x.html")))
+    }
+}

@@ -1,0 +1,258 @@
+import Foundation
+import Glibc
+import MediaEngine
+import TestSupport
+import Testing
+
+/// RTP to and from the tool itself, FFmpeg and GStreamer, on 127.0.0.1.
+@Suite(.serialized, .tags(.realtime)) struct SendReceiveRealTimeTests {
+    private func leg(_ run: ToolRun) throws -> [String: Any] {
+        try #require((try run.json()["legs"] as? [[String: Any]])?.first)
+    }
+
+    private func received(_ run: ToolRun) throws -> [String: Any] {
+        try #require(try leg(run)["received"] as? [String: Any])
+    }
+
+    /// Seconds of each chirp of the test signal that are there.
+    private func loudSeconds(_ path: String) throws -> Double {
+        let (format, samples) = try WAVFile.read(path)
+        let loud = stride(from: 0, to: samples.count - format.channelCount, by: format.channelCount).filter { index in
+            samples[index..<min(index + format.sampleRate / 100, samples.count)].contains { abs(Int($0)) > 1000 }
+        }
+        return Double(loud.count) / Double(format.sampleRate)
+    }
+
+    @Test(arguments: thorough(["opus", "PCMU", "L16/44100/2"], quick: ["opus"]))
+    func `what is sent is received, to the frame`(codec: String)
+        throws
+    {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let receiver = try ToolRun(
+            [
+                "receive", "--port", "\(port)", "--codec", codec, "--playout-delay", "60", "--output",
+                scratch.file("heard.wav"), "--json",
+            ]
+        )
+        FreePort.waitUntilTaken(port)
+        let sender = try ToolRun.finished(
+            "send",
+            "--to",
+            "localhost:\(port)",
+            "--codec",
+            codec,
+            "--seconds",
+            "1",
+            "--json"
+        )
+        #expect(sender.status == 0)
+        #expect(receiver.wait() == 0)
+        let sent = try #require(try leg(sender)["sent"] as? [String: Any])
+        let packets = try #require(sent["packets"] as? Int)
+        #expect(try received(receiver)["packets"] as? Int == packets)
+        let (format, samples) = try WAVFile.read(scratch.file("heard.wav"))
+        #expect(format.sampleRate == (codec == "opus" ? 48000 : codec == "PCMU" ? 8000 : 44100))
+        let perPacket = codec.hasPrefix("L16") ? 100 : 50
+        #expect(samples.count == packets * format.sampleRate * format.channelCount / perPacket)
+    }
+
+    @Test(arguments: [[], ["--red"]]) func `keys and a described stream are received`(options: [String]) throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let sender = try ToolRun(
+            [
+                "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMA", "--payload-type", "77", "--dtmf", "19*",
+                "--seconds", "2", "--sdp", scratch.file("x.sdp"), "--json",
+            ] + options
+        )
+        FileWatch.wait(for: scratch.file("x.sdp"))
+        let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
+        #expect(described.contains("a=fmtp:121 77/77") == !options.isEmpty)
+        let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
+        #expect(sender.wait() == 0)
+        #expect(receiver.wait() == 0)
+        #expect(try receiver.json()["codec"] as? String == "PCMA")
+        #expect(try leg(receiver)["dtmf"] as? String == "19*")
+        #expect(try (leg(receiver)["received"] as? [String: Any])?["rejected"] as? Int == 0)
+    }
+
+    @Test func `junk, a foreign source and an unknown payload type are counted`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let receiver = try ToolRun(
+            // Held back for longer than all of it lasts, so that a sender who oversleeps makes no gap.
+            [
+                "receive", "--port", "\(port)", "--codec", "PCMU", "--playout-delay", "1000", "--output",
+                scratch.file("h.wav"), "--json",
+            ]
+        )
+        FreePort.waitUntilTaken(port)
+        let socket = try UDPSocket(bind: .loopback(port: 0))
+        func packet(_ sequence: Int, type: UInt8 = 0, ssrc: UInt8 = 1) -> [UInt8] {
+            let timestamp = sequence * 160
+            let header: [UInt8] = [
+                0x80, type, UInt8(sequence >> 8), UInt8(sequence & 0xFF), 0, 0, UInt8(timestamp >> 8 & 0xFF),
+                UInt8(timestamp & 0xFF), 0, 0, 0, ssrc,
+            ]
+            return header + [UInt8](repeating: 0x7F, count: 160)
+        }
+        func send(_ bytes: [UInt8]) { socket.send(bytes.span, to: .loopback(port: port), at: .zero) }
+        for sequence in 1...20 {
+            send(packet(sequence))
+            pass(.milliseconds(20))
+            if sequence == 5 { for length in 0..<12 { send(Array(packet(6).prefix(length))) } }
+            if sequence == 6 { send(packet(40, type: 96)) }
+            if sequence == 7 { send(packet(41, ssrc: 9)) }
+            if sequence == 8 { send([UInt8](repeating: 0xFF, count: 1400)) }
+        }
+        #expect(receiver.wait() == 0)
+        let counters = try received(receiver)
+        #expect(counters["packets"] as? Int == 20 && counters["lost"] as? Int == 0)
+        #expect(try #require(counters["rejected"] as? Int) >= 13)
+        #expect(try WAVFile.read(scratch.file("h.wav")).1.count == 20 * 160)
+    }
+
+    @Test func `keys give way to the number of redundant audio`() throws {
+        let port = try FreePort.pair()
+        let scratch = try Scratch()
+        let run = try ToolRun.finished(
+            "receive",
+            "--port",
+            "\(port)",
+            "--red-payload-type",
+            "101",
+            "--seconds",
+            "0.1",
+            "--output",
+            scratch.file("o.wav")
+        )
+        #expect(run.status == 0, "\(run.errors)")
+    }
+
+    @Test func `a port in use is told`() throws {
+        let port = try FreePort.pair()
+        let socket = try UDPSocket(bind: SocketAddress(ipv4: 0, port: port))
+        let run = try ToolRun.finished("receive", "--port", "\(port)", "--device", "null")
+        #expect(run.status == 1 && run.errors.contains("\(port)") && run.errors.contains("in use"))
+        _ = socket.localAddress
+    }
+
+    @Test(arguments: ["receive", "record", "send", "loopback"])
+    func `Ctrl-C ends cleanly with a report and valid files`(command: String) throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let file = scratch.file("x.wav")
+        let arguments = [
+            "receive": ["receive", "--port", "\(port)", "--output", file],
+            "record": ["record", file, "--seconds", "60", "--device", "null"],
+            "send": ["send", "--to", "127.0.0.1:\(port)", "--seconds", "60"],
+            "loopback": ["loopback", "--seconds", "60", "--output", file],
+        ]
+        let listener = command == "send" ? try UDPSocket(bind: .loopback(port: port)) : nil
+        let run = try ToolRun(try #require(arguments[command]) + ["--json"])
+        var sender: ToolRun?
+        if command == "receive" {
+            FreePort.waitUntilTaken(port)
+            sender = try ToolRun(["send", "--to", "127.0.0.1:\(port)", "--seconds", "60"])
+        }
+        if let listener {
+            var bytes = [UInt8](repeating: 0, count: 2048)
+            let hasSent = Polling.wait {
+                var span = bytes.mutableSpan
+                return listener.receive(into: &span, at: .zero) != nil
+            }
+            #expect(hasSent)
+        } else {
+            FileWatch.wait(for: file, byteCount: 20_000)
+        }
+        #expect(run.isRunning)
+        run.interrupt()
+        #expect(run.wait() == 0)
+        #expect(try #require(try run.json()["seconds"] as? Double) > 0)
+        if command != "send" { #expect(try WAVFile.read(file).1.count > 4800) }
+        sender?.interrupt()
+        sender?.wait()
+    }
+
+    // MARK: Others
+
+    @Test(
+        .enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"),
+        arguments: thorough(["opus", "PCMU"], quick: ["opus"])
+    )
+    func `ffmpeg plays what is sent`(codec: String) throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let sender = try ToolRun(
+            ["send", "--to", "127.0.0.1:\(port)", "--codec", codec, "--seconds", "3", "--sdp", scratch.file("x.sdp")]
+        )
+        FileWatch.wait(for: scratch.file("x.sdp"))
+        let player = try ToolRun(
+            [
+                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-analyzeduration", "300000", "-i",
+                scratch.file("x.sdp"), "-t", "1.5",
+                "-y", scratch.file("heard.wav"),
+            ],
+            program: try #require(Program.path("ffmpeg"))
+        )
+        sender.wait()
+        // When the RTP ends before it has heard enough it would wait on.
+        if !player.ends(within: .seconds(2)) { player.interrupt() }
+        player.wait()
+        #expect(try loudSeconds(scratch.file("heard.wav")) > 0.4, "\(player.errors)")
+    }
+
+    @Test(
+        .enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"),
+        arguments: thorough(["libopus", "pcm_mulaw"], quick: ["libopus"])
+    )
+    func `what ffmpeg sends is received by its description`(encoder: String) throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let rate = encoder == "libopus" ? 48000 : 8000
+        try WAVFile.write(
+            scratch.file("in.wav"),
+            format: AudioFormat(sampleRate: rate),
+            samples: TestSignal.samples(2, AudioFormat(sampleRate: rate))
+        )
+        // The description first, without sending: ffmpeg writes it when it opens its output.
+        let ffmpeg = try #require(Program.path("ffmpeg"))
+        func arguments(_ seconds: String, _ sdp: String) -> [String] {
+            [
+                "-loglevel", "error", "-re", "-i", scratch.file("in.wav"), "-t", seconds, "-c:a", encoder, "-f", "rtp",
+                "-sdp_file", sdp, "rtp://127.0.0.1:\(port)",
+            ]
+        }
+        try ToolRun(arguments("0.1", scratch.file("x.sdp")), program: ffmpeg).wait()
+        let receiver = try ToolRun([
+            "receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("h.wav"), "--json",
+        ])
+        FreePort.waitUntilTaken(port)
+        try ToolRun(arguments("2", scratch.file("y.sdp")), program: ffmpeg).wait()
+        #expect(receiver.wait() == 0, "\(receiver.errors)")
+        let counters = try received(receiver)
+        #expect(counters["lost"] as? Int == 0 && (counters["packets"] as? Int ?? 0) > 10)
+        #expect(try WAVFile.read(scratch.file("h.wav")).0.sampleRate == rate)
+        #expect(try loudSeconds(scratch.file("h.wav")) > 0.8)
+    }
+
+    @Test(.enabled(if: Program.path("gst-launch-1.0") != nil, "needs GStreamer"))
+    func `GStreamer plays what is sent`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let player = try ToolRun(
+            [
+                "-e", "udpsrc", "port=\(port)", "caps=application/x-rtp,media=audio,clock-rate=8000,encoding-name=PCMU",
+                "!", "rtppcmudepay", "!", "mulawdec", "!", "wavenc", "!", "filesink",
+                "location=\(scratch.file("heard.wav"))",
+            ],
+            program: try #require(Program.path("gst-launch-1.0"))
+        )
+        FreePort.waitUntilTaken(port)
+        _ = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "1.5")
+        player.interrupt()
+        player.wait()
+        #expect(try loudSeconds(scratch.file("heard.wav")) > 0.4, "\(player.errors)")
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+/// What the tool says to wrong usage and to failures, and that help and completion are there.
+@Suite(.serialized, .tags(.realtime)) struct UsageRealTimeTests {
+    @Test(arguments: [
+        (["dtmf", "12E4"], "'E' at position 3"),
+        (["dtmf", ""], "no digit"),
+        (["dtmf", "1", "--duration", "5"], "--duration"),
+        (["dtmf", "1", "--level", "4"], "--level"),
+        (["dtmf", "1", "--rate", "7999", "--output", "x.wav"], "--rate"),
+        (["dtmf", "1", "--cold", "--output", "x.wav"], "--cold"),
+        (["ring", "--tone", "nosuch"], "nosuch"),
+        (["ring", "--country", "XX"], "XX"),
+        (["ring", "--file", "a.wav", "--tone", "busy"], "--tone"),
+        (["play"], "<file>"),
+        (["record", "x.wav"], "--seconds"),
+        (["record", "x.wav", "--seconds", "-1"], "--seconds"),
+        (["loopback", "--loss", "101"], "101"),
+        (["loopback", "--fec", "perhaps"], "perhaps"),
+        (["loopback", "--ptime", "15"], "15"),
+        (["loopback", "--codec", "PCMU", "--bitrate", "32000"], "--bitrate"),
+        (["loopback", "--codec", "G722", "--complexity", "5"], "--complexity"),
+        (["loopback", "--virtual", "--relay", "5000:5002"], "--relay"),
+        (["loopback", "--relay", "5000"], "5000"),
+        (["loopback", "--dtmf", "1x"], "'x' at position 2"),
+        (["send"], "--to"),
+        (["send", "--to", "localhost"], "localhost"),
+        (["send", "--to", "127.0.0.1:5004", "--payload-type", "128"], "128"),
+        (["send", "--to", "127.0.0.1:5004", "--input", "a.wav", "--device", "null"], "--device"),
+        (["receive"], "--port"),
+        (["receive", "--port", "5004", "--sdp", "x.sdp"], "--sdp"),
+        (["receive", "--port", "70000"], "70000"),
+        (["receive", "--port", "5004", "--output", "x.wav", "--device", "null"], "--device"),
+        (["graph", "nothing"], "nothing"),
+        (["graph", "call", "--format", "svg"], "svg"),
+        (["detect"], "<file>"),
+        (["loopback", "--virtual", "--device", "null"], "--virtual"),
+        (["loopback", "--capture-device", "null"], "--device"),
+        (["loopback", "--device", "null", "--chirps", "0"], "--chirps"),
+        (["loopback", "--virtual", "--chirps", "3"], "--chirps"),
+        (["report", "x.json"], "--output"),
+        (["report", "--output", "x.html"], "<file>"),
+        (["replay"], "<file>"),
+        (["replay", "x.pcap", "--ssrc", "0xZ"], "0xZ"),
+        (["replay", "x.pcap", "--payload-type", "128"], "128"),
+        (["group", "serve", "--group", "/tmp/g"], "--name"),
+        (["group", "serve", "--group", "", "--name", "n"], "--group"),
+        (["group", "serve", "--group", "/tmp/g", "--name", "../n"], "../n"),
+        (["group", "listen", "--group", "/tmp/g", "--name", ".n"], ".n"),
+        (["group", "listen", "--group", "/tmp/g", "--name", "n", "--topic", ""], "--topic"),
+        (["group", "status", "--group", "/tmp/g", "--name", "n"], "--name"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n"], "--body"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "{a:1"], "{a:1"),
+        (["group", "send", "--group", "/tmp/g", "--name", String(repeating: "n", count: 65), "--body", "1"], "64"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "1", "--timeout", "0"], "--timeout"),
+        (["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "1", "--request", "--topic", "t"], "--topic"),
+        (
+            ["group", "send", "--group", "/tmp/g", "--name", "n", "--body", "[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"],
+            "16 levels"
+        ),
+        (["group", "nosuch"], "nosuch"),
+        (["devices", "--log-level", "loud"], "loud"),
+        (["nosuch"], "nosuch"),
+        (["codecs", "--nosuch"], "--nosuch"),
+    ])
+    func `wrong usage ends with 64 and names the word`(arguments: [String], word: String) throws {
+        let run = try ToolRun(arguments)
+        #expect(run.wait() == 64)
+        #expect(run.errors.contains(word), "\(run.errors)")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["dtmf", "1", "--device", "alsa:nosuch"], "nosuch"),
+        (["dtmf", "1", "--device", "nosuch"], "There is no card nosuch"),
+        (["dtmf", "1", "--output", "/nosuch/x.wav"], "/nosuch/x.wav"),
+        (["ring", "--file", "/nosuch.wav", "--output", "/tmp/x.wav"], "/nosuch.wav"),
+        (["play", "/nosuch.wav", "--device", "null"], "/nosuch.wav"),
+        (["record", "/nosuch/x.wav", "--seconds", "1", "--device", "null"], "/nosuch/x.wav"),
+        (["loopback", "--codec", "nosuch"], "There is no codec nosuch"),
+        (["loopback", "--codec", "SILK"], "Use opus"),
+        (["loopback", "--virtual", "--input", "/nosuch.wav"], "/nosuch.wav"),
+        (["loopback", "--virtual", "--output", "/nosuch/x.wav"], "/nosuch/x.wav"),
+        (["loopback", "--virtual", "--pcap", "/nosuch/x.pcap"], "/nosuch/x.pcap"),
+        (["send", "--to", "nosuch.invalid:5004"], "nosuch.invalid"),
+        (["send", "--to", "127.0.0.1:5004", "--sdp", "/nosuch/x.sdp"], "/nosuch/x.sdp"),
+        (["receive", "--sdp", "/nosuch.sdp"], "/nosuch.sdp"),
+        (["detect", "/nosuch.wav"], "/nosuch.wav"),
+        (["devices", "--au", "role:AQ"], "role:AQ"),
+        (["doctor", "--au", "role:AQ"], "role:AQ"),
+        (["replay", "/nosuch.pcap"], "/nosuch.pcap"),
+        (["report", "/nosuch.json", "--output", "/tmp/x.html"], "/nosuch.json"),
+        (["loopback", "--virtual", "--trace", "/nosuch/x.json"], "/nosuch/x.json"),
+        (["loopback", "--device", "nosuch"], "There is no card nosuch"),
+        (["group", "status", "--group", "/tmp/nosuch-group"], "/tmp/nosuch-group"),
+        (["group", "send", "--group", "/tmp/nosuch-group", "--name", "n", "--body", "1"], "/tmp/nosuch-group"),
+        (["group", "send", "--group", "GROUP", "--name", "n", "--body", "1", "--file", "/nosuch.wav"], "/nosuch.wav"),
+        (["group", "send", "--group", "GROUP", "--name", "n", "--body", "1"], "Start its server"),
+        (["group", "serve", "--group", "/dev/null", "--name", "n"], "not a directory"),
+        (["group", "listen", "--group", "/dev/null/g", "--name", "n"], "/dev/null"),
+    ])
+    func `a failure ends with 1 and one line with its remedy`(arguments: [String], word: String) throws {
+        let group = try Scratch()
+        let run = try ToolRun(arguments.map { $0 == "GROUP" ? group.path : $0 })
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains(word), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1)
+        #expect(run.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
+        "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
+    ])
+    func `help shows examples`(command: String) throws {
+        let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])
+        run.wait()
+        #expect(run.status == 0)
+        #expect(run.output.contains("EXAMPLES") && run.output.contains("media-tool \(command)"))
+        #expect(run.output.contains("--json"))
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"]) func `completion scripts are made`(shell: String) throws {
+        let run = try ToolRun.finished("--generate-completion-script", shell)
+        #expect(run.status == 0)
+        #expect(run.output.contains("loopback"))
+    }
+
+    @Test func `asking for a codec that is missing leaves the two lines in the log`() throws {
+        let run = try ToolRun.finished("loopback", "--codec", "SILK", "--log-level", "notice")
+        #expect(run.status == 1)
+        #expect(run.errors.contains("Could not find encoder for SILK"))
+        #expect(run.errors.contains("Could not find decoder for SILK"))
+        let quiet = try ToolRun.finished("codecs")
+        #expect(quiet.errors.isEmpty)
+        let told = try ToolRun.finished("codecs", "--log-level", "notice")
+        #expect(told.errors.contains("Could not find encoder for SILK"))
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import GRDB
+import LocalMessaging
+import SharedCore
+import TestSupport
+import Testing
+
+/// A group in a directory that goes away with the value, its server, and cores of it.
+final class CoreBench: Sendable {
+    let group: GroupContainer
+    let server = ScriptedService.Server()
+
+    init() throws {
+        group = try GroupContainer(directory: NSTemporaryDirectory() + "core-\(UUID().uuidString)")
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: group.path)
+    }
+
+    /// Waits until so many pushes wait for what they announced.
+    func untilWaiting(_ count: Int) async throws {
+        let store = try SharedStore(group: group)
+        // The store of a group tells nobody.
+        let isWaiting = try await Polling.eventually { try await store.wishes().count >= count }
+        try #require(isWaiting)
+    }
+
+    /// Says when a core ends, and lets it end no further than that until it is opened.
+    let gate = CoreGate()
+
+    /// An executor whose service ends when `gate` is open, and before delivers the message and the room called "last".
+    func slowExecutor() throws -> ExecutorCore {
+        let gate = gate
+        let service = ScriptedService(server) { context in
+            _ = try? await context.deliver(Self.message("last"))
+            _ = try? await context.deliver(RoomInvitation(address: "last", invitedBy: "sip:anna@example.org"))
+            await gate.pass()
+        }
+        return try ExecutorCore(group: group, service: service)
+    }
+
+    func main(yieldLimit: Duration = .seconds(30)) throws -> MainCore {
+        var configuration = CoreConfiguration()
+        configuration.yieldLimit = yieldLimit
+        return try MainCore(group: group, service: ScriptedService(server), configuration: configuration)
+    }
+
+    func executor(budget: Duration = .seconds(20)) throws -> ExecutorCore {
+        var configuration = CoreConfiguration()
+        configuration.budget = budget
+        return try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
+    }
+
+    static func message(_ callID: String) -> IncomingMessage {
+        IncomingMessage(callID: callID, sender: "sip:anna@example.org", text: "text of \(callID)")
+    }
+}
+
+extension MessageOutcome {
+    var text: String? {
+        if case .message(let claim, _) = self { claim.message.text } else { nil }
+    }
+
+    var source: MessageSource? {
+        if case .message(_, let source) = self { source } else { nil }
+    }
+}
+
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
+struct ExecutorCoreRealTimeTests {
+    let bench: CoreBench
+
+    init() throws {
+        bench = try CoreBench()
+    }
+
+    @Test func `with nobody running an executor fetches its message itself`() async throws {
+        bench.server.put(CoreBench.message("a"))
+        let executor = try bench.executor()
+        let outcome = try await executor.newMessage(callID: "a")
+        #expect(outcome.text == "text of a")
+        #expect(outcome.source == .executor)
+        if case .message(let claim, _) = outcome { try await executor.acknowledge(claim) }
+        await executor.stop()
+        let status = try await executor.store.status()
+        #expect(status.state == .free)
+        let counts = try await executor.store.counts()
+        #expect((counts.pending, counts.acknowledged) == (0, 1))
+    }
+
+    @Test func `with a main running an executor waits for the main's message`() async throws {
+        let main = try bench.main()
+        try await main.start()
+        let executor = try bench.executor()
+        async let outcome = executor.newMessage(callID: "b")
+        try await bench.untilWaiting(1)
+        bench.server.put(CoreBench.message("b"))
+        #expect(try await outcome.text == "text of b")
+        #expect(try await outcome.source == .main)
+        #expect(await executor.isRunning == false)
+        #expect(bench.server.starts == 1)
+        await main.stop()
+        #expect(try await main.store.status().state == .free)
+    }
+
+    /// As when SIGSTOP hits a main in the middle of a write.
+    @Test func `beside a main that keeps the database locked a push ends with its budget`() async throws {
+        let main = try CoreLock(group: bench.group)
+        #expect(try main.tryLock(.main) && main.tryLock(.writer))
+        let executor = try bench.executor(budget: .milliseconds(200))
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let path = bench.group.path + "/database/shared.sqlite"
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        try database.inDatabase { try $0.beginTransaction(.immediate) }
+        guard case .late = try await executor.newMessage(callID: "a") else {
+            Issue.record("nothing came")
+            return
+        }
+        try database.inDatabase { try $0.rollback() }
+        await executor.stop()
+    }
+
+    @Test func `a burst of pushes starts one core`() async throws {
+        let callIDs = (0..<20).map { "burst-\($0)" }
+        let executors = try callIDs.map { _ in try bench.executor() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (executor, callID) in zip(executors, callIDs) {
+                group.addTask {
+                    let outcome = try await executor.newMessage(callID: callID)
+                    #expect(outcome.text == "text of \(callID)")
+                    if case .message(let claim, _) = outcome { try await executor.acknowledge(claim) }
+                    await executor.stop()
+                }
+            }
+            try await bench.untilWaiting(callIDs.count)
+            for callID in callIDs { bench.server.put(CoreBench.message(callID)) }
+            try await group.waitForAll()
+        }
+        #expect(bench.server.starts == 1)
+        #expect(bench.server.most == 1)
+    }
+
+    @Test func `a main takes the place of an executor, which then waits for it`() async throws {
+        let executor = try bench.executor()
+        async let outcome = executor.newMessage(callID: "c")
+        try await bench.server.state.wait { $0.running == 1 }
+        let isRunning = await Polling.eventually { await executor.isRunning }
+        #expect(isRunning)
+        let main = try bench.main()
+        try await main.start()
+        // In order: a fence would have taken an epoch of its own.
+        #expect(try await main.store.status().epoch == Epoch(rawValue: 2))
+        #expect(bench.server.most == 1)
+        bench.server.put(CoreBench.message("c"))
+        #expect(try await outcome.source == .main)
+        await main.stop()
+    }
+
+    @Test func `a message that comes too late is there for who asks next`() async throws {
+        let early = try bench.executor(budget: .milliseconds(200))
+        let late = try await early.newMessage(callID: "d")
+        #expect(late.text == nil)
+        await early.stop()
+        bench.server.put(CoreBench.message("d"))
+        bench.server.put(CoreBench.message("e"))
+        let other = try bench.executor()
+        #expect(try await other.newMessage(callID: "e").source == .executor)
+        await other.stop()
+        let starts = bench.server.starts
+        let next = try bench.executor()
+        #expect(try await next.newMessage(callID: "d").source == .store)
+        #expect(bench.server.starts == starts)
+    }
+
+    @Test func `an action is performed by an executor when no main runs, and else by the main`() async throws {
+        let executor = try bench.executor()
+        let first = MessageAction(id: "1", callID: "a", kind: .reply("yes"))
+        #expect(try await executor.perform(first))
+        await executor.stop()
+        let main = try bench.main()
+        try await main.start()
+        let second = MessageAction(id: "2", callID: "a", kind: .markAsSeen)
+        #expect(try await bench.executor().perform(second))
+        #expect(bench.server.performed == [first, second])
+        #expect(bench.server.starts == 2)
+        await main.stop()
+    }
+
+    @Test func `an action that is refused stays queued, and holds up neither messages nor other actions`() async throws
+    {
+        let first = try bench.executor(budget: .milliseconds(200))
+        #expect(try await first.perform(MessageAction(id: "1", callID: "a", kind: .reply("refused"))) == false)
+        await first.stop()
+        bench.server.put(CoreBench.message("a"))
+        let second = try bench.executor()
+        #expect(try await second.newMessage(callID: "a").source == .executor)
+        #expect(try await second.perform(MessageAction(id: "2", callID: "a", kind: .markAsSeen)))
+        let begin = ContinuousClock.now
+        await second.stop()
+        #expect(ContinuousClock.now - begin < .seconds(15), "its budget is 20 s")
+        #expect(try await second.store.actions().map(\.id) == ["1"])
+    }
+
+    @Test func `an action that is refused holds up none that was queued behind it`() async throws {
+        let main = try bench.main()
+        let second = MessageAction(id: "2", callID: "a", kind: .markAsSeen)
+        for action in [MessageAction(id: "1", callID: "a", kind: .reply("refused")), second] {
+            try await main.store.enqueue(action)
+        }
+        try await main.start()
+        try await bench.server.state.wait { !$0.performed.isEmpty }
+        #expect(bench.server.performed == [second])
+        await main.stop()
+        #expect(try await main.store.actions().map(\.id) == ["1"])
+    }
+
+    @Test func `a room is waited for as a message is`() async throws {
+        bench.server.invite(
+            RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")
+        )
+        let executor = try bench.executor()
+        guard case .room(let room, let source) = try await executor.newChatRoom(address: "sip:room@example.org") else {
+            Issue.record("the room did not come")
+            return
+        }
+        #expect(room.invitation.subject == "Lunch")
+        #expect(source == .executor)
+        await executor.stop()
+    }
+
+    @Test func `a second main is refused, and may start after the first`() async throws {
+        let first = try bench.main()
+        let second = try bench.main()
+        try await first.start()
+        await #expect(throws: CoreError.self) { try await second.start() }
+        await first.stop()
+        try await second.start()
+        await second.stop()
+    }
+
+    @Test func `a setting is what the last owner committed, for every process`() async throws {
+        let main = try bench.main()
+        let first = try await main.start()
+        try await main.store.set("de", for: "language", as: first)
+        let executor = try bench.executor()
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        await main.stop()
+        let second = try await main.start()
+        await #expect(throws: StoreError.self) { try await main.store.set("en", for: "language", as: first) }
+        #expect(try await executor.store.setting("language", as: String.self) == "de")
+        try await main.store.set("fr", for: "language", as: second)
+        #expect(try await executor.store.setting("language", as: String.self) == "fr")
+        await main.stop()
+    }
+}

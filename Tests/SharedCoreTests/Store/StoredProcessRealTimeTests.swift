@@ -1,0 +1,43 @@
+import Testing
+
+@testable import SharedCore
+
+/// What the store keeps of processes that die.
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct StoredProcessRealTimeTests {
+    let directory: TemporaryDirectory
+    let store: SharedStore
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        store = try SharedStore(group: directory.group)
+    }
+
+    @Test func `the message of a dead claimant comes back once, as repeated`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        _ = try await store.insert(.sample("a"), as: epoch)
+        let child = try Child()
+        #expect(try await store.claim(callID: "a", by: child.identity)?.isRepeated == false)
+        #expect(try await store.claim(callID: "a", by: .current) == nil)
+        child.end()
+        #expect(try await store.message(callID: "a")?.status == .pending)
+        let claim = try #require(try await store.claim(callID: "a", by: .current))
+        #expect(claim.isRepeated)
+        #expect(try await store.claim(callID: "a", by: .parent) == nil)
+        // The dead one can no longer speak for it.
+        #expect(try await !store.acknowledge(callID: "a", by: child.identity))
+        #expect(try await store.acknowledge(callID: "a", by: .current))
+    }
+
+    @Test func `wishes last as long as their process`() async throws {
+        let child = try Child()
+        let mine = try await store.addWish(for: .message(callID: "a"), by: .current)
+        let second = try await store.addWish(for: .message(callID: "a"), by: .current)
+        let its = try await store.addWish(for: .room(address: "sip:room@x"), by: child.identity)
+        #expect(try await store.wishes() == [mine, second, its])
+        try await store.removeWish(mine)
+        #expect(try await store.wishes() == [second, its])
+        child.end()
+        #expect(try await store.wishes() == [second])
+        #expect(try await SharedStore(group: directory.group).wishes() == [second])
+    }
+}

@@ -1,0 +1,14 @@
+/// Whether the compiler optimises; where it does not, a loop takes ten times as long.
+public let isOptimised: Bool = {
+    var isOptimised = true
+    assert({ isOptimised = false }() == ())
+    return isOptimised
+}()
+
+/// What a test of heavy computing takes: the whole where the compiler optimises, else a part.
+///
+/// `Scripts/test --all` runs the whole, the debug run the part: fewer rows of a table or a shorter signal, with the same
+/// assertions.
+public func thorough<Value>(_ whole: @autoclosure () -> Value, quick part: @autoclosure () -> Value) -> Value {
+    isOptimised ? whole() : part()
+}

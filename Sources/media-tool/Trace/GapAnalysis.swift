@@ -1,11 +1,13 @@
+import MediaEngine
+
 /// Finds out why a call was choppy: every audible gap in a trace, with its cause.
 ///
 /// A gap is sound that was invented, left silent or cut out while somebody spoke, 20 ms of it or more; pieces at most
 /// 40 ms apart are one gap. Invented sound in a pause is no gap, since nobody hears it.
 /// Pure: rows in, gaps out.
-public struct GapAnalysis: Sendable, Hashable {
+struct GapAnalysis: Sendable, Hashable {
     /// The gaps, in the order of time.
-    public let gaps: [AudibleGap]
+    let gaps: [AudibleGap]
 
     private static let speechLevel: Float = -50
     private static let speechReach = 4
@@ -18,7 +20,7 @@ public struct GapAnalysis: Sendable, Hashable {
     private static let driftMinimum: Float = 10
 
     /// The gaps in `trace`.
-    public init(_ trace: TraceFile) {
+    init(_ trace: TraceFile) {
         self.init(rows: trace.rows, events: trace.events, ptimeMs: trace.ptimeMs)
     }
 
@@ -29,7 +31,7 @@ public struct GapAnalysis: Sendable, Hashable {
     ///   - events: What happened beside them. Without any of kind `lost`, packets that were missing and did not come
     ///     late count as lost.
     ///   - ptimeMs: Audio per packet.
-    public init(rows: [PlayoutTraceRow], events: [TraceEvent] = [], ptimeMs: Double = 20) {
+    init(rows: [PlayoutTraceRow], events: [TraceEvent] = [], ptimeMs: Double = 20) {
         guard let origin = rows.first?.time else {
             gaps = []
             return
@@ -64,7 +66,7 @@ public struct GapAnalysis: Sendable, Hashable {
     }
 
     /// How many gaps there are of each cause, and how long they are together, the worst first.
-    public var summary: [(cause: AudibleGap.Cause, count: Int, duration: Duration)] {
+    var summary: [(cause: AudibleGap.Cause, count: Int, duration: Duration)] {
         AudibleGap.Cause.allCases.compactMap { cause in
             let those = gaps.filter { $0.cause == cause }
             guard !those.isEmpty else { return nil }
@@ -73,7 +75,7 @@ public struct GapAnalysis: Sendable, Hashable {
     }
 
     /// All gaps together.
-    public var totalDuration: Duration { gaps.reduce(.zero) { $0 + $1.duration } }
+    var totalDuration: Duration { gaps.reduce(.zero) { $0 + $1.duration } }
 
     /// The row with values that can be: rows may come from a file.
     private static func bounded(_ row: PlayoutTraceRow) -> PlayoutTraceRow {

@@ -1,16 +1,17 @@
-import Glibc
+internal import Glibc
+import MediaEngine
 
 /// Writes a trace file row by row, so that the trace of a long call takes no memory.
 ///
 /// The file is whole JSON once `finish` has returned; what is buffered until then is at most 64 KB.
 /// Thread: one at a time, never the media thread, which hands its rows to a `PlayoutTrace`.
-public final class TraceFileWriter {
+final class TraceFileWriter {
     /// The file's path.
-    public let path: String
+    let path: String
     /// Rows written.
-    public private(set) var rowCount = 0
+    private(set) var rowCount = 0
     /// The time of the first row; nil before it.
-    public private(set) var origin: MediaTime?
+    private(set) var origin: MediaTime?
 
     private var descriptor: Int32
     private var buffer: [UInt8] = []
@@ -21,7 +22,7 @@ public final class TraceFileWriter {
     /// Creates or empties the file at `path`, and writes the header of `trace`, whose rows are not written.
     ///
     /// - Throws: `TraceFileError` when the file cannot be written.
-    public init(path: String, header trace: TraceFile) throws(TraceFileError) {
+    init(path: String, header trace: TraceFile) throws(TraceFileError) {
         self.path = path
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Self.systemError("opened for writing", path) }
@@ -43,7 +44,7 @@ public final class TraceFileWriter {
     /// Adds a row.
     ///
     /// - Throws: `TraceFileError` when the disk is full or the file gone.
-    public func append(_ row: PlayoutTraceRow) throws(TraceFileError) {
+    func append(_ row: PlayoutTraceRow) throws(TraceFileError) {
         let start = origin ?? row.time
         origin = start
         append(rowCount == 0 ? "\n[" : ",\n[")
@@ -66,7 +67,7 @@ public final class TraceFileWriter {
     }
 
     /// Notes an event, to be written at the end; of very many, the first.
-    public func note(_ event: TraceEvent) {
+    func note(_ event: TraceEvent) {
         guard events.count < TraceFile.maximumEventCount else { return }
         events.append(event)
     }
@@ -74,7 +75,7 @@ public final class TraceFileWriter {
     /// Brings what is buffered to the file.
     ///
     /// - Throws: `TraceFileError` when the disk is full or the file gone.
-    public func flush() throws(TraceFileError) {
+    func flush() throws(TraceFileError) {
         var start = 0
         while start < buffer.count, descriptor >= 0 {
             let count = buffer.withUnsafeBytes {
@@ -92,7 +93,7 @@ public final class TraceFileWriter {
     /// Writes the end of the file and closes it; a second call does nothing.
     ///
     /// - Throws: `TraceFileError` when the disk is full or the file gone.
-    public func finish(droppedRows: Int, figures: [TraceFile.Figure] = []) throws(TraceFileError) {
+    func finish(droppedRows: Int, figures: [TraceFile.Figure] = []) throws(TraceFileError) {
         guard descriptor >= 0 else { return }
         append("\n],\"droppedRows\":\(max(droppedRows, 0)),\"events\":[")
         for (index, event) in events.enumerated() {

@@ -1,7 +1,7 @@
 /// A piece of sound that somebody missed, and why.
-public struct AudibleGap: Sendable, Hashable {
+struct AudibleGap: Sendable, Hashable {
     /// Why the sound was not there.
-    public enum Cause: String, Sendable, Hashable, CaseIterable {
+    enum Cause: String, Sendable, Hashable, CaseIterable {
         /// Packets never came.
         case lost
         /// Packets came after their time.
@@ -18,7 +18,7 @@ public struct AudibleGap: Sendable, Hashable {
         case unknown
 
         /// A word or two for a table.
-        public var title: String {
+        var title: String {
             switch self {
             case .lost: "lost"
             case .late: "late"
@@ -31,7 +31,7 @@ public struct AudibleGap: Sendable, Hashable {
         }
 
         /// What happened, and what helps, in a sentence or two.
-        public var explanation: String {
+        var explanation: String {
             switch self {
             case .lost: "The network lost packets. Send with FEC or redundancy, or use a better path."
             case .late:
@@ -48,14 +48,14 @@ public struct AudibleGap: Sendable, Hashable {
     }
 
     /// When it began, after the trace's first row.
-    public var start: Duration
+    var start: Duration
     /// How much sound was invented, silent or cut out.
-    public var duration: Duration
+    var duration: Duration
     /// Why.
-    public var cause: Cause
+    var cause: Cause
 
     /// A gap.
-    public init(start: Duration, duration: Duration, cause: Cause) {
+    init(start: Duration, duration: Duration, cause: Cause) {
         self.start = start
         self.duration = duration
         self.cause = cause

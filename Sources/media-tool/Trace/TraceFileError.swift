@@ -1,7 +1,7 @@
 /// Why a trace file could not be read or written.
-public struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
+struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What failed.
-    public enum Code: Sendable {
+    enum Code: Sendable {
         /// The system refused to open or write the file.
         case system
         /// The bytes are something else.
@@ -15,9 +15,9 @@ public struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible
     }
 
     /// What failed.
-    public let code: Code
+    let code: Code
     /// What is wrong, and what to do about it.
-    public let message: String
+    let message: String
 
     init(_ code: Code, _ detail: String) {
         self.code = code
@@ -33,5 +33,5 @@ public struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible
     }
 
     /// The message.
-    public var description: String { message }
+    var description: String { message }
 }

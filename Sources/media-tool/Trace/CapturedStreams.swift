@@ -1,41 +1,45 @@
+import MediaEngine
+import RTP
+import SDP
+
 /// The RTP streams in a capture: who sends what to whom, and which codec it probably is.
 ///
 /// A stream is what one SSRC sends from one address to another. A datagram that merely looks like RTP forms a stream of
 /// its own, which is left out when its sequence numbers make no sense. Session descriptions in SIP messages of the
 /// capture name the codecs of dynamic payload types.
 /// Thread: control; it allocates, but not without bound: see `maximumStreamCount`.
-public struct CapturedStreams: Sendable {
+struct CapturedStreams: Sendable {
     /// One stream.
-    public struct Stream: Sendable, Hashable {
+    struct Stream: Sendable, Hashable {
         /// The source.
-        public let ssrc: UInt32
+        let ssrc: UInt32
         /// Who sends.
-        public let source: SocketAddress
+        let source: SocketAddress
         /// To whom.
-        public let destination: SocketAddress
+        let destination: SocketAddress
         /// Packets, duplicates included.
-        public var packetCount = 0
+        var packetCount = 0
         /// Bytes of their payloads.
-        public var payloadByteCount = 0
+        var payloadByteCount = 0
         /// When the first packet was captured, in nanoseconds since 1970.
-        public var firstNanoseconds: Int64
+        var firstNanoseconds: Int64
         /// When the last packet was captured.
-        public var lastNanoseconds: Int64
+        var lastNanoseconds: Int64
         /// Packets of each payload type.
-        public var payloadTypes: [UInt8: Int] = [:]
+        var payloadTypes: [UInt8: Int] = [:]
         /// Steps from one sequence number to the next that are small, as in a stream.
         var steadyCount = 0
         var lastSequence: SequenceNumber?
 
         /// The payload type of most packets, telephone events and comfort noise left out where there is another.
-        public func mainPayloadType(except others: Set<UInt8>) -> UInt8 {
+        func mainPayloadType(except others: Set<UInt8>) -> UInt8 {
             let candidates = payloadTypes.filter { !others.contains($0.key) }
             let all = candidates.isEmpty ? payloadTypes : candidates
             return all.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? 0
         }
 
         /// How long it lasted.
-        public var duration: Duration {
+        var duration: Duration {
             let (span, overflow) = lastNanoseconds.subtractingReportingOverflow(firstNanoseconds)
             return .nanoseconds(overflow ? 0 : max(span, 0))
         }
@@ -45,16 +49,16 @@ public struct CapturedStreams: Sendable {
     }
 
     /// Streams beyond these are left out.
-    public static let maximumStreamCount = 4096
+    static let maximumStreamCount = 4096
 
     /// The streams, the one with the most packets first.
-    public private(set) var streams: [Stream] = []
+    private(set) var streams: [Stream] = []
     /// What session descriptions in the capture say of payload types; of several, the last.
-    public private(set) var formats: [UInt8: PayloadFormat] = [:]
+    private(set) var formats: [UInt8: SDP.PayloadFormat] = [:]
     /// UDP datagrams in the capture.
-    public private(set) var datagramCount = 0
+    private(set) var datagramCount = 0
     /// Datagrams that belong to no stream.
-    public private(set) var otherCount = 0
+    private(set) var otherCount = 0
 
     private struct Key: Hashable {
         let ssrc: UInt32
@@ -63,7 +67,7 @@ public struct CapturedStreams: Sendable {
     }
 
     /// The streams in `datagrams`.
-    public init(_ datagrams: some Sequence<CapturedDatagram>) {
+    init(_ datagrams: some Sequence<CapturedDatagram>) {
         var found: [Key: Stream] = [:]
         for datagram in datagrams {
             datagramCount += 1
@@ -94,7 +98,7 @@ public struct CapturedStreams: Sendable {
     }
 
     /// The payload type of `stream`'s sound.
-    public func payloadType(of stream: Stream) -> UInt8 {
+    func payloadType(of stream: Stream) -> UInt8 {
         let names = ["telephone-event", "CN", "red"]
         let beside = formats.values.filter { format in names.contains { format.isNamed($0) } }.map(\.payloadType)
         let type = stream.mainPayloadType(except: Set(beside + [13, Self.usualTelephoneEvents]))
@@ -107,12 +111,12 @@ public struct CapturedStreams: Sendable {
     }
 
     /// The payload type of redundant audio (RED, RFC 2198) in `stream`, where it is described.
-    public func redPayloadType(of stream: Stream) -> UInt8? {
+    func redPayloadType(of stream: Stream) -> UInt8? {
         formats.values.first { $0.isNamed("red") && stream.payloadTypes[$0.payloadType] != nil }?.payloadType
     }
 
     /// The payload type of `stream`'s telephone events: one that is described, above all one that the stream has, or 101.
-    public func telephoneEventPayloadType(of stream: Stream) -> UInt8 {
+    func telephoneEventPayloadType(of stream: Stream) -> UInt8 {
         let described = formats.values.filter { $0.isNamed("telephone-event") }.map(\.payloadType).sorted()
         return described.first { stream.payloadTypes[$0] != nil } ?? described.first ?? Self.usualTelephoneEvents
     }
@@ -120,7 +124,7 @@ public struct CapturedStreams: Sendable {
     private static let usualTelephoneEvents: UInt8 = 101
 
     /// Whether `datagram` is a packet of `stream`.
-    public static func contains(_ stream: Stream, _ datagram: CapturedDatagram) -> Bool {
+    static func contains(_ stream: Stream, _ datagram: CapturedDatagram) -> Bool {
         guard datagram.source == stream.source, datagram.destination == stream.destination else { return false }
         let bytes = datagram.payload.span
         guard DatagramKind(of: bytes) == .rtp, let packet = packet(bytes) else { return false }
@@ -133,9 +137,10 @@ public struct CapturedStreams: Sendable {
 
     /// Takes the formats of a session description behind the header of a SIP message.
     private mutating func readDescription(_ bytes: [UInt8]) {
-        guard bytes.count <= SessionDescription.maximumByteCount, let start = Self.bodyStart(bytes) else { return }
-        do throws(SessionDescriptionError) {
-            for format in try SessionDescription(parsing: Array(bytes[start...])).formats {
+        guard let start = Self.bodyStart(bytes) else { return }
+        do throws(SDPError) {
+            let description = try SDP.SessionDescription(parsing: bytes.span.extracting(start...))
+            for format in description.media.filter({ $0.kind == "audio" }).flatMap(\.formats) {
                 formats[format.payloadType] = format
             }
         } catch {

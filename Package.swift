@@ -26,7 +26,9 @@ let package = Package(
     name: "media-engine",
     products: [
         .library(name: "SDP", targets: ["SDP"]),
+        .library(name: "RTP", targets: ["RTP"]),
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
+        .library(name: "MediaEngineTesting", targets: ["MediaEngineTesting"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
@@ -48,6 +50,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CProcessor"),
+        .systemLibrary(name: "CSemaphore"),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
@@ -59,6 +62,8 @@ let package = Package(
             providers: [.apt(["libwebrtc-audio-processing-dev"])]
         ),
         .target(name: "SDP", swiftSettings: settings),
+        .target(name: "CallBasics", swiftSettings: settings),
+        .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -68,7 +73,7 @@ let package = Package(
         .target(
             name: "MediaEngine",
             dependencies: [
-                "CProcessor", "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
+                "CallBasics", "SDP", "RTP", "CProcessor", "CSemaphore", "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
                 .target(name: "CGSM", condition: .when(traits: ["GSM"])),
                 .target(name: "CBCG729", condition: .when(traits: ["G729"])),
                 .target(name: "CWebRTCVoice", condition: .when(traits: ["WebRTC"])),
@@ -76,6 +81,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
         .target(name: "CLinux"),
         .target(
             name: "LocalMessaging",
@@ -117,7 +123,8 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "MediaEngine", "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
+                "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting",
+                "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -128,9 +135,16 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "SDPTests", dependencies: ["SDP"], swiftSettings: settings),
         .testTarget(
+            name: "RTPTests",
+            dependencies: ["RTP", "CallBasics", "TestSupport"],
+            exclude: ["Fixtures"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "MediaEngineTests",
             dependencies: [
-                "MediaEngine", "CMediaPlugin", "CTestPlugin", "CAllocationCounter", "TestSupport",
+                "MediaEngine", "MediaEngineTesting", "CallBasics", "RTP", "SDP",
+                "CMediaPlugin", "CTestPlugin", "CAllocationCounter", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
@@ -138,7 +152,10 @@ let package = Package(
         ),
         .testTarget(
             name: "MediaToolTests",
-            dependencies: ["media-tool", "MediaEngine", "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport"],
+            dependencies: [
+                "media-tool", "CallBasics", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
+                "SharedCorePeer", "TestSupport",
+            ],
             swiftSettings: settings
         ),
         .executableTarget(

@@ -1,9 +1,9 @@
 /// Convolves a signal with a long impulse response, in blocks in the frequency domain.
 ///
 /// What it gives comes late by one block. Pure. Thread: one at a time, any.
-final class BlockConvolver {
+package final class BlockConvolver {
     /// Samples by which the output lags behind.
-    static var block: Int { 256 }
+    package static var block: Int { 256 }
 
     private typealias Spectrum = (real: UnsafeMutablePointer<Float>, imaginary: UnsafeMutablePointer<Float>)
 
@@ -19,7 +19,7 @@ final class BlockConvolver {
     private var newest = 0
 
     /// A convolver with `response`.
-    init(_ response: [Float]) {
+    package init(_ response: [Float]) {
         let (block, size) = (Self.block, 2 * Self.block)
         partCount = max((response.count + block - 1) / block, 1)
         self.response = (.zeros(partCount * size), .zeros(partCount * size))
@@ -45,7 +45,7 @@ final class BlockConvolver {
     }
 
     /// Takes the next sample, and gives the one of a block before.
-    func next(_ sample: Float) -> Float {
+    package func next(_ sample: Float) -> Float {
         let result = output[filled]
         input[Self.block + filled] = sample
         filled += 1

@@ -1,6 +1,6 @@
 extension UnsafeMutablePointer where Pointee: Numeric {
     /// New memory of `count` zeros, which the caller deallocates.
-    static func zeros(_ count: Int) -> UnsafeMutablePointer {
+    package static func zeros(_ count: Int) -> UnsafeMutablePointer {
         let memory = allocate(capacity: count)
         memory.initialize(repeating: 0, count: count)
         return memory
@@ -9,7 +9,7 @@ extension UnsafeMutablePointer where Pointee: Numeric {
 
 extension UnsafeMutableBufferPointer where Element: Numeric {
     /// New memory of `count` zeros, which the caller deallocates.
-    static func zeros(_ count: Int) -> UnsafeMutableBufferPointer {
+    package static func zeros(_ count: Int) -> UnsafeMutableBufferPointer {
         UnsafeMutableBufferPointer(start: .zeros(count), count: count)
     }
 }

@@ -1,5 +1,6 @@
 public import CallBasics
 import Glibc
+import MediaEngine
 
 /// The way of sound from a loudspeaker to a microphone, as numbers: for tests and simulations.
 public struct AcousticPathConfiguration: Sendable, Hashable {

@@ -10,6 +10,11 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// What only the targets behind the trait Messaging need, so that others do not fetch it.
+func messaging(_ product: String, _ package: String) -> Target.Dependency {
+    .product(name: product, package: package, condition: .when(traits: ["Messaging"]))
+}
+
 let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
 
 /// The examples, with the targets that each depends on.
@@ -39,8 +44,15 @@ let package = Package(
         .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
         .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
+        .trait(name: "Messaging", description: "LocalMessaging, SharedCore, DesktopNotifications and media-tool"),
         // Never in what people use: an environment variable then ends the process.
-        .trait(name: "FaultPoints", description: "For tests: fault points and witness logs of the shared core"),
+        .trait(
+            name: "FaultPoints",
+            description: "For tests: fault points and witness logs of the shared core",
+            enabledTraits: ["Messaging"]
+        ),
+        // Who asks for no trait of this package fetches nothing but swift-log.
+        .default(enabledTraits: ["Messaging"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
@@ -87,21 +99,21 @@ let package = Package(
             name: "LocalMessaging",
             dependencies: [
                 "CLinux",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
             ],
             swiftSettings: settings
         ),
         .target(
             name: "LocalMessagingTesting",
-            dependencies: ["LocalMessaging", .product(name: "NIOEmbedded", package: "swift-nio")],
+            dependencies: ["LocalMessaging", messaging("NIOEmbedded", "swift-nio")],
             swiftSettings: settings
         ),
         .target(
             name: "SharedCore",
             dependencies: [
                 "LocalMessaging", "CLinux",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                messaging("GRDB", "GRDB.swift"),
             ],
             swiftSettings: settings
         ),
@@ -115,8 +127,8 @@ let package = Package(
             name: "Mailbox",
             dependencies: [
                 "SharedCore",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -125,7 +137,7 @@ let package = Package(
             dependencies: [
                 "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting",
                 "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                messaging("ArgumentParser", "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings
@@ -168,8 +180,8 @@ let package = Package(
             name: "LocalMessagingTests",
             dependencies: [
                 "LocalMessaging", "LocalMessagingTesting", "CLinux", "MessagingPeer", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOEmbedded", "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -177,7 +189,7 @@ let package = Package(
             name: "SharedCorePeer",
             dependencies: [
                 "LocalMessaging", "SharedCore", "Mailbox",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                messaging("GRDB", "GRDB.swift"),
             ],
             path: "Tests/SharedCorePeer",
             swiftSettings: settings
@@ -186,7 +198,7 @@ let package = Package(
             name: "SharedCoreTests",
             dependencies: [
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                messaging("GRDB", "GRDB.swift"),
             ],
             swiftSettings: settings
         ),
@@ -201,8 +213,8 @@ let package = Package(
             name: "MailboxTests",
             dependencies: [
                 "Mailbox", "SharedCore", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOEmbedded", "swift-nio"),
             ],
             swiftSettings: settings
         ),

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Keeps a card's frames where they belong on the graph's time line, across every fault.
 ///
 /// The level of the card's buffer is reckoned on from tick to tick: what the card's clock moves, what the graph gives

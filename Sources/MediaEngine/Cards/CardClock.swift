@@ -1,3 +1,5 @@
+import CallBasics
+
 /// The clock of one direction of a card, seen from the ticks: its rate, the correction that follows it, its faults.
 ///
 /// Pure: the present time is an argument.
@@ -69,11 +71,11 @@ struct CardClock: Sendable, BitwiseCopyable {
         controller.restart(keepsRate: true)
     }
 
-    /// The measured rate in thousandths of a ppm, when it is known for the first time or has changed; nil otherwise.
-    mutating func takeNews() -> Int64? {
+    /// The measured rate in ppm, when it is known for the first time or has changed; nil otherwise.
+    mutating func takeNews() -> Double? {
         guard let ppm = estimator.ppm else { return nil }
         if let toldPPM, abs(ppm - toldPPM) < 10 { return nil }
         toldPPM = ppm
-        return Int64(ppm * 1000)
+        return ppm
     }
 }

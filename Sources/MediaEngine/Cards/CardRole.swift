@@ -1,4 +1,4 @@
-import Synchronization
+public import CallBasics
 
 /// What an application uses a card for; the names are those of the devices that the iOS engine has.
 public enum CardRole: String, Hashable, Sendable, CaseIterable {
@@ -25,10 +25,7 @@ public enum CardRole: String, Hashable, Sendable, CaseIterable {
     func isNamed(_ name: String) -> Bool { name == rawValue || name == id.description }
 }
 
-/// A role as a card: it opens what the role is bound to, and the null card where that does not open.
-///
-/// So the main job runs on any machine. The fall-back is decided when a direction is opened for the first time; a card
-/// that once opened and then went away is waited for.
+/// A role as a card: it opens what the role is bound to.
 public final class RoleCard: SoundCard {
     /// The role.
     public let role: CardRole
@@ -36,15 +33,6 @@ public final class RoleCard: SoundCard {
     public let playbackCard: any SoundCard
     /// What capture is bound to; nil for the ringer.
     public let captureCard: (any SoundCard)?
-
-    private struct State {
-        var hasOpened: Set<CardDirection> = []
-        var fallback: NullCard?
-        var notice: String?
-        var hasNoticed = false
-    }
-
-    private let state = Mutex(State())
 
     /// The role `role` over the given cards.
     public init(_ role: CardRole, playback: any SoundCard, capture: (any SoundCard)?) {
@@ -64,42 +52,15 @@ public final class RoleCard: SoundCard {
         )
     }
 
-    /// The sentence that says that the null card stands in, once; nil when there is nothing to say.
+    /// Opens the card that `direction` is bound to.
     ///
-    /// The library prints nothing: whoever speaks to the user asks here after opening.
-    public func takeNotice() -> String? { state.withLock { $0.notice.take() } }
-
-    /// Opens the card for playback, or the null card.
-    ///
-    /// - Throws: `CardError` when a card that had opened before does not open again.
-    public func openPlayback(
+    /// - Throws: `CardError` when the role has no such direction, or its card does not open.
+    public func open(
+        _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
-    ) throws(CardError) -> any CardPlayback {
-        do throws(CardError) {
-            let endpoint = try playbackCard.openPlayback(configuration, at: now)
-            state.withLock { _ = $0.hasOpened.insert(.playback) }
-            return endpoint
-        } catch {
-            return try fallback(.playback, error).openPlayback(configuration, at: now)
-        }
-    }
-
-    /// Opens the card for capture, or the null card.
-    ///
-    /// - Throws: `CardError` when the role has no capture, or a card that had opened before does not open again.
-    public func openCapture(
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardCapture {
-        guard let captureCard else { throw lacking(.capture) }
-        do throws(CardError) {
-            let endpoint = try captureCard.openCapture(configuration, at: now)
-            state.withLock { _ = $0.hasOpened.insert(.capture) }
-            return endpoint
-        } catch {
-            return try fallback(.capture, error).openCapture(configuration, at: now)
-        }
+    ) throws(CardError) -> any CardEndpoint {
+        try card(direction).open(direction, configuration, at: now)
     }
 
     /// The volume of the card that `direction` is bound to.
@@ -120,20 +81,5 @@ public final class RoleCard: SoundCard {
         guard direction == .capture else { return playbackCard }
         guard let captureCard else { throw lacking(.capture) }
         return captureCard
-    }
-
-    private func fallback(_ direction: CardDirection, _ error: CardError) throws(CardError) -> NullCard {
-        let null: NullCard? = state.withLock { state in
-            guard !state.hasOpened.contains(direction) else { return nil }
-            if !state.hasNoticed {
-                state.hasNoticed = true
-                state.notice = "\(role.rawValue) uses the built-in null card, which is silent. \(error.message)"
-            }
-            let null = state.fallback ?? NullCard()
-            state.fallback = null
-            return null
-        }
-        guard let null else { throw error }
-        return null
     }
 }

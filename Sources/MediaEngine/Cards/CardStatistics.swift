@@ -28,6 +28,15 @@ public struct CardStatistics: Hashable, Sendable, BitwiseCopyable {
     /// cards that have no clock of their own.
     public var ppm: Double? { isRateKnown ? measuredPPM : nil }
 
+    /// The number of the card that is in use, or was last, and the frames that have gone through it.
+    var cardNumber = 0
+    var cardFrames = 0
+    /// The number of the card that went away last.
+    var lostCardNumber = 0
+    var framesLostInXruns = 0
+    /// `latencyFrames` when a card moved last.
+    var lastLatencyFrames = 0
+
     private var isRateKnown = false
     private var measuredPPM = 0.0
 

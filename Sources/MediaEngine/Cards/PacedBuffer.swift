@@ -1,3 +1,5 @@
+import CallBasics
+
 /// The fill level of a sound card's buffer, moved by time alone: what a card does, without the sound.
 ///
 /// In playback time empties the buffer and `write` fills it; in capture time fills it and `read` empties it. Running

@@ -1,3 +1,5 @@
+import CallBasics
+
 /// Finds out that a card has stopped moving without saying so: a suspended sound server, a hung USB bus.
 ///
 /// Pure: the present time is an argument.

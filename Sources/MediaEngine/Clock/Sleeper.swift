@@ -40,6 +40,16 @@ package final class Sleeper: @unchecked Sendable {
         }
     }
 
+    /// Sleeps until it is woken, and does what it was woken for, or until `deadline`.
+    package func sleep(untilWokenOr deadline: MediaTime) {
+        let (seconds, rest) = deadline.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        while semaphore_wait_until(semaphore, Int(seconds), Int(rest)) != 0 {
+            guard errno == EINTR else { return }
+        }
+        drain()
+        onWake()
+    }
+
     /// Sleeps until it is woken, and does what it was woken for.
     package func rest() {
         while sem_wait(semaphore) != 0, errno == EINTR {}

@@ -1,26 +1,32 @@
-/// Something that goes wrong with a card.
-public enum CardFault: Hashable, Sendable {
-    /// The buffer runs empty or over.
-    case xrun
-    /// The machine sleeps: the buffer's content is lost.
-    case suspend
-    /// The card stops moving for a while, without an error.
-    case stall(Duration)
-    /// The card is pulled out.
-    case unplug
-    /// The card is put back in.
-    case comeBack
-}
+public import MediaEngine
 
-/// A fault and its time.
+/// A fault of a card and its time.
 public struct ScriptedFault: Hashable, Sendable {
+    /// What goes wrong.
+    public enum Kind: Hashable, Sendable {
+        /// The buffer runs empty or over.
+        case xrun
+        /// The machine sleeps: the buffer's content is lost.
+        case suspend
+        /// The card stops moving for a while, without an error.
+        case stall(Duration)
+        /// The card is pulled out.
+        case unplug
+        /// The card is put back in.
+        case comeBack
+        /// Another program takes the card: it does not open until it is set free.
+        case occupy
+        /// The other program lets go of the card.
+        case setFree
+    }
+
     /// When it happens, on the clock that the card is driven by.
     public let time: MediaTime
     /// What happens.
-    public let fault: CardFault
+    public let fault: Kind
 
     /// A fault at `time`.
-    public init(_ fault: CardFault, at time: MediaTime) {
+    public init(_ fault: Kind, at time: MediaTime) {
         self.fault = fault
         self.time = time
     }
@@ -57,36 +63,35 @@ public final class FaultyCard: SoundCard {
         self.init(script, over: NullCard(driftPPM: driftPPM))
     }
 
-    /// Opens the card beneath to play.
+    /// Opens the card beneath.
     ///
-    /// - Throws: `CardError` while the card is unplugged.
-    public func openPlayback(
+    /// - Throws: `CardError` while the card is unplugged or busy.
+    public func open(
+        _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
-    ) throws(CardError) -> any CardPlayback {
+    ) throws(CardError) -> any CardEndpoint {
         try requirePresence(at: now)
-        return FaultyPlayback(try card.openPlayback(configuration, at: now), FaultScript(script, after: now))
-    }
-
-    /// Opens the card beneath to record.
-    ///
-    /// - Throws: `CardError` while the card is unplugged.
-    public func openCapture(
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardCapture {
-        try requirePresence(at: now)
-        return FaultyCapture(try card.openCapture(configuration, at: now), FaultScript(script, after: now))
+        return FaultyEndpoint(try card.open(direction, configuration, at: now), FaultScript(script, after: now))
     }
 
     private func requirePresence(at now: MediaTime) throws(CardError) {
         var isPresent = true
+        var isFree = true
         for entry in script where entry.time <= now {
-            if entry.fault == .unplug { isPresent = false }
-            if entry.fault == .comeBack { isPresent = true }
+            switch entry.fault {
+            case .unplug: isPresent = false
+            case .comeBack: isPresent = true
+            case .occupy: isFree = false
+            case .setFree: isFree = true
+            case .xrun, .suspend, .stall: break
+            }
         }
         guard isPresent else {
             throw CardError(.absent, "The faulty card is unplugged. Wait until its script puts it back.")
+        }
+        guard isFree else {
+            throw CardError(.busy, "The faulty card is in use. Wait until its script sets it free.")
         }
     }
 }
@@ -122,7 +127,7 @@ struct FaultScript: Sendable {
             case .unplug:
                 isGone = true
                 condition = .gone
-            case .comeBack: break
+            case .comeBack, .occupy, .setFree: break
             }
             next &+= 1
         }
@@ -138,22 +143,33 @@ struct FaultScript: Sendable {
     func cardTime(at now: MediaTime) -> MediaTime { now - missed }
 }
 
-private final class FaultyPlayback: CardPlayback, @unchecked Sendable {
-    private let inner: any CardPlayback
+private final class FaultyEndpoint: CardEndpoint, @unchecked Sendable {
+    private let inner: any CardEndpoint
     private var script: FaultScript
+    /// Of playback: what was queued when the card stopped.
     private var levelWhenStopped = 0
+    /// Of capture: what the next read tells.
+    private var pending: CardTransfer.Condition?
 
-    init(_ inner: any CardPlayback, _ script: FaultScript) {
+    init(_ inner: any CardEndpoint, _ script: FaultScript) {
         self.inner = inner
         self.script = script
     }
 
+    var direction: CardDirection { inner.direction }
     var format: AudioFormat { inner.format }
     var periodFrameCount: Int { inner.periodFrameCount }
     var bufferFrameCount: Int { inner.bufferFrameCount }
     var isClocked: Bool { inner.isClocked }
     var drifts: Bool { inner.drifts }
     var service: (any BackgroundService)? { inner.service }
+
+    func frameCount(at now: MediaTime) -> Int {
+        if direction == .capture, let condition = script.advance(to: now) { pending = condition }
+        guard !script.isGone else { return 0 }
+        guard script.isStalled(at: now) else { return inner.frameCount(at: script.cardTime(at: now)) }
+        return direction == .playback ? levelWhenStopped : 0
+    }
 
     func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer {
         let condition = script.advance(to: now)
@@ -165,50 +181,13 @@ private final class FaultyPlayback: CardPlayback, @unchecked Sendable {
         let cardTime = script.cardTime(at: now)
         guard let condition else {
             let transfer = inner.write(samples, at: cardTime)
-            levelWhenStopped = inner.queuedFrameCount(at: cardTime)
+            levelWhenStopped = inner.frameCount(at: cardTime)
             return transfer
         }
-        let lost = inner.queuedFrameCount(at: cardTime)
+        let lost = inner.frameCount(at: cardTime)
         inner.restart(at: cardTime)
         let frameCount = inner.write(samples, at: cardTime).frameCount
         return CardTransfer(frameCount: frameCount, condition: condition, lostFrameCount: lost)
-    }
-
-    func queuedFrameCount(at now: MediaTime) -> Int {
-        if script.isGone { return 0 }
-        return script.isStalled(at: now)
-            ? levelWhenStopped : inner.queuedFrameCount(at: script.cardTime(at: now))
-    }
-
-    func wait(timeout: Duration) -> Bool { inner.wait(timeout: timeout) }
-
-    func restart(at now: MediaTime) {
-        guard !script.isGone, !script.isStalled(at: now) else { return }
-        inner.restart(at: script.cardTime(at: now))
-    }
-}
-
-private final class FaultyCapture: CardCapture, @unchecked Sendable {
-    private let inner: any CardCapture
-    private var script: FaultScript
-    private var pending: CardTransfer.Condition?
-
-    init(_ inner: any CardCapture, _ script: FaultScript) {
-        self.inner = inner
-        self.script = script
-    }
-
-    var format: AudioFormat { inner.format }
-    var periodFrameCount: Int { inner.periodFrameCount }
-    var bufferFrameCount: Int { inner.bufferFrameCount }
-    var isClocked: Bool { inner.isClocked }
-    var drifts: Bool { inner.drifts }
-    var service: (any BackgroundService)? { inner.service }
-
-    func availableFrameCount(at now: MediaTime) -> Int {
-        if let condition = script.advance(to: now) { pending = condition }
-        guard !script.isGone, !script.isStalled(at: now) else { return 0 }
-        return inner.availableFrameCount(at: script.cardTime(at: now))
     }
 
     func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
@@ -217,7 +196,7 @@ private final class FaultyCapture: CardCapture, @unchecked Sendable {
         guard !script.isStalled(at: now) else { return CardTransfer(frameCount: 0) }
         let cardTime = script.cardTime(at: now)
         guard let condition = pending.take() else { return inner.read(into: &samples, at: cardTime) }
-        let lost = inner.availableFrameCount(at: cardTime)
+        let lost = inner.frameCount(at: cardTime)
         inner.restart(at: cardTime)
         return CardTransfer(frameCount: 0, condition: condition, lostFrameCount: lost)
     }

@@ -1,9 +1,10 @@
+public import MediaEngine
 import Synchronization
 
 /// A card made of files: its microphone is a WAV file, its loudspeaker another.
 ///
-/// It takes what it is given at the pace of time, so in virtual time too. Its endpoints must be served in the
-/// background; the file that is played into is complete once `finish` has returned.
+/// It takes what it is given at the pace of time, so in virtual time too. The file that is played into is complete once
+/// `finish` has returned; each opening begins it anew.
 public final class FileCard: SoundCard {
     /// "file", built in, with the directions that it has files for.
     public let description: CardDescription
@@ -26,34 +27,25 @@ public final class FileCard: SoundCard {
         )
     }
 
-    /// Creates the file to play into.
+    /// Opens the file to record, or creates the one to play into.
     ///
-    /// - Throws: `CardError` when there is none, or it cannot be written.
-    public func openPlayback(
+    /// - Throws: `CardError` when there is none for this direction, or it cannot be read or written.
+    public func open(
+        _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
-    ) throws(CardError) -> any CardPlayback {
-        guard let playbackPath else { throw lacking(.playback) }
+    ) throws(CardError) -> any CardEndpoint {
+        guard let path = direction == .playback ? playbackPath : capturePath else { throw lacking(direction) }
         do throws(WAVError) {
-            let sink = WAVSink(try WAVWriter(path: playbackPath, format: configuration.format))
-            sinks.withLock { $0.append(sink) }
-            return PacedPlayback(configuration, sound: PlayedFile(sink))
-        } catch {
-            throw CardError(.deviceFailure, error.message)
-        }
-    }
-
-    /// Opens the file to record.
-    ///
-    /// - Throws: `CardError` when there is none, or it cannot be read.
-    public func openCapture(
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardCapture {
-        guard let capturePath else { throw lacking(.capture) }
-        do throws(WAVError) {
-            let feed = WAVFeed(try WAVReader(path: capturePath), format: configuration.format)
-            return PacedCapture(configuration, sound: RecordedFile(feed))
+            switch direction {
+            case .playback:
+                let sink = WAVSink(try WAVWriter(path: path, format: configuration.format))
+                sinks.withLock { $0.append(sink) }
+                return PacedEndpoint(direction, configuration, sound: PlayedFile(sink))
+            case .capture:
+                let feed = WAVFeed(try WAVReader(path: path), format: configuration.format)
+                return PacedEndpoint(direction, configuration, sound: RecordedFile(feed))
+            }
         } catch {
             throw CardError(.deviceFailure, error.message)
         }

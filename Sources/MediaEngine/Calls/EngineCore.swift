@@ -52,9 +52,13 @@ final class EngineCore: Sendable {
             timebase.shutDown()
             throw error
         }
-        let (playback, capture) = (cards.playback.filter, cards.capture.filter)
-        let sections = try EngineError.wrapping { [loop] in
-            try CardSections(loop, playback: playback, capture: capture)
+        let sections: CardSections
+        do throws(GraphError) {
+            sections = try CardSections(loop, playback: cards.playback.filter, capture: cards.capture.filter)
+        } catch {
+            cards.shutDown()
+            timebase.shutDown()
+            throw .graph(error)
         }
         state = Mutex(State(registry: configuration.registry, sections: sections))
         relay.hold(self)

@@ -3,6 +3,8 @@ import Glibc
 import Synchronization
 
 /// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
+///
+/// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
 public final class ServiceThread: @unchecked Sendable {
     private struct State {
         var services: [any BackgroundService] = []
@@ -11,6 +13,8 @@ public final class ServiceThread: @unchecked Sendable {
 
     private let interval: Duration
     private let state = Mutex(State())
+    /// Held while a service runs.
+    private let serving = Mutex(())
     private let isStopping = Atomic<Bool>(false)
 
     /// A thread that serves every `interval`; `start` starts it.
@@ -28,8 +32,11 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     /// Stops serving `service`; when it returns the service is not running.
+    ///
+    /// It waits for a service that runs.
     public func remove(_ service: any BackgroundService) {
         state.withLock { state in state.services.removeAll { $0 === service } }
+        serving.withLock { _ in }
     }
 
     /// Begins to serve.
@@ -63,8 +70,12 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     private func serve() {
-        state.withLock { state in
-            for service in state.services { service.serve() }
+        for service in state.withLock({ $0.services }) {
+            serving.withLock { _ in
+                // It may have been removed while others ran.
+                guard state.withLock({ state in state.services.contains { $0 === service } }) else { return }
+                service.serve()
+            }
         }
     }
 }

@@ -68,8 +68,12 @@ struct AgreedFormats: Sendable {
             types.append(type)
             kinds.append((type, kind, clockRate))
         }
-        if let type = send.eventPayloadType { add(type, .telephoneEvent, send.eventClockRate) }
-        if let type = agreement.redPayloadType { add(type, .redundantAudio, rate) }
+        if let events = agreement.telephoneEvents {
+            add(events.receivedPayloadType ?? events.payloadType, .telephoneEvent, send.eventClockRate)
+        }
+        if let type = agreement.redPayloadType {
+            add(agreement.receivedREDPayloadType ?? type, .redundantAudio, rate)
+        }
         comfortNoiseClockRate = Self.comfortNoise(agreement, taken.map(\.codec.description))
         if let type = agreement.comfortNoisePayloadType, let noiseRate = comfortNoiseClockRate {
             add(type, .comfortNoise, UInt32(noiseRate))

@@ -1,24 +1,11 @@
 public import CallBasics
 public import RTP
+public import SDP
 
 /// Which way a call's sound flows, as both sides agreed (RFC 3264, section 5.1), seen from here.
 ///
 /// It is apart from hold and mute, which are this side's own wishes.
-public enum MediaDirection: Sendable, Hashable, CaseIterable {
-    /// Both ways.
-    case sendReceive
-    /// From here.
-    case sendOnly
-    /// To here.
-    case receiveOnly
-    /// Neither way.
-    case inactive
-
-    /// Whether sound is sent.
-    public var sends: Bool { self == .sendReceive || self == .sendOnly }
-    /// Whether sound is taken.
-    public var receives: Bool { self == .sendReceive || self == .receiveOnly }
-}
+public typealias MediaDirection = SDP.MediaDirection
 
 /// A codec that both sides agreed on.
 public struct AgreedCodec: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -45,8 +32,10 @@ public struct AgreedCodec: Sendable, Hashable, ExpressibleByStringLiteral {
 
 /// Telephone events (RFC 4733) that both sides agreed on.
 public struct AgreedEvents: Sendable, Hashable {
-    /// Their payload type, 0 to 127.
+    /// The payload type that they are sent with, 0 to 127.
     public var payloadType: UInt8
+    /// The payload type that they come with, where the other side's number is another.
+    public var receivedPayloadType: UInt8?
     /// The clock rate of their time stamps, in Hz; nil is the codec's.
     public var clockRate: Int?
 
@@ -59,7 +48,7 @@ public struct AgreedEvents: Sendable, Hashable {
 
 /// What both sides agreed on for a call's sound: what signalling decides, and may change while the call runs.
 ///
-/// See `Call.update(_:)`; for session descriptions `MediaAgreement.init(_:)` of the module's SDP bridge.
+/// See `Call.update(_:)`; for what a session description agrees on `MediaAgreement.init(_:in:)`.
 public struct MediaAgreement: Sendable, Hashable {
     /// The codec that is sent, and taken; nil while nothing is agreed: then no sound is sent, and none is taken.
     public var codec: AgreedCodec? = "opus"
@@ -76,6 +65,8 @@ public struct MediaAgreement: Sendable, Hashable {
     public var comfortNoisePayloadType: UInt8? = 13
     /// The payload type of redundant audio (RED, RFC 2198); nil sends and takes none.
     public var redPayloadType: UInt8?
+    /// The payload type that redundant audio comes with, where the other side's number is another.
+    public var receivedREDPayloadType: UInt8?
     /// Audio in each packet that is sent; nil takes the codec's default.
     public var packetTime: Duration?
     /// Which way sound flows.

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Plays DTMF digits on a card, or writes them into a file.
-struct DTMFCommand: ParsableCommand {
+struct DTMFCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dtmf",
         abstract: "Dials digits on a sound card, or into a WAV file.",
@@ -62,14 +62,14 @@ struct DTMFCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         if let output {
             try write(output)
             show(device: output, played: digits.sequence.digits, delays: digits.sequence.digits.map { _ in .zero }, 0)
         } else {
-            try dial()
+            try await CallEngine.session(try roles.engineConfiguration()) { engine in try await dial(engine) }
         }
     }
 
@@ -97,55 +97,50 @@ struct DTMFCommand: ParsableCommand {
 
     // MARK: Card
 
-    private func dial() throws {
-        let engine = try roles.engine()
-        defer { engine.shutDown() }
-        let card = try DeviceName.card(device, role: .ringer, in: engine.cards)
+    private func dial(_ engine: CallEngine) async throws {
         var asked = engine.now
-        let stream = try engine.makeToneStream(on: [card], format: AudioFormat(sampleRate: rate))
-        defer { stream.stop() }
-        DeviceName.noteFallback(card)
+        let opening = try await DeviceName.open(device, role: .ringer, in: engine.cards) { card in
+            try await engine.makeToneStream(on: [card], format: AudioFormat(sampleRate: rate))
+        }
+        let stream = opening.result
         try stream.setDigitLevel(Decibels(level))
         if !cold {
             // Warm is a card that has taken sound for a while.
             let warm = rate / 10
             let limit = engine.now + .seconds(2)
-            _ = Interruption.wait(until: { stream.cardStatistics[0].frames >= warm || engine.now >= limit })
+            _ = await Interruption.wait(until: { stream.cardStatistics[0].frames >= warm || engine.now >= limit })
         }
         let openingTime = cold ? engine.now - asked : .zero
         asked = engine.now
-        let played = press(on: stream, from: asked)
+        let played = try await press(on: stream, from: asked)
         // The card's buffer plays out after the last hand-over.
-        _ = Interruption.wait(.milliseconds(100))
+        _ = await Interruption.wait(.milliseconds(100))
         var delays = stream.keyToSample
         if !delays.isEmpty { delays[0] += openingTime }
-        show(
-            device: card.description.name,
-            played: played,
-            delays: delays,
-            stream.cardStatistics.reduce(0) { $0 + $1.xruns }
-        )
+        let xruns = stream.cardStatistics.reduce(0) { $0 + $1.xruns }
+        await stream.stop()
+        show(device: opening.name, played: played, delays: delays, xruns)
     }
 
     /// Presses each key at its time; answers those that were pressed before Ctrl-C.
-    private func press(on stream: ToneStream, from start: MediaTime) -> [DTMFDigit] {
+    private func press(on stream: ToneStream, from start: MediaTime) async throws -> [DTMFDigit] {
         var next = start
         var played: [DTMFDigit] = []
         var progress = ProgressLine(total: digits.length(duration: digitDuration, gap: digitGap).roundedSeconds)
         defer { progress.clear() }
         for element in digits.sequence.elements {
-            guard Interruption.wait(until: next) else { break }
+            guard await Interruption.wait(until: next) else { break }
             progress.show((next - start).roundedSeconds)
             switch element {
             case .digit(let digit):
                 // The next key is pressed when the gap is over; a shorter one here lets it sound at once.
-                stream.play(digit, for: digitDuration, gap: max(.zero, digitGap - .milliseconds(10)))
+                try stream.play(digit, for: digitDuration, gap: max(.zero, digitGap - .milliseconds(10)))
                 played.append(digit)
                 next += digitDuration + digitGap
             case .pause(let pause): next += pause
             }
         }
-        _ = Interruption.wait(until: { !stream.isDialling }, deadline: next)
+        _ = await Interruption.wait(until: { !stream.isDialling }, deadline: next)
         return played
     }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Looks at everything that calls need on this machine.
-struct DoctorCommand: ParsableCommand {
+struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Checks cards, real-time rights, timer, codecs and network, and says what to do.",
@@ -21,14 +21,14 @@ struct DoctorCommand: ParsableCommand {
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         let bindings = try roles.bindings()
-        var findings = try CardCheckup(cards: CardList(bindings: bindings), bindings: bindings).findings()
-        findings += try MachineCheckup.scheduling()
+        var findings = try await CardCheckup(cards: CardList(bindings: bindings), bindings: bindings).findings()
+        findings += try await MachineCheckup.scheduling()
         findings += MachineCheckup.codecs(PluginRegistry.standard())
-        findings.append(MachineCheckup.network())
+        findings.append(await MachineCheckup.network())
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }
         common.show(

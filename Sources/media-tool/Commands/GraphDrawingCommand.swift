@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Draws the graphs that other commands run.
-struct GraphDrawingCommand: ParsableCommand {
+struct GraphDrawingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "graph",
         abstract: "Draws the graph of filters behind a command, as text or for Graphviz.",
@@ -33,13 +33,11 @@ struct GraphDrawingCommand: ParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         var configuration = CallEngineConfiguration.virtual()
         configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
-        let engine = try CallEngine(configuration)
-        defer { engine.shutDown() }
-        let drawing = try draw(engine)
+        let drawing = try await CallEngine.session(configuration) { engine in try await draw(engine) }
         common.show(
             [
                 "graph": .string(subject.rawValue),
@@ -50,37 +48,39 @@ struct GraphDrawingCommand: ParsableCommand {
         )
     }
 
-    private func draw(_ engine: CallEngine) throws -> String {
+    private func draw(_ engine: CallEngine) async throws -> String {
         let isDOT = format == .dot
         switch subject {
         case .dtmf:
-            let stream = try engine.startDTMFStream()
+            let stream = try await engine.startDTMFStream()
             return try stream.drawing(asDOT: isDOT)
         case .ring:
             let player = FilePlayerFilter(WAVFeed(try WAVReader(bytes: Self.bell), format: CallEngine.cardFormat))
             let tones = ToneFilter(format: CallEngine.cardFormat)
-            let card = CardPlaybackFilter(engine.cards.ringerCard, CardRole.ringer.configuration(CallEngine.cardFormat))
+            let session = try CardSession()
+            let card = session.route(to: engine.cards.ringerCard, .playback, .ringer).filter
             var graph = Graph(tickDuration: ToneStream.tickDuration)
             try graph.connect(player, to: tones)
             try graph.connect(tones, to: card)
+            await session.stop()
             return isDOT ? graph.dot() : try graph.text()
         case .call:
             var call = CallConfiguration(network: .link(MemoryLink.pair().0, local: .loopback(port: 5004)))
-            call.remote = .loopback(port: 5006)
-            _ = try engine.makeCall(call)
+            call.agreement.remote = .loopback(port: 5006)
+            _ = try await engine.makeCall(call)
         case .loopback:
             let (left, right) = MemoryLink.pair()
             var a = CallConfiguration(network: .link(left, local: left.localAddress))
             a.name = "A"
-            a.remote = right.localAddress
+            a.agreement.remote = right.localAddress
             a.source = .filter(TestSignalFilter(format: CallEngine.cardFormat, frameCount: 0))
             a.sink = .none
             var b = CallConfiguration(network: .link(right, local: right.localAddress))
             b.name = "B"
-            b.remote = left.localAddress
+            b.agreement.remote = left.localAddress
             b.source = .filter(TestSignalFilter(format: CallEngine.cardFormat, frameCount: 0))
             b.sink = .none
-            _ = try engine.makeCalls([a, b])
+            _ = try await engine.makeCalls([a, b])
         }
         return try engine.drawing(asDOT: isDOT)
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Makes a call between two legs of this process.
-struct LoopbackCommand: ParsableCommand {
+struct LoopbackCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "loopback",
         abstract: "Makes an RTP call between two legs, A and B, and reports on both.",
@@ -96,27 +96,28 @@ struct LoopbackCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         let configuration = virtual ? CallEngineConfiguration.virtual(seed: network.seed) : CallEngineConfiguration()
-        let engine = try CallEngine(configuration)
-        defer { engine.shutDown() }
+        try await CallEngine.session(configuration) { engine in try await run(engine) }
+    }
+
+    private func run(_ engine: CallEngine) async throws {
         let codec = try engine.registry.codec(named: encoder.codec).description
         try encoder.check(against: codec)
-        if let device = cards.device { return try measure(engine, codec, device) }
+        if let device = cards.device { return try await measure(engine, codec, device) }
         let sound = try AudioInput(path: input, seconds: seconds, format: codec.format)
         var sink = CallSink.none
         if let output { sink = .file(output) }
-        let calls = try engine.makeCalls(try legs({ sound.source }, sink, codec))
+        let calls = try await engine.makeCalls(try legs({ sound.makePlayback().source }, sink, codec))
         let (a, b) = (calls[0], calls[1])
         let recorder = try trace.map { path in
             let ptime = encoder.stream.encoder.ptime ?? codec.defaultPtime
             return try TraceRecorder(b, codec: codec, ptime: ptime, path: path)
         }
         let start = engine.now
-        try converse(engine, a, sound, recorder)
-        engine.flushEvents()
+        try await converse(engine, a, sound, recorder)
         var report = CallReport(
             codec: codec.name,
             mode: virtual ? "virtual" : "udp",
@@ -127,29 +128,48 @@ struct LoopbackCommand: ParsableCommand {
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
         try recorder?.finish(report.legs[1], at: engine.now)
-        try a.end()
-        try b.end()
+        try await a.end()
+        try await b.end()
         common.show(report.json, text: report.table)
         try metrics.write(report)
     }
 
     /// A sends chirps, B plays them on the card, and the card that hears them tells when.
-    private func measure(_ engine: CallEngine, _ codec: CodecDescription, _ device: String) throws {
+    private func measure(_ engine: CallEngine, _ codec: CodecDescription, _ device: String) async throws {
         let (playback, capture) = try cards.cards(device, in: engine.cards)
         let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps ?? 5)
-        let listener = try ChirpListener(capture)
-        defer { listener.stop() }
-        let calls = try engine.makeCalls(try legs({ .filter(chirps) }, .card(playback), codec, isOneWay: true))
-        for card in [playback, capture] { DeviceName.noteFallback(card) }
-        try listener.listen(to: chirps)
-        engine.flushEvents()
-        let leg = calls[1].report(hearing: calls[0])
-        for call in calls { try call.end() }
+        let heard = try await DeviceName.open(capture) { try await ChirpListener($0) }
+        let listener = heard.result
+        let leg: LegReport
+        do {
+            leg = try await send(chirps, to: playback, heardBy: listener, engine, codec)
+        } catch {
+            await listener.stop()
+            throw error
+        }
+        await listener.stop()
         let result = try MouthToEar(listener, chirps, stream: leg.mouthToEarMs)
         common.show(
             result.json(codec: codec.name, playback, capture, leg),
             text: result.text(codec: codec.name, playback, capture)
         )
+    }
+
+    /// Makes the call in which B plays `chirps` on `card`; answers how B received them.
+    private func send(
+        _ chirps: ChirpSourceFilter,
+        to card: any SoundCard,
+        heardBy listener: ChirpListener,
+        _ engine: CallEngine,
+        _ codec: CodecDescription
+    ) async throws -> LegReport {
+        let calls = try await DeviceName.open(card) { card in
+            try await engine.makeCalls(try legs({ .filter(chirps) }, .card(card), codec, isOneWay: true))
+        }.result
+        await listener.listen(to: chirps)
+        let leg = calls[1].report(hearing: calls[0])
+        for call in calls { try await call.end() }
+        return leg
     }
 
     // MARK: The legs
@@ -163,10 +183,11 @@ struct LoopbackCommand: ParsableCommand {
         let (links, addresses) = try networks()
         var a = CallConfiguration(network: links.0)
         a.name = "A"
-        a.remote = relay.map { .loopback(port: $0.input) } ?? addresses.1
+        a.agreement = encoder.agreement
+        a.agreement.remote = relay.map { .loopback(port: $0.input) } ?? addresses.1
         a.stream = encoder.stream(of: codec)
         // Through a relay, packets come from elsewhere than where answers must go.
-        a.isSymmetric = relay == nil
+        a.agreement.isSymmetric = relay == nil
         a.impairment = network.impairment
         a.impairmentSeed = network.seed &+ 1
         a.source = source()
@@ -174,7 +195,7 @@ struct LoopbackCommand: ParsableCommand {
         var b = a
         b.network = links.1
         b.name = "B"
-        b.remote = addresses.0
+        b.agreement.remote = addresses.0
         b.impairmentSeed = network.seed
         b.source = isOneWay ? .silence : source()
         b.sink = sink
@@ -206,16 +227,16 @@ struct LoopbackCommand: ParsableCommand {
         _ a: Call,
         _ sound: AudioInput,
         _ recorder: TraceRecorder?
-    ) throws {
+    ) async throws {
         let start = engine.now
         var progress = ProgressLine(total: (seconds.map { .seconds(fraction: $0) } ?? sound.length)?.roundedSeconds)
         defer { progress.clear() }
-        func run(until end: MediaTime) throws -> Bool {
+        func run(until end: MediaTime) async throws -> Bool {
             while engine.now < end {
                 guard !Interruption.hasCome else { return false }
                 // What happens beside the rows of a trace is seen as often as this.
                 let step = min(end, engine.now + .milliseconds(recorder == nil ? 500 : 100))
-                if virtual { try engine.advance(by: step - engine.now) } else { _ = Interruption.wait(until: step) }
+                if virtual { try engine.advance(by: step - engine.now) } else { _ = await Interruption.wait(until: step) }
                 try recorder?.poll(at: engine.now)
                 progress.show((engine.now - start).roundedSeconds)
             }
@@ -223,23 +244,22 @@ struct LoopbackCommand: ParsableCommand {
         }
         let limit = seconds.map { start + .seconds(fraction: $0) }
         if let keys = encoder.dtmf {
-            guard try run(until: min(limit ?? start + EncoderOptions.keyStart, start + EncoderOptions.keyStart)) else {
-                return
-            }
+            let keyStart = start + EncoderOptions.keyStart
+            guard try await run(until: min(limit ?? keyStart, keyStart)) else { return }
             try a.sendDTMF(keys.sequence.description)
         }
         if let limit {
-            _ = try run(until: limit)
+            _ = try await run(until: limit)
             return
         }
         if let length = sound.length {
-            guard try run(until: start + length) else { return }
+            guard try await run(until: start + length) else { return }
         } else {
-            while !a.isSourceEnded { guard try run(until: engine.now + .milliseconds(10)) else { return } }
+            while !a.isSourceEnded { guard try await run(until: engine.now + .milliseconds(10)) else { return } }
         }
         // The last sound is under way for as long as the network and the buffers hold it.
         let tail = network.longestDelay + (encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(260)
-        _ = try run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
+        _ = try await run(until: max(engine.now + tail, start + encoder.keyEnd + tail))
     }
 }
 

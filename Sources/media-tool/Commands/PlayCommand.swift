@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Plays a WAV file on a card.
-struct PlayCommand: ParsableCommand {
+struct PlayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play",
         abstract: "Plays a WAV file on a sound card.",
@@ -25,41 +25,45 @@ struct PlayCommand: ParsableCommand {
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         let reader = try WAVReader(path: file)
         if reader.isTruncated {
             StandardError.write("Note: \(file) is shorter than its header says; what is there is played.\n")
         }
-        let engine = try roles.engine()
-        defer { engine.shutDown() }
-        let card = try DeviceName.card(device, role: .call, in: engine.cards)
         let format = AudioFormat(sampleRate: 48000, channelCount: min(reader.format.channelCount, 2))
-        let stream = try engine.makeToneStream(on: [card], format: format)
-        defer { stream.stop() }
-        DeviceName.noteFallback(card)
-        let start = engine.now
-        try stream.play(file: file)
         let length = reader.frameCount.map { reader.format.duration(ofFrames: $0).roundedSeconds }
+        try await CallEngine.session(try roles.engineConfiguration()) { engine in
+            try await play(engine, format, length: length)
+        }
+    }
+
+    private func play(_ engine: CallEngine, _ format: AudioFormat, length: Double?) async throws {
+        let opening = try await DeviceName.open(device, role: .call, in: engine.cards) { card in
+            try await engine.makeToneStream(on: [card], format: format)
+        }
+        let stream = opening.result
+        let start = engine.now
+        try await stream.play(file: file)
         var progress = ProgressLine(total: length)
-        while !stream.isFileEnded, Interruption.wait(.milliseconds(10)) {
+        while !stream.isFileEnded, await Interruption.wait(.milliseconds(10)) {
             progress.show((engine.now - start).roundedSeconds)
         }
         progress.clear()
         let duration = engine.now - start
         // The card's buffer plays out.
-        if !Interruption.hasCome { _ = Interruption.wait(.milliseconds(100)) }
+        if !Interruption.hasCome { _ = await Interruption.wait(.milliseconds(100)) }
         let xruns = stream.cardStatistics.reduce(0) { $0 + $1.xruns }
-        let name = card.description.name
+        await stream.stop()
         common.show(
             [
                 "file": .string(file),
-                "device": .string(name),
+                "device": .string(opening.name),
                 "seconds": .number(duration.roundedSeconds),
                 "xruns": .integer(xruns),
             ],
-            text: "played \(file) for \(duration.roundedSeconds) s on \(name); \(xruns) xruns\n"
+            text: "played \(file) for \(duration.roundedSeconds) s on \(opening.name); \(xruns) xruns\n"
         )
     }
 }

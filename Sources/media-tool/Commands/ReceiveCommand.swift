@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Receives RTP and plays it on a card or records it.
-struct ReceiveCommand: ParsableCommand {
+struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive",
         abstract: "Receives RTP, and plays it on a sound card or into a WAV file.",
@@ -96,11 +96,13 @@ struct ReceiveCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let engine = try roles.engine()
-        defer { engine.shutDown() }
+        try await CallEngine.session(try roles.engineConfiguration()) { engine in try await run(engine) }
+    }
+
+    private func run(_ engine: CallEngine) async throws {
         let wanted = try ReceivedStream(
             sdpPath: sdp,
             port: port ?? 0,
@@ -111,28 +113,17 @@ struct ReceiveCommand: ParsableCommand {
         )
         var configuration = CallConfiguration(network: .udp(local: wanted.local))
         configuration.name = "receiver"
-        configuration.multiplexesControl = wanted.isMultiplexed
-        configuration.sendsAudio = false
-        configuration.stream = wanted.stream
+        configuration.agreement = wanted.agreement
+        configuration.stream.encoder.channelCount = wanted.channelCount
         configuration.stream.tracesPlayout = trace != nil
         if let playoutDelay { configuration.stream.playoutDelay = .fixed(.milliseconds(playoutDelay)) }
         configuration.source = .silence
-        var card: (any SoundCard)?
-        if let output {
-            configuration.sink = .playout(output)
-        } else {
-            let chosen = try DeviceName.card(device, role: .call, in: engine.cards)
-            card = chosen
-            configuration.sink = .card(chosen)
-        }
-        let call = try engine.makeCall(configuration)
-        if let card { DeviceName.noteFallback(card) }
+        let call = try await makeCall(configuration, on: engine)
         let recorder = try trace.map { path in
             try TraceRecorder(call, codec: wanted.codec, ptime: wanted.codec.defaultPtime, path: path)
         }
         let start = engine.now
-        try listen(call, start, recorder)
-        engine.flushEvents()
+        try await listen(call, start, recorder)
         var report = CallReport(
             codec: wanted.codec.name,
             mode: "udp",
@@ -143,18 +134,33 @@ struct ReceiveCommand: ParsableCommand {
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
         try recorder?.finish(report.legs[0], at: engine.now)
-        try call.end()
+        try await call.end()
         common.show(report.json, text: report.table)
         try metrics.write(report)
     }
 
-    private func listen(_ call: Call, _ start: MediaTime, _ recorder: TraceRecorder?) throws {
+    /// Makes the call, into the file or on the card.
+    private func makeCall(_ configuration: CallConfiguration, on engine: CallEngine) async throws -> Call {
+        var configuration = configuration
+        if let output {
+            configuration.sink = .playout(output)
+            return try await engine.makeCall(configuration)
+        }
+        let played = configuration
+        return try await DeviceName.open(device, role: .call, in: engine.cards) { card in
+            var configuration = played
+            configuration.sink = .card(card)
+            return try await engine.makeCall(configuration)
+        }.result
+    }
+
+    private func listen(_ call: Call, _ start: MediaTime, _ recorder: TraceRecorder?) async throws {
         var progress = ProgressLine(total: seconds)
         defer { progress.clear() }
         let limit = seconds.map { start + .seconds(fraction: $0) }
         var packetCount = 0
         var lastPacket: MediaTime?
-        while Interruption.wait(.milliseconds(10)) {
+        while await Interruption.wait(.milliseconds(10)) {
             let now = MonotonicClock.current
             try recorder?.poll(at: now)
             let received = call.report().received

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Records a card into a WAV file.
-struct RecordCommand: ParsableCommand {
+struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
         abstract: "Records a sound card into a WAV file of 48000 Hz mono.",
@@ -31,20 +31,29 @@ struct RecordCommand: ParsableCommand {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         let cards = try CardList(bindings: try roles.bindings())
-        let card = try DeviceName.card(device, role: .call, in: cards)
+        let session = try CardSession()
+        do {
+            let capture = try await DeviceName.open(device, role: .call, in: cards) { card in
+                try await session.open(card, .capture)
+            }
+            try await record(from: capture.result, of: capture.name, session)
+        } catch {
+            await session.stop()
+            throw error
+        }
+    }
+
+    private func record(from capture: CardSession.Opened, of name: String, _ session: CardSession) async throws {
         let format = CallEngine.cardFormat
-        let capture = CardCaptureFilter(card, CardRole.call.configuration(format))
-        try capture.open(at: MonotonicClock.current)
-        DeviceName.noteFallback(card)
         let recorder = try FileRecorderFilter(path: file, format: format)
-        try record(from: capture, recorder, frameCount: format.frameCount(in: .seconds(fraction: seconds)))
+        let frameCount = format.frameCount(in: .seconds(fraction: seconds))
+        try await run(capture, recorder, session, frameCount: frameCount)
         let recorded = format.duration(ofFrames: recorder.sink.frameCount).roundedSeconds
-        let statistics = capture.statistics.value
-        let name = card.description.name
+        let statistics = capture.statistics
         common.show(
             [
                 "file": .string(file),
@@ -58,28 +67,27 @@ struct RecordCommand: ParsableCommand {
     }
 
     /// Runs the card, a tick per period, until enough frames are in the file.
-    private func record(from capture: CardCaptureFilter, _ recorder: FileRecorderFilter, frameCount: Int) throws {
-        let (files, supervision) = (ServiceThread(), ServiceThread())
+    private func run(
+        _ capture: CardSession.Opened,
+        _ recorder: FileRecorderFilter,
+        _ session: CardSession,
+        frameCount: Int
+    ) async throws {
+        let files = ServiceThread()
         try files.start()
-        try supervision.start()
         files.add(recorder.sink)
-        supervision.add(capture.supervisor)
-        let runner = GraphRunner()
         var graph = Graph()
-        try graph.connect(capture, to: recorder)
-        runner.install(try GraphPlan(graph))
-        let driver = TimerDriver(runner, pacer: CardPacer(capture), name: "media")
-        try driver.start()
+        try graph.connect(capture.filter, to: recorder)
+        try session.run(graph, pacer: CardPacer(capture: capture.filter, playback: nil), name: "media")
         var progress = ProgressLine(total: seconds)
         while recorder.statistics.value.frames < frameCount, recorder.sink.failure == nil,
-            Interruption.wait(.milliseconds(10))
+            await Interruption.wait(.milliseconds(10))
         {
             progress.show(Double(recorder.statistics.value.frames) / Double(CallEngine.cardFormat.sampleRate))
         }
         progress.clear()
-        driver.stop()
+        await session.stop()
         files.stop()
-        supervision.stop()
         try recorder.sink.close(keeping: frameCount)
     }
 }

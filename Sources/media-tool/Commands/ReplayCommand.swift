@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Runs a captured RTP stream through the receiving path.
-struct ReplayCommand: ParsableCommand {
+struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Hears a captured RTP stream (pcap) as this engine would have heard it.",
@@ -38,12 +38,12 @@ struct ReplayCommand: ParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         let replay = try selection.replay(file)
         if !common.json { for note in replay.notes { StandardError.write("Note: \(note)\n") } }
-        let result = try replay.run(output: output, trace: trace)
+        let result = try await replay.run(output: output, trace: trace)
         let analysis = GapAnalysis(result.trace)
         common.show(json(replay, result, analysis), text: text(replay, result, analysis))
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Makes a page of a trace or a capture.
-struct ReportCommand: ParsableCommand {
+struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
         abstract: "Makes a page (HTML) of a trace or a capture: plots, figures, and why it was choppy.",
@@ -30,10 +30,10 @@ struct ReportCommand: ParsableCommand {
     @OptionGroup var selection: StreamSelection
     @OptionGroup var common: CommonOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let (trace, notes) = try heard()
+        let (trace, notes) = try await heard()
         let analysis = GapAnalysis(trace)
         let title = file.split(separator: "/").last.map(String.init) ?? file
         let page = ReportPage(title: title, trace: trace, analysis: analysis, notes: notes)
@@ -52,13 +52,13 @@ struct ReportCommand: ParsableCommand {
         )
     }
 
-    private func heard() throws -> (TraceFile, [String]) {
+    private func heard() async throws -> (TraceFile, [String]) {
         let start = try TextFile.read(file, limit: 64)
         guard !start.isEmpty else { throw ToolFailure("\(file) is empty. Give a trace or a capture.") }
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || 0x09...0x0D ~= $0 }
         guard start.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else {
             let replay = try selection.replay(file)
-            return (try replay.run(output: nil, trace: nil).trace, replay.notes)
+            return (try await replay.run(output: nil, trace: nil).trace, replay.notes)
         }
         guard selection.isEmpty else {
             throw ToolFailure("\(file) is a trace, which has one stream. Leave out --codec, --payload-type and --ssrc.")

@@ -2,7 +2,7 @@ import ArgumentParser
 import MediaEngine
 
 /// Rings on a card with a tone or a file, or writes the ring into a file.
-struct RingCommand: ParsableCommand {
+struct RingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ring",
         abstract: "Rings with a country's tone or a WAV file.",
@@ -63,14 +63,14 @@ struct RingCommand: ParsableCommand {
         do throws(ToneError) { _ = try spec() } catch { throw ValidationError(error.message) }
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         if let output {
             try write(output)
             show(device: output, duration: .seconds(fraction: seconds), xruns: 0)
         } else {
-            try ring()
+            try await CallEngine.session(try roles.engineConfiguration()) { engine in try await ring(engine) }
         }
     }
 
@@ -96,34 +96,30 @@ struct RingCommand: ParsableCommand {
         try writer.close()
     }
 
-    private func ring() throws {
-        let engine = try roles.engine()
-        defer { engine.shutDown() }
-        let card = try DeviceName.card(device, role: .ringer, in: engine.cards)
-        let stream = try engine.makeToneStream(on: [card])
-        defer { stream.stop() }
-        DeviceName.noteFallback(card)
+    private func ring(_ engine: CallEngine) async throws {
+        let opening = try await DeviceName.open(device, role: .ringer, in: engine.cards) { card in
+            try await engine.makeToneStream(on: [card])
+        }
+        let stream = opening.result
         let start = engine.now
         if let file {
-            try stream.play(file: file, repetition: .forever(pause: RingSource.defaultPause))
+            try await stream.play(file: file, repetition: .forever(pause: RingSource.defaultPause))
         } else {
             try stream.play(try spec())
         }
         var progress = ProgressLine(total: seconds)
         let end = start + .seconds(fraction: seconds)
-        while engine.now < end, Interruption.wait(until: min(end, engine.now + .milliseconds(250))) {
+        while engine.now < end, await Interruption.wait(until: min(end, engine.now + .milliseconds(250))) {
             progress.show((engine.now - start).roundedSeconds)
         }
         progress.clear()
         let duration = engine.now - start
-        stream.stopRinging()
+        try await stream.stopRinging()
         // The fade, and the card's buffer, play out.
-        _ = Interruption.wait(.milliseconds(100))
-        show(
-            device: card.description.name,
-            duration: duration,
-            xruns: stream.cardStatistics.reduce(0) { $0 + $1.xruns }
-        )
+        _ = await Interruption.wait(.milliseconds(100))
+        let xruns = stream.cardStatistics.reduce(0) { $0 + $1.xruns }
+        await stream.stop()
+        show(device: opening.name, duration: duration, xruns: xruns)
     }
 
     private func show(device: String, duration: Duration, xruns: Int) {

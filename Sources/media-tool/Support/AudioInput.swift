@@ -27,10 +27,19 @@ struct AudioInput {
         length = reader.frameCount.map { reader.format.duration(ofFrames: $0) }
     }
 
-    /// A source that plays it from the beginning; each call gives another.
-    var source: CallSource {
-        if let path { return .file(path) }
-        let frameCount = format.frameCount(in: length ?? .zero)
-        return .filter(TestSignalFilter(format: format, frameCount: frameCount))
+    /// Plays it from the beginning; each call gives another.
+    func makePlayback() -> Playback {
+        if let path { return Playback(source: .file(path), signal: nil) }
+        let signal = TestSignalFilter(format: format, frameCount: format.frameCount(in: length ?? .zero))
+        return Playback(source: .filter(signal), signal: signal)
+    }
+
+    /// The input as one call's source.
+    struct Playback {
+        let source: CallSource
+        fileprivate let signal: TestSignalFilter?
+
+        /// Whether `call`, whose source it is, has sent the last of it.
+        func hasEnded(in call: Call) -> Bool { signal?.isFinished ?? call.isSourceEnded }
     }
 }

@@ -70,6 +70,12 @@ extension LegReport {
                 "comfortNoise": .integer(received.comfortNoise),
                 "discarded": .integer(received.discarded),
                 "rejected": .integer(received.rejected),
+                "refused": [
+                    "otherAddress": .integer(received.refused.otherAddress),
+                    "unnamedHost": .integer(received.refused.unnamedHost),
+                    "formerSource": .integer(received.refused.formerSource),
+                    "otherControl": .integer(received.refused.otherControl),
+                ],
             ],
             "jitterMs": .number(jitterMs),
             "playoutDelayMs": .number(playoutDelayMs),

@@ -1,4 +1,5 @@
 import MediaEngine
+import SDP
 
 /// A captured stream, run through the receiving path in virtual time.
 struct CaptureReplay {
@@ -68,24 +69,23 @@ struct CaptureReplay {
     /// Runs the stream, once, into the WAV file `output` and the trace file `trace` where they are named.
     ///
     /// - Throws: `EngineError`, `TraceFileError` or `ToolFailure`.
-    func run(output: String?, trace: String?) throws -> Result {
+    func run(output: String?, trace: String?) async throws -> Result {
         var settings = CallEngineConfiguration.virtual()
         settings.registry = registry
-        let engine = try CallEngine(settings)
-        defer { engine.shutDown() }
+        return try await CallEngine.session(settings) { engine in
+            try await run(engine, output: output, trace: trace)
+        }
+    }
+
+    private func run(_ engine: CallEngine, output: String?, trace: String?) async throws -> Result {
         var configuration = CallConfiguration(network: .link(link, local: choice.stream.destination))
         configuration.name = "replay"
-        configuration.sendsAudio = false
         configuration.source = .silence
         configuration.sink = output.map { .playout($0) } ?? .none
-        configuration.stream.codec = choice.codecName
-        configuration.stream.payloadType = choice.payloadType
+        configuration.agreement = agreement
         configuration.stream.encoder.channelCount = choice.codec.format.channelCount
-        let events = capture.telephoneEventPayloadType(of: choice.stream)
-        configuration.stream.telephoneEventPayloadType = events == choice.payloadType ? nil : events
-        configuration.stream.redPayloadType = capture.redPayloadType(of: choice.stream)
         configuration.stream.tracesPlayout = true
-        let call = try engine.makeCall(configuration)
+        let call = try await engine.makeCall(configuration)
         let recorder = try TraceRecorder(
             call,
             codec: choice.codec,
@@ -101,7 +101,6 @@ struct CaptureReplay {
             progress.show((engine.now - .zero).roundedSeconds)
         }
         progress.clear()
-        engine.flushEvents()
         let report = CallReport(
             codec: choice.codec.name,
             mode: "replay",
@@ -110,8 +109,19 @@ struct CaptureReplay {
             ticks: CallReport.Ticks(engine.tickStatistics)
         )
         let heard = try recorder.finish(report.legs[0], at: engine.now)
-        try call.end()
+        try await call.end()
         return Result(report: report, trace: heard)
+    }
+
+    /// What the sender of the stream would have had an agreement on.
+    private var agreement: MediaAgreement {
+        var agreement = MediaAgreement()
+        agreement.codec = AgreedCodec(choice.codecName, payloadType: choice.payloadType)
+        let events = capture.telephoneEventPayloadType(of: choice.stream)
+        agreement.telephoneEvents = events == choice.payloadType ? nil : AgreedEvents(payloadType: events)
+        agreement.redPayloadType = capture.redPayloadType(of: choice.stream)
+        agreement.direction = .receiveOnly
+        return agreement
     }
 
     /// What should be said of the capture beside the report, a sentence each.

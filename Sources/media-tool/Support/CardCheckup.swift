@@ -6,7 +6,7 @@ struct CardCheckup {
     let bindings: CardBindings
 
     /// The findings on cards, roles, and the latency of the call card's pair.
-    func findings() throws -> [Finding] {
+    func findings() async throws -> [Finding] {
         let all = cards.cards.map(\.description).filter { $0.backend == "alsa" && $0.id != CardRole.call.id }
         // A PCM that is known by its name alone stands for software, or for a card that is listed beside it.
         let hardware = all.filter { $0.id != CardID("alsa:\($0.name)") && $0.id != CardRole.ringer.id }
@@ -30,11 +30,11 @@ struct CardCheckup {
         ]
         var opened = 0
         for (index, (name, binding, card, direction)) in roles.enumerated() {
-            let finding = open(name, binding, card, direction, index == 2 ? .ringer : .call)
+            let finding = await open(name, binding, card, direction, index == 2 ? .ringer : .call)
             if index < 2, finding.status == .ok, !isSilent(card) { opened += 1 }
             findings.append(finding)
         }
-        findings.append(opened == 2 ? try latency() : unmeasured)
+        findings.append(opened == 2 ? try await latency() : unmeasured)
         return findings
     }
 
@@ -46,14 +46,13 @@ struct CardCheckup {
         _ card: any SoundCard,
         _ direction: CardDirection,
         _ role: CardRole
-    ) -> Finding {
+    ) async -> Finding {
         let bound = "bound to \(binding.device) by \(binding.source == "default" ? "default" : binding.source)"
         let configuration = role.configuration(CallEngine.cardFormat)
-        do throws(CardError) {
-            let endpoint: any CardEndpoint =
-                direction == .playback
-                ? try card.openPlayback(configuration, at: MonotonicClock.current)
-                : try card.openCapture(configuration, at: MonotonicClock.current)
+        do {
+            let endpoint = try await BlockingWork.run {
+                try card.open(direction, configuration, at: MonotonicClock.current)
+            }
             let format = endpoint.format
             func milliseconds(_ frames: Int) -> String { "\(Int(format.duration(ofFrames: frames).milliseconds)) ms" }
             let shape =
@@ -68,7 +67,7 @@ struct CardCheckup {
             return Finding(
                 area: name,
                 status: isChosen ? .failure : .warning,
-                finding: "\(bound); it does not open. \(error.message)",
+                finding: "\(bound); it does not open. \(error)",
                 remedy: isChosen
                     ? "Correct the binding; `media-tool devices` lists what there is."
                     : "Calls are silent until then. Bind the role with \(variable(role)), or in "
@@ -89,37 +88,30 @@ struct CardCheckup {
     }
 
     /// Plays silence and records for a while, and asks the cards what they hold.
-    private func latency() throws -> Finding {
+    private func latency() async throws -> Finding {
         let format = CallEngine.cardFormat
-        let configuration = CardRole.call.configuration(format)
-        let playback = CardPlaybackFilter(cards.callCard, configuration)
-        let capture = CardCaptureFilter(cards.callCard, configuration)
-        do throws(CardError) {
-            try playback.open(at: MonotonicClock.current)
-            try capture.open(at: MonotonicClock.current)
+        let session = try CardSession()
+        let playback: CardSession.Opened
+        let capture: CardSession.Opened
+        do {
+            playback = try await session.open(cards.callCard, .playback)
+            capture = try await session.open(cards.callCard, .capture)
         } catch {
+            await session.stop()
             return Finding(
                 area: "card latency",
                 status: .warning,
-                finding: "Each opens alone, but not both at once. \(error.message)",
+                finding: "Each opens alone, but not both at once. \(error)",
                 remedy: "Bind playback and capture to PCMs that open together, such as those of a sound server."
             )
         }
-        let supervision = ServiceThread()
-        try supervision.start()
-        supervision.add(playback.supervisor)
-        supervision.add(capture.supervisor)
-        let runner = GraphRunner()
         var graph = Graph()
-        try graph.connect(SilenceFilter(format: format), to: playback)
-        try graph.connect(capture, to: LevelMeterFilter(format: format))
-        runner.install(try GraphPlan(graph))
-        let driver = TimerDriver(runner, name: "doctor")
-        try driver.start()
-        _ = Interruption.wait(.milliseconds(1200))
-        driver.stop()
-        supervision.stop()
-        let (played, recorded) = (playback.statistics.value, capture.statistics.value)
+        try graph.connect(SilenceFilter(format: format), to: playback.filter)
+        try graph.connect(capture.filter, to: LevelMeterFilter(format: format))
+        try session.run(graph, name: "doctor")
+        _ = await Interruption.wait(.milliseconds(1200))
+        let (played, recorded) = (playback.statistics, capture.statistics)
+        await session.stop()
         func milliseconds(_ frames: Int) -> Double { format.duration(ofFrames: max(frames, 0)).milliseconds.rounded() }
         let (out, inward) = (milliseconds(played.latencyFrames), milliseconds(recorded.latencyFrames))
         let xruns = played.xruns + recorded.xruns

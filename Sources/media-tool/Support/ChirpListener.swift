@@ -12,36 +12,32 @@ final class ChirpListener {
     private(set) var samples: [Int16] = []
     private(set) var marks: [Mark] = []
 
-    private let capture: CardCaptureFilter
-    private let recorder: BlockRecorderFilter
-    private let supervision = ServiceThread()
-    private let driver: TimerDriver
+    private let session: CardSession
+    private let recorder = BlockRecorderFilter(format: CallEngine.cardFormat)
 
     /// Begins to listen to `card`.
     ///
     /// - Throws: `CardError` when the card does not open.
-    init(_ card: any SoundCard) throws {
-        let format = CallEngine.cardFormat
-        capture = CardCaptureFilter(card, CardRole.call.configuration(format))
-        recorder = BlockRecorderFilter(format: format)
-        try capture.open(at: MonotonicClock.current)
-        try supervision.start()
-        supervision.add(capture.supervisor)
-        let runner = GraphRunner()
-        var graph = Graph()
-        try graph.connect(capture, to: recorder)
-        runner.install(try GraphPlan(graph))
-        driver = TimerDriver(runner, pacer: CardPacer(capture), name: "listener")
-        try driver.start()
+    init(_ card: any SoundCard) async throws {
+        session = try CardSession()
+        do {
+            let capture = try await session.open(card, .capture).filter
+            var graph = Graph()
+            try graph.connect(capture, to: recorder)
+            try session.run(graph, pacer: CardPacer(capture: capture, playback: nil), name: "listener")
+        } catch {
+            await session.stop()
+            throw error
+        }
     }
 
     /// Records until a second after the last chirp of `source`, or Ctrl-C.
-    func listen(to source: ChirpSourceFilter) throws {
+    func listen(to source: ChirpSourceFilter) async {
         let start = MonotonicClock.current
         let length = ChirpSourceFilter.settling + ChirpSourceFilter.interval * (source.count + 1)
         var progress = ProgressLine(total: length.roundedSeconds)
         defer { progress.clear() }
-        while Interruption.wait(.milliseconds(50)) {
+        while await Interruption.wait(.milliseconds(50)) {
             take()
             let now = MonotonicClock.current
             progress.show((now - start).roundedSeconds)
@@ -50,10 +46,7 @@ final class ChirpListener {
     }
 
     /// Ends the recording.
-    func stop() {
-        driver.stop()
-        supervision.stop()
-    }
+    func stop() async { await session.stop() }
 
     /// The time at which `frame` of the recording was heard.
     func time(ofFrame frame: Double) -> MediaTime {

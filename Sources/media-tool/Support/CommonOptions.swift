@@ -63,10 +63,10 @@ struct BindingOptions: ParsableArguments {
         return try CardBindings(flags: flags, environment: ProcessEnvironment.variables)
     }
 
-    /// An engine in real time with these bindings.
-    func engine() throws -> CallEngine {
+    /// How an engine in real time is made that has these bindings.
+    func engineConfiguration() throws -> CallEngineConfiguration {
         var configuration = CallEngineConfiguration()
         configuration.cardBindings = try bindings()
-        return try CallEngine(configuration)
+        return configuration
     }
 }

@@ -20,9 +20,43 @@ enum DeviceName {
         return role == .call ? cards.callCard : cards.ringerCard
     }
 
-    /// Says on standard error, once, that a role's card is not there and the null card stands in.
-    static func noteFallback(_ card: any SoundCard) {
-        guard let notice = (card as? RoleCard)?.takeNotice() else { return }
-        StandardError.write("Note: \(notice)\n")
+    /// What was opened, and the name of the card that it was opened on.
+    struct Opening<Result> {
+        let result: Result
+        let name: String
+    }
+
+    /// Opens the card called `name`, or the role's; where a role's card does not open the null card stands in, and a note
+    /// on standard error says so.
+    ///
+    /// - Throws: What `body` throws for a card that was named.
+    static func open<Result>(
+        _ name: String?,
+        role: CardRole,
+        in cards: CardList,
+        _ body: (any SoundCard) async throws -> Result
+    ) async throws -> Opening<Result> {
+        try await open(try card(name, role: role, in: cards), body)
+    }
+
+    /// As `open(_:role:in:_:)`, for a card that was found.
+    static func open<Result>(
+        _ card: any SoundCard,
+        _ body: (any SoundCard) async throws -> Result
+    ) async throws -> Opening<Result> {
+        do {
+            return Opening(result: try await body(card), name: card.description.name)
+        } catch {
+            guard card is RoleCard, let reason = cardError(error) else { throw error }
+            let result = try await body(NullCard())
+            let name = card.description.name
+            StandardError.write("Note: \(name) uses the built-in null card, which is silent. \(reason.message)\n")
+            return Opening(result: result, name: name)
+        }
+    }
+
+    private static func cardError(_ error: any Error) -> CardError? {
+        if case .card(let error) = error as? EngineError { return error }
+        return error as? CardError
     }
 }

@@ -55,16 +55,22 @@ struct EncoderOptions: ParsableArguments {
         try dtmf?.validate(limit: 64)
     }
 
+    /// Codec and payload types, as both legs of a call of the tool's own have them.
+    var agreement: MediaAgreement {
+        var agreement = MediaAgreement()
+        agreement.codec = AgreedCodec(codec)
+        agreement.redPayloadType = red ? Self.redPayloadType : nil
+        return agreement
+    }
+
     /// The stream's configuration.
     var stream: AudioStreamConfiguration {
         var stream = AudioStreamConfiguration()
-        stream.codec = codec
         stream.encoder.bitrate = bitrate
         stream.encoder.ptime = ptime.map { .milliseconds($0) }
         if let complexity { stream.encoder.complexity = complexity }
         stream.encoder.usesDTX = dtx
         stream.fec = fec
-        stream.redPayloadType = red ? Self.redPayloadType : nil
         return stream
     }
 

@@ -98,20 +98,21 @@ enum Interruption {
     }
 
     /// Waits until `instant`; answers false when a signal came before.
-    static func wait(until instant: MediaTime) -> Bool {
-        wait(until: { MonotonicClock.current >= instant }, deadline: instant)
+    static func wait(until instant: MediaTime) async -> Bool {
+        await wait(until: { MonotonicClock.current >= instant }, deadline: instant)
     }
 
     /// Waits for `duration`; answers false when a signal came before.
-    static func wait(_ duration: Duration) -> Bool { wait(until: MonotonicClock.current + duration) }
+    static func wait(_ duration: Duration) async -> Bool { await wait(until: MonotonicClock.current + duration) }
 
     /// Waits until `isDone`, looked at every 5 ms; answers false when a signal came before.
-    static func wait(until isDone: () -> Bool, deadline: MediaTime? = nil) -> Bool {
+    static func wait(until isDone: () -> Bool, deadline: MediaTime? = nil) async -> Bool {
         while !isDone() {
             guard !hasCome else { return false }
             var pause = Duration.milliseconds(5)
             if let deadline { pause = min(pause, max(deadline - MonotonicClock.current, .microseconds(50))) }
-            usleep(UInt32(pause.nanoseconds / 1000))
+            // The commands' own task is never cancelled; if it were, this would look more often.
+            try? await Task.sleep(for: pause)
         }
         return !hasCome
     }

@@ -4,11 +4,11 @@ import MediaEngine
 /// What `doctor` looks at, apart from cards.
 enum MachineCheckup {
     /// Rights for real-time scheduling, and how punctual ticks are.
-    static func scheduling() throws -> [Finding] {
+    static func scheduling() async throws -> [Finding] {
         let idle = IdleTarget()
         let driver = TimerDriver(idle, name: "doctor")
         try driver.start()
-        _ = Interruption.wait(.seconds(1))
+        _ = await Interruption.wait(.seconds(1))
         let scheduling = driver.scheduling
         driver.stop()
         let statistics = driver.statistics
@@ -16,7 +16,9 @@ enum MachineCheckup {
     }
 
     private final class IdleTarget: TickTarget {
+        var isIdle: Bool { false }
         func tick(at now: MediaTime, lateness: Duration) {}
+        func obey() {}
     }
 
     private static func rights(_ scheduling: SchedulingResult?) -> Finding {
@@ -122,7 +124,7 @@ enum MachineCheckup {
     }
 
     /// A UDP port is to be had, and datagrams come back on the loopback interface.
-    static func network() -> Finding {
+    static func network() async -> Finding {
         do throws(NetworkError) {
             _ = try UDPSocket(bind: SocketAddress(ipv4: 0, port: 0))
             let (left, right) = (try UDPSocket(bind: .loopback(port: 0)), try UDPSocket(bind: .loopback(port: 0)))
@@ -141,7 +143,7 @@ enum MachineCheckup {
                         finding: "UDP ports can be bound; a datagram came back on 127.0.0.1."
                     )
                 }
-                _ = Interruption.wait(.milliseconds(1))
+                _ = await Interruption.wait(.milliseconds(1))
             }
             return Finding(
                 area: "network",

@@ -1,16 +1,16 @@
 import MediaEngine
+import Synchronization
 
 /// Gives the built-in test signal for a time of any length, then silence.
 ///
 ///     test signal ─► audio
 ///
 /// The signal repeats every 8 s, so that much is kept.
-/// Events: "ended" in the tick of the last sample.
 final class TestSignalFilter: Filter, @unchecked Sendable {
     private let table: UnsafeMutableBufferPointer<Int16>
     private let sampleCount: Int
+    private let ended = Atomic(false)
     private var position = 0
-    private var hasEnded = false
 
     init(format: AudioFormat, frameCount: Int) {
         let samples = TestSignal.samples(8, format)
@@ -30,6 +30,11 @@ final class TestSignalFilter: Filter, @unchecked Sendable {
         table.deallocate()
     }
 
+    /// Whether the last sample has been given.
+    ///
+    /// Thread: any.
+    var isFinished: Bool { ended.load(ordering: .acquiring) }
+
     override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var samples = block.mutableSamples
@@ -37,8 +42,6 @@ final class TestSignalFilter: Filter, @unchecked Sendable {
             samples[index] = position < sampleCount ? table[position % table.count] : 0
             position &+= 1
         }
-        guard !hasEnded, position >= sampleCount else { return }
-        hasEnded = true
-        io.emit("ended", value: Int64(sampleCount))
+        if position >= sampleCount { ended.store(true, ordering: .releasing) }
     }
 }

@@ -1,5 +1,4 @@
 import MediaEngine
-import RTP
 import SDP
 
 /// The RTP streams in a capture: who sends what to whom, and which codec it probably is.

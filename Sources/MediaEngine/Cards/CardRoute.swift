@@ -1,4 +1,4 @@
-import CallBasics
+package import CallBasics
 import Synchronization
 
 /// The one owner of one direction of a card: it opens the card with the first user, closes it with the last, and meanwhile
@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Opening and closing run on threads of their own, and no lock is held meanwhile; in virtual time they are done at once.
 /// Thread: control, any.
-final class CardRoute: Sendable {
+package final class CardRoute: Sendable {
     private struct State {
         var decisions: CardRouteState
         /// Cards that are not closed yet.
@@ -32,7 +32,7 @@ final class CardRoute: Sendable {
     }
 
     /// The card in the graph.
-    let filter: CardFilter
+    package let filter: CardFilter
     /// Whether it plays or records.
     let direction: CardDirection
     private let role: CardRouteEvent.Role
@@ -74,7 +74,7 @@ final class CardRoute: Sendable {
     var wantedCard: any SoundCard { state.withLock { $0.decisions.wanted } }
 
     /// Why the wanted card did not open the last time; nil once it did.
-    var lastError: CardError? { state.withLock { $0.decisions.lastError } }
+    package var lastError: CardError? { state.withLock { $0.decisions.lastError } }
 
     /// Whether somebody uses the card.
     var isInUse: Bool { state.withLock { $0.decisions.isInUse } }
@@ -83,12 +83,12 @@ final class CardRoute: Sendable {
     var openCount: Int { state.withLock { $0.openCount } }
 
     /// What has gone through.
-    var statistics: CardStatistics { filter.statistics.value }
+    package var statistics: CardStatistics { filter.statistics.value }
 
     // MARK: Users
 
     /// Takes in a user, and begins to open the card for the first.
-    func use() {
+    package func use() {
         perform { $0.use(at: $1) }
         routes.add(self)
     }
@@ -96,7 +96,7 @@ final class CardRoute: Sendable {
     /// Lets go of a user; with the last, returns when the card is closed, or at once while it is only being opened.
     ///
     /// The filter must not be in a running plan of that user any more.
-    func release() async {
+    package func release() async {
         perform { decisions, _ in decisions.release() }
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -109,7 +109,7 @@ final class CardRoute: Sendable {
     }
 
     /// Returns when no card is being opened any more.
-    func opened() async {
+    package func opened() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 guard state.decisions.isOpening else { return true }

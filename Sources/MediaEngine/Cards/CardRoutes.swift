@@ -1,4 +1,4 @@
-import CallBasics
+package import CallBasics
 import Synchronization
 
 /// Looks after all cards that an engine uses.
@@ -6,7 +6,7 @@ import Synchronization
 /// A thread sleeps until a media thread tells of something, or a card is to be tried again. In virtual time it is served
 /// by the driver instead.
 /// Thread: control, any.
-final class CardRoutes: BackgroundService {
+package final class CardRoutes: BackgroundService {
     private struct State {
         var routes: [CardRoute] = []
         var thread: MediaThread?
@@ -29,7 +29,7 @@ final class CardRoutes: BackgroundService {
     ///   - isVirtual: Whether `serve` is called as virtual time passes.
     ///   - onEvent: Hears what happens, one after the other: on the routes' thread, or where virtual time is moved.
     /// - Throws: `DriverError` when the thread cannot be started.
-    init(
+    package init(
         clock: @escaping @Sendable () -> MediaTime,
         isVirtual: Bool,
         onEvent: @escaping @Sendable (CardRouteEvent) -> Void
@@ -51,7 +51,7 @@ final class CardRoutes: BackgroundService {
     ///   - fallbacks: Cards that stand in while that is away, in this order.
     ///   - configuration: What is asked of each card.
     ///   - isGated: Whether the card stays closed until `setActive`.
-    func makeRoute(
+    package func makeRoute(
         _ role: CardRouteEvent.Role,
         _ direction: CardDirection,
         to card: any SoundCard,
@@ -67,7 +67,7 @@ final class CardRoutes: BackgroundService {
     /// Closes every card; no media thread may run their filters any more.
     ///
     /// Thread: any but that of the routes.
-    func shutDown() {
+    package func shutDown() {
         let (routes, thread) = state.withLock { state in
             defer {
                 state.hasEnded = true
@@ -111,7 +111,7 @@ final class CardRoutes: BackgroundService {
     // MARK: Looking after
 
     /// Looks after every card that is used.
-    func serve() {
+    package func serve() {
         _ = lookAfterAll()
         tell()
     }

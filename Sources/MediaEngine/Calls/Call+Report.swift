@@ -55,8 +55,6 @@ extension Call {
 
     /// What the cards that this call alone uses did so far.
     var cardReports: [CardReport] {
-        [source.route, sink.route].compactMap { route in
-            route.map { CardReport($0.direction, $0.cardName, $0.statistics, CallEngine.cardFormat) }
-        }
+        [source.route, sink.route].compactMap(\.self).map { CardReport($0) }
     }
 }

@@ -70,12 +70,11 @@ final class CallSourceEnd: Sendable {
         if let player { loop.listen(to: player) { _, _ in ended() } }
     }
 
-    /// Lets go of what it has; the media thread no longer touches it.
+    /// Lets go of what it has, but for cards; the media thread no longer touches it.
     func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async {
         if let filter { loop.forget([filter]) }
         switch part {
-        case .nothing, .callCard: break
-        case .card(let route): route.release()
+        case .nothing, .callCard, .card: break
         case .file(let feed, nil): await BlockingWork.run { timebase.remove(feed) }
         case .file(_, let pipe?): pipe.stop()
         case .stream(let stream): stream.close()
@@ -156,14 +155,13 @@ final class CallSinkEnd: Sendable {
         return [.command(.follow(.passUnretained(playout)), to: recorder)]
     }
 
-    /// Lets go of what it has; the media thread no longer touches it.
+    /// Lets go of what it has, but for cards; the media thread no longer touches it.
     ///
     /// - Throws: `EngineError` when some samples could not be written.
     func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async throws(EngineError) {
         if let filter { loop.forget([filter]) }
         switch part {
-        case .nothing, .callCard: break
-        case .card(let route): route.release()
+        case .nothing, .callCard, .card: break
         case .file(let file): try await Self.close(file, timebase)
         case .playout(let file, let recorder):
             try await Self.close(file, timebase, keeping: recorder.endFrame.value)

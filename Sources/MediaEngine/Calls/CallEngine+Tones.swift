@@ -1,63 +1,55 @@
-import Synchronization
+public import CallBasics
 
 extension CallEngine {
+    // MARK: Keys
+
     /// Opens the ringer card and keeps it warm, so that keys sound at once, until `stopDTMFStream`.
     ///
-    /// Holders are counted: as many calls of `stopDTMFStream` end it.
-    /// - Throws: `EngineError` when the card does not open.
+    /// Holders are counted: as many calls of `stopDTMFStream` end it. A card that does not open now is tried again, and told
+    /// by an event.
+    /// - Throws: `EngineError` when a thread cannot be started, or the engine has been shut down.
     @discardableResult
-    public func startDTMFStream() throws(EngineError) -> ToneStream {
-        let stream = try toneStream()
-        state.withLock { $0.toneHolders += 1 }
-        return stream
-    }
+    public func startDTMFStream() async throws(EngineError) -> ToneStream { try await core.holdTones() }
 
     /// Lets go of the warm stream; the last holder's call closes the card.
     ///
     /// Calls without a `start` do nothing.
-    public func stopDTMFStream() {
-        let ended = state.withLock { state -> ToneStream? in
-            guard state.toneHolders > 0 else { return nil }
-            state.toneHolders -= 1
-            guard state.toneHolders == 0 else { return nil }
-            return state.tones.take()
-        }
-        ended?.stop()
-    }
+    public func stopDTMFStream() async { await core.releaseTones() }
 
     /// How many holders keep the tone stream warm.
-    public var dtmfStreamHolderCount: Int { state.withLock { $0.toneHolders } }
+    public var dtmfStreamHolderCount: Int { core.state.withLock { $0.toneHolders } }
 
     /// The tone stream that is open; nil when the ringer card is closed.
-    public var openToneStream: ToneStream? { state.withLock { $0.tones } }
+    public var openToneStream: ToneStream? { core.state.withLock { $0.tones } }
 
-    /// Lets the user hear a key: in what is heard of the call on the call card, if there is one, else on the ringer.
+    /// Plays a key for the person at this machine: mixed into what is heard while a call is heard on the call card, on
+    /// the ringer otherwise, which is opened if no stream is warm.
     ///
-    /// Without a warm stream the ringer card is opened first, and stays open until a pair of `startDTMFStream` and
-    /// `stopDTMFStream`, or `shutDown`, closes it.
     /// - Parameters:
-    ///   - digit: The digit.
+    ///   - digit: The key.
     ///   - duration: How long it sounds; nil until `stopDTMF`.
-    /// - Throws: `EngineError` when the ringer card does not open.
-    public func playDTMF(_ digit: DTMFDigit, for duration: Duration? = .milliseconds(100)) throws(EngineError) {
-        if let duration, let call = callOnCard {
-            call.playLocally(digit, for: duration)
-            return
-        }
-        let stream = try toneStream()
-        if let duration { stream.play(digit, for: duration, gap: .milliseconds(50)) } else { stream.press(digit) }
+    /// - Throws: `EngineError` when more keys wait than fit, or a thread cannot be started.
+    public func playDTMF(_ digit: DTMFDigit, for duration: Duration? = .milliseconds(100)) async throws(EngineError) {
+        try await core.playDTMF(digit, for: duration)
     }
 
-    /// Ends the key that `playDTMF` started without a duration; it has sounded for a minimum that people notice.
-    public func stopDTMF() {
-        openToneStream?.release()
-    }
+    /// Ends the keys that `playDTMF` started without a duration; each has sounded for a minimum that people notice.
+    ///
+    /// - Throws: `EngineError` when the media thread does not run.
+    public func stopDTMF() throws(EngineError) { try core.stopDTMF() }
+
+    /// From `playDTMF` to the hand-over of the key's first sample to the card, for the last 256 keys, the oldest first.
+    ///
+    /// Keys that waited for others have waited that much longer.
+    public var keyToSample: [Duration] { core.keyToSample }
+
+    // MARK: Rings
 
     /// Rings on the ringer card with a tone of its cadence, until `stopRinging`.
     ///
-    /// - Throws: `EngineError` when the card does not open.
-    public func startRinging(_ tone: ToneSpec) throws(EngineError) {
-        try toneStream().play(tone)
+    /// - Throws: `EngineError` when the tone cannot be played, or a thread cannot be started.
+    public func startRinging(_ tone: ToneSpec) async throws(EngineError) {
+        try await core.withTones { try $0.play(tone) }
     }
 
     /// Rings on the ringer card with a WAV file, again and again, until `stopRinging`.
@@ -65,15 +57,19 @@ extension CallEngine {
     /// - Parameters:
     ///   - path: The file.
     ///   - pause: The silence before it starts over.
-    /// - Throws: `EngineError` when the card does not open or the file cannot be read.
-    public func startRinging(file path: String, pause: Duration = .seconds(2)) throws(EngineError) {
-        try toneStream().play(file: path, repetition: .forever(pause: pause))
+    /// - Throws: `EngineError` when the file cannot be read, or a thread cannot be started.
+    public func startRinging(file path: String, pause: Duration = .seconds(2)) async throws(EngineError) {
+        try await core.withTones { try await $0.play(file: path, repetition: .forever(pause: pause)) }
     }
 
     /// Ends the ring.
-    public func stopRinging() {
-        openToneStream?.stopRinging()
+    ///
+    /// - Throws: `EngineError` when the media thread does not run.
+    public func stopRinging() async throws(EngineError) {
+        try await core.stopRinging()
     }
+
+    // MARK: Streams
 
     /// A tone stream on cards of its own, for rings on several cards or files of another rate.
     ///
@@ -85,29 +81,7 @@ extension CallEngine {
     public func makeToneStream(
         on cards: [any SoundCard],
         format: AudioFormat = CallEngine.cardFormat
-    ) throws(EngineError) -> ToneStream {
-        try ToneStream(cards, format: format, timebase: timebase)
-    }
-
-    private var callOnCard: Call? {
-        state.withLock { state in
-            state.calls.first { call in
-                if case .callCard = call.configuration.sink { true } else { false }
-            }
-        }
-    }
-
-    /// The open stream, or a new one on the ringer card.
-    private func toneStream() throws(EngineError) -> ToneStream {
-        let (open, card) = state.withLock { ($0.tones, $0.devices.ringer) }
-        if let open { return open }
-        let stream = try makeToneStream(on: [card])
-        let kept = state.withLock { state -> ToneStream in
-            if let raced = state.tones { return raced }
-            state.tones = stream
-            return stream
-        }
-        if kept !== stream { stream.stop() }
-        return kept
+    ) async throws(EngineError) -> ToneStream {
+        try await core.makeToneStream(on: cards, format: format)
     }
 }

@@ -106,7 +106,10 @@ struct CardSections {
             let reference = SharedBlockReader(played, purpose: "what is played")
             try captureGraph.connect(reference, to: own.filter, input: 1, converting: true)
         }
-        try captureGraph.connect(own.filter, to: SharedBlockWriter(block, purpose: "the processed voice, for the calls"))
+        try captureGraph.connect(
+            own.filter,
+            to: SharedBlockWriter(block, purpose: "the processed voice, for the calls")
+        )
         voices.append(SharedVoice(voice: own, block: block, userCount: 1))
         return (block, own, try replanCapture(loop, isChanged: true))
     }

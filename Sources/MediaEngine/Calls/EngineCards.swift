@@ -52,6 +52,9 @@ final class EngineCards: Sendable {
         if timebase.isVirtual { timebase.add(routes) }
     }
 
+    /// The call card's direction.
+    func route(_ direction: CardDirection) -> CardRoute { direction == .playback ? playback : capture }
+
     // MARK: The list
 
     /// The cards that are there.
@@ -116,5 +119,12 @@ final class EngineCards: Sendable {
     func shutDown() {
         if timebase.isVirtual { timebase.remove(routes) }
         routes.shutDown()
+    }
+}
+
+extension CardReport {
+    /// What the card of `route` did so far.
+    init(_ route: CardRoute) {
+        self.init(route.direction, route.cardName, route.statistics, CallEngine.cardFormat)
     }
 }

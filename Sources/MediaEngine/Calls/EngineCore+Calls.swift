@@ -167,7 +167,7 @@ extension EngineCore {
     private func begin(_ calls: [Call]) throws {
         try state.withLock { state in
             guard !state.hasEnded else {
-                throw EngineError.state(.engineEnded, "The engine has been shut down. Make another.")
+                throw endedError
             }
             let former = state.sections
             do {

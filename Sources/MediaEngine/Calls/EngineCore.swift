@@ -13,8 +13,13 @@ final class EngineCore: Sendable {
         var calls: [UInt64: Call] = [:]
         var callCount: UInt64 = 0
         var sections: CardSections
+        /// The ringer's stream, while it is open.
         var tones: ToneStream?
         var toneHolders = 0
+        /// Streams on other cards.
+        var otherTones: [ToneStream] = []
+        /// Times that held keys were released.
+        var keyReleaseCount = 0
         var hasEnded = false
     }
 
@@ -28,6 +33,9 @@ final class EngineCore: Sendable {
     let phases = EncodingPhases()
     let state: Mutex<State>
     let keyTimes = KeyTimes()
+    /// One use of the ringer at a time.
+    let toneChanges = AsyncLock()
+    private let ending = AsyncLock()
     let events: AsyncStream<EngineEvent>
     private let eventSink: AsyncStream<EngineEvent>.Continuation
     private let seeds: Mutex<SeededGenerator>
@@ -77,6 +85,20 @@ final class EngineCore: Sendable {
     /// The calls that have not ended, in the order in which they were made.
     var calls: [Call] { state.withLock { $0.calls.values.sorted { $0.number < $1.number } } }
 
+    /// All filters that run.
+    var graph: Graph {
+        let (calls, sections) = state.withLock { state in
+            (state.calls.values.sorted { $0.number < $1.number }, state.sections)
+        }
+        var graph = loop.makeGraph()
+        for call in calls {
+            for part in call.state.withLock({ $0.sections?.graphs ?? [] }) { graph.merge(part) }
+        }
+        if sections.playbackPlan != nil { graph.merge(sections.playbackGraph) }
+        if sections.capturePlan != nil { graph.merge(sections.captureGraph) }
+        return graph
+    }
+
     // MARK: Cards
 
     /// Hears what happened to a card.
@@ -96,13 +118,16 @@ final class EngineCore: Sendable {
 
     /// Ends every call and tone, and the engine's threads; it does not wait for what is slow to close.
     func shutDown() async {
-        let (calls, tones) = state.withLock { state in
-            defer {
-                state.hasEnded = true
-                state.tones = nil
+        await ending.withLock {
+            let isFirst = state.withLock { state in
+                defer { state.hasEnded = true }
+                return !state.hasEnded
             }
-            return (Array(state.calls.values), state.tones)
+            if isFirst { await end() }
         }
+    }
+
+    private func end() async {
         await withTaskGroup(of: Void.self) { group in
             for call in calls {
                 group.addTask { [configuration] in
@@ -114,7 +139,14 @@ final class EngineCore: Sendable {
                 }
             }
         }
-        await tones?.stop()
+        let tones = state.withLock { state in
+            defer {
+                state.tones = nil
+                state.otherTones = []
+            }
+            return state.otherTones + [state.tones].compactMap(\.self)
+        }
+        for stream in tones { await stream.stop() }
         await BlockingWork.run { self.stopThreads() }
         eventSink.finish()
     }

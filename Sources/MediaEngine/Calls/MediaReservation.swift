@@ -27,7 +27,10 @@ public final class MediaReservation: Sendable {
     /// The ports, once.
     func take() throws(EngineError) -> CallSockets {
         guard let sockets = sockets.withLock({ $0.take() }) else {
-            throw .state(.reservationUsed, "The ports of \(localAddress) are another call's, or released. Reserve others.")
+            throw .state(
+                .reservationUsed,
+                "The ports of \(localAddress) are another call's, or released. Reserve others."
+            )
         }
         return sockets
     }

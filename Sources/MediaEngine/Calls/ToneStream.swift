@@ -1,60 +1,83 @@
+public import CallBasics
 import Synchronization
 
-/// Key tones and rings on one or several cards, warm for as long as it lives: a key sounds within a tick.
+/// Key tones and rings on one or several cards, warm until it is stopped: a key sounds within a tick.
 ///
-///     (ring or file) ─► tones ─► card playback, one for each card
+///     (ring from a file) ─► tones ─► card playback, one for each card
 ///
 /// It has a media thread of its own with ticks of 5 ms, so that from the call to the first sample at the card 2.5 ms
-/// pass in the mean. Made by `CallEngine`, or alone for an application that needs nothing else.
-/// Thread: control, any thread.
+/// pass in the mean. Made by `CallEngine.makeToneStream` and `startDTMFStream`.
+/// Thread: control, any; nothing here blocks.
 public final class ToneStream: Sendable {
     /// The length of one tick.
     public static let tickDuration = Duration.milliseconds(5)
-    private static let keptMeasurements = 256
 
     private struct State {
         var graph: Graph
-        var outputs: [CardPlaybackFilter] = []
-        var source: Filter?
-        var sourceService: (any BackgroundService)?
+        /// The graph that runs; nil before it is open, and after the end.
+        var plan: GraphPlan?
+        var routes: [CardRoute] = []
+        var source: CallSourceEnd?
         var isSourceEnded = false
-        var pending = 0
-        var keyToSample: [Duration] = []
-        var driver: (any TickDriver)?
+        /// Tones of a ring that have not ended.
+        var toneCount = 0
+        /// Keys that sound or wait.
+        var keyCount = 0
+        var hasEnded = false
     }
 
     /// The samples that are played.
     public let format: AudioFormat
     private let timebase: EngineTimebase
-    private let runner: GraphRunner
-    private let pump: EventPump
+    private let cards: EngineCards
+    private let loop: MediaLoop
     private let tones: ToneFilter
+    private let keyTimes: KeyTimes
     private let state: Mutex<State>
+    private let quietHandler = Mutex<(@Sendable () -> Void)?>(nil)
+    /// One change of the graph at a time.
+    private let changes = AsyncLock()
 
-    /// A stream that plays on `cards`, which are opened now, off the media thread.
-    ///
-    /// - Throws: `EngineError` when a card does not open or the thread cannot be started.
-    init(_ cards: [any SoundCard], format: AudioFormat, timebase: EngineTimebase) throws(EngineError) {
+    /// A stream without a card.
+    init(format: AudioFormat, _ timebase: EngineTimebase, _ cards: EngineCards, _ keyTimes: KeyTimes) {
         self.format = format
         self.timebase = timebase
-        let runner = GraphRunner()
-        let tones = ToneFilter(format: format)
-        let outputs = try EngineError.wrapping { try Self.open(cards, format, timebase) }
-        let (graph, driver) = try EngineError.wrapping {
-            var graph = Graph(tickDuration: Self.tickDuration)
-            try graph.add(tones)
-            for output in outputs { try graph.connect(tones, to: output) }
-            runner.install(try GraphPlan(graph))
-            return (graph, try timebase.drive(runner, tickDuration: Self.tickDuration, name: "media-tones"))
-        }
-        self.runner = runner
-        self.tones = tones
-        pump = EventPump(runner)
-        state = Mutex(State(graph: graph, outputs: outputs, driver: driver))
-        timebase.add(pump)
-        for output in outputs { timebase.add(output.supervisor, isCard: true) }
-        pump.listen(to: tones) { [weak self] event in self?.handle(event) }
+        self.cards = cards
+        self.keyTimes = keyTimes
+        loop = MediaLoop(tickDuration: Self.tickDuration, timebase: timebase, name: "media-tones")
+        tones = ToneFilter(format: format)
+        state = Mutex(State(graph: loop.makeGraph()))
+        loop.listen(to: tones) { [weak self] event, time in self?.handle(event, at: time) }
     }
+
+    /// Opens `cards` and begins to run.
+    ///
+    /// - Throws: `EngineError` when the thread cannot be started or, where they are required, a card does not open; then
+    ///   the stream has ended.
+    func open(_ cards: [any SoundCard], isRequired: Bool) async throws(EngineError) {
+        do {
+            let routes = try await openRoutes(cards, isRequired: isRequired)
+            state.withLock { $0.routes = routes }
+            try change { (graph) throws(GraphError) in
+                try graph.add(tones)
+                for route in routes { try graph.connect(tones, to: route.filter) }
+            }
+        } catch {
+            await stop()
+            throw EngineError(error)
+        }
+    }
+
+    /// Hears when the last sound has ended.
+    func whenQuiet(_ handler: @escaping @Sendable () -> Void) {
+        quietHandler.withLock { $0 = handler }
+    }
+
+    /// Whether nothing sounds or waits.
+    var isQuiet: Bool { state.withLock { $0.keyCount == 0 && $0.toneCount == 0 && $0.source == nil } }
+
+    /// Whether it has been stopped.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
     // MARK: Keys
 
@@ -64,57 +87,94 @@ public final class ToneStream: Sendable {
     ///   - digit: The digit.
     ///   - duration: How long it sounds.
     ///   - gap: The silence after it.
+    /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
     public func play(
         _ digit: DTMFDigit,
         for duration: Duration = .milliseconds(100),
         gap: Duration = .milliseconds(100)
-    ) {
-        state.withLock { $0.pending += 1 }
-        runner.send(tones.playCommand(digit, for: duration, gap: gap, requestedAt: timebase.now))
+    ) throws(EngineError) {
+        try play(
+            .play(digit, duration: duration.nanoseconds, gap: gap.nanoseconds, requestedAt: timebase.now)
+        )
     }
 
     /// Inserts silence between digits.
-    public func pause(for duration: Duration) {
-        runner.send(tones.pauseCommand(for: duration))
+    ///
+    /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
+    public func pause(for duration: Duration) throws(EngineError) {
+        try requireRunning()
+        try loop.play(.pause(duration.nanoseconds), on: tones)
     }
 
     /// Presses a key until `release`; it sounds for a minimum that people notice.
-    public func press(_ digit: DTMFDigit) {
-        state.withLock { $0.pending += 1 }
-        runner.send(tones.startCommand(digit, requestedAt: timebase.now))
+    ///
+    /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
+    public func press(_ digit: DTMFDigit) throws(EngineError) {
+        try play(.start(digit, requestedAt: timebase.now))
     }
 
     /// Releases the key that is pressed.
-    public func release() {
-        runner.send(tones.stopCommand())
+    ///
+    /// - Throws: `EngineError` when the media thread does not run.
+    public func release() throws(EngineError) {
+        guard !hasEnded else { return }
+        try loop.send(.stop(nil), to: tones)
+    }
+
+    /// Plays a key, told by its command.
+    func play(_ command: ToneFilter.Command) throws(EngineError) {
+        try requireRunning()
+        state.withLock { $0.keyCount += 1 }
+        do throws(EngineError) {
+            try loop.play(command, on: tones)
+        } catch {
+            state.withLock { $0.keyCount -= 1 }
+            throw error
+        }
     }
 
     /// Sets the level of each sine of the digits that start from now on, in dBm0.
     ///
     /// - Throws: `EngineError` above the loudest sine.
     public func setDigitLevel(_ level: Decibels) throws(EngineError) {
-        runner.send(try EngineError.wrapping { try tones.levelCommand(level) })
+        let loudest = -Decibels.zeroDBm0.value
+        guard level.value <= loudest, level.value >= -100 else {
+            throw .tone(
+                ToneError(
+                    .invalidTone,
+                    "A digit level of \(level.value) dBm0 cannot be played. Give -100 to \(loudest) dBm0."
+                )
+            )
+        }
+        try requireRunning()
+        try loop.send(.level(level), to: tones)
     }
 
     /// Whether digits sound or wait.
-    public var isDialling: Bool { state.withLock { $0.pending > 0 } }
+    public var isDialling: Bool {
+        serve()
+        return state.withLock { $0.keyCount > 0 }
+    }
 
     /// From the call of `play` or `press` to the hand-over of the digit's first sample to the card, for the last 256
     /// digits, the oldest first.
     ///
     /// Digits that waited for others have waited that much longer.
     public var keyToSample: [Duration] {
-        pump.serve()
-        return state.withLock { $0.keyToSample }
+        serve()
+        return keyTimes.all
     }
 
     // MARK: Rings
 
     /// Plays a tone with its cadence, in place of the one that sounds.
     ///
-    /// - Throws: `EngineError` when the tone cannot be played at the stream's rate.
+    /// - Throws: `EngineError` when the tone cannot be played at the stream's rate, or the stream has been stopped.
     public func play(_ tone: ToneSpec) throws(EngineError) {
-        runner.send(try EngineError.wrapping { try tones.toneCommand(tone, requestedAt: timebase.now) })
+        try requireRunning()
+        try EngineError.wrapping { try tones.prepare(tone) }
+        state.withLock { $0.toneCount = 1 }
+        try loop.send(.tone(requestedAt: timebase.now), to: tones)
     }
 
     /// Plays a WAV file, in place of the one that plays.
@@ -122,28 +182,35 @@ public final class ToneStream: Sendable {
     /// - Parameters:
     ///   - path: The file.
     ///   - repetition: Whether it starts over: a ring usually does, after a pause of 2 s.
-    /// - Throws: `EngineError` when the file cannot be read.
-    public func play(file path: String, repetition: WAVFeed.Repetition = .once) throws(EngineError) {
-        try EngineError.wrapping {
-            let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
-            timebase.add(player.feed)
-            try replaceSource(with: player, service: player.feed)
+    /// - Throws: `EngineError` when the file cannot be read, or the stream has been stopped.
+    public func play(file path: String, repetition: FileRepetition = .once) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                try requireRunning()
+                let source = try await CallSourceEnd(.file(path, repetition: repetition), format: format, cards: cards)
+                try await replaceSource(source)
+            }
         }
     }
 
     /// Ends tone and file; digits go on.
-    public func stopRinging() {
-        runner.send(tones.stopToneCommand())
-        do {
-            try replaceSource(with: nil, service: nil)
-        } catch {
-            preconditionFailure("a graph without its source can be planned")
+    ///
+    /// - Throws: `EngineError` when the media thread does not run.
+    public func stopRinging() async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                guard !hasEnded else { return }
+                try loop.send(.stopTone, to: tones)
+                state.withLock { $0.toneCount = 0 }
+                try await replaceSource(nil)
+            }
         }
+        if isQuiet { tellQuiet() }
     }
 
     /// Whether the file has been played to its end.
     public var isFileEnded: Bool {
-        pump.serve()
+        serve()
         return state.withLock { $0.isSourceEnded }
     }
 
@@ -152,105 +219,134 @@ public final class ToneStream: Sendable {
     /// Goes on playing on other cards; what sounds goes on sounding there.
     ///
     /// - Throws: `EngineError` when one does not open; then the old ones stay in use.
-    public func move(to cards: [any SoundCard]) throws(EngineError) {
-        try EngineError.wrapping {
-            let outputs = try Self.open(cards, format, timebase)
-            let old = try state.withLock { state in
-                var graph = state.graph
-                for output in state.outputs { graph.remove(output) }
-                for output in outputs { try graph.connect(tones, to: output) }
-                runner.install(try GraphPlan(graph))
-                defer { state.outputs = outputs }
-                state.graph = graph
-                return state.outputs
+    public func move(to cards: [any SoundCard]) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                try requireRunning()
+                let routes = try await openRoutes(cards, isRequired: true)
+                let old = state.withLock { $0.routes }
+                let settled: UInt64
+                do {
+                    settled = try change { (graph) throws(GraphError) in
+                        for route in old { graph.remove(route.filter) }
+                        for route in routes { try graph.connect(tones, to: route.filter) }
+                    }
+                } catch {
+                    for route in routes { await route.release() }
+                    throw error
+                }
+                state.withLock { $0.routes = routes }
+                await loop.settled(settled)
+                for route in old { await route.release() }
             }
-            for output in outputs { timebase.add(output.supervisor, isCard: true) }
-            settle()
-            for output in old { timebase.remove(output.supervisor) }
         }
     }
 
     /// What went through each card so far.
-    public var cardStatistics: [CardStatistics] { state.withLock { $0.outputs.map { $0.statistics.value } } }
+    public var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
 
     /// How punctual the ticks were.
-    public var tickStatistics: TickStatistics { state.withLock { $0.driver?.statistics ?? TickStatistics() } }
+    public var tickStatistics: TickStatistics { loop.statistics }
 
-    /// The graph, as text or in Graphviz's DOT language.
+    /// The filters that run, as text or in Graphviz's DOT language.
     ///
-    /// - Throws: `EngineError` never while the graph runs, for it was planned.
+    /// - Throws: `EngineError` never while they run, for they were planned.
     public func drawing(asDOT: Bool) throws(EngineError) -> String {
         let graph = state.withLock { $0.graph }
         return try EngineError.wrapping {
-            asDOT ? graph.dot() : try graph.text(profile: { [runner] in runner.profile(of: $0) })
+            asDOT ? graph.dot() : try graph.text(profile: { [loop] in loop.runner.profile(of: $0) })
         }
     }
 
-    /// Ends all sound and closes the cards.
-    public func stop() {
-        let (driver, outputs, service) = state.withLock { state in
+    /// Ends all sound and closes the cards; they are closed when it returns.
+    public func stop() async {
+        let ended = state.withLock { state -> State? in
+            guard !state.hasEnded else { return nil }
             defer {
-                state.driver = nil
-                state.outputs = []
-                state.sourceService = nil
+                state.hasEnded = true
+                state.routes = []
+                state.source = nil
             }
-            return (state.driver, state.outputs, state.sourceService)
+            return state
         }
-        if let driver { timebase.stop(driver, runner) }
-        timebase.remove(pump)
-        for output in outputs { timebase.remove(output.supervisor) }
-        if let service { timebase.remove(service) }
+        guard let ended else { return }
+        await BlockingWork.run { [loop] in loop.stop() }
+        for route in ended.routes { await route.release() }
+        await ended.source?.close(timebase, loop)
     }
 
-    private func replaceSource(with source: Filter?, service: (any BackgroundService)?) throws {
-        let old = try state.withLock { state in
-            var graph = state.graph
-            if let source = state.source { graph.remove(source) }
-            if let source { try graph.connect(source, to: tones) }
-            runner.install(try GraphPlan(graph))
-            defer {
-                state.source = source
-                state.sourceService = service
-                state.isSourceEnded = false
+    // MARK: Inside
+
+    /// Brings what has happened to those who wait for it.
+    func serve() { loop.serve() }
+
+    private func requireRunning() throws(EngineError) {
+        if hasEnded { throw .state(.callEnded, "The tone stream has been stopped. Make another.") }
+    }
+
+    private func openRoutes(_ cards: [any SoundCard], isRequired: Bool) async throws(EngineError) -> [CardRoute] {
+        let routes = cards.map { self.cards.makeRingerRoute(to: $0, format: format) }
+        for route in routes { route.use() }
+        for route in routes { await route.opened() }
+        guard isRequired, let error = routes.compactMap(\.lastError).first else { return routes }
+        for route in routes { await route.release() }
+        throw .card(error)
+    }
+
+    /// Changes the graph and runs it; answers when the media thread is done with the former.
+    @discardableResult
+    private func change(_ body: (inout Graph) throws(GraphError) -> Void) throws(EngineError) -> UInt64 {
+        try EngineError.wrapping {
+            try state.withLock { state in
+                var graph = state.graph
+                try body(&graph)
+                let plan = try loop.plan(graph)
+                let settled = try loop.give([state.plan.map { .replace($0, with: plan) } ?? .insert(plan)])
+                state.graph = graph
+                state.plan = plan
+                return settled
             }
-            state.graph = graph
-            return state.sourceService
         }
-        if let source { pump.listen(to: source) { [weak self] event in self?.handle(event) } }
-        settle()
-        if let old { timebase.remove(old) }
     }
 
-    private func handle(_ event: GraphEvent) {
-        switch event.name {
-        case "digit":
-            let asked = MediaTime(nanoseconds: event.detail)
-            let sample = event.time + format.duration(ofFrames: Int(event.value))
-            state.withLock { state in
-                if state.keyToSample.count == Self.keptMeasurements { state.keyToSample.removeFirst() }
-                state.keyToSample.append(sample - asked)
+    private func replaceSource(_ source: CallSourceEnd?) async throws(EngineError) {
+        let old = state.withLock { $0.source }
+        guard source != nil || old != nil else { return }
+        let settled: UInt64
+        do throws(EngineError) {
+            settled = try change { (graph) throws(GraphError) in
+                if let filter = old?.filter { graph.remove(filter) }
+                if let filter = source?.filter { try graph.connect(filter, to: tones) }
             }
-        case "digitend": state.withLock { $0.pending = max(0, $0.pending - 1) }
-        case "dtmffull": state.withLock { $0.pending = max(0, $0.pending - 1) }
-        case "ended": state.withLock { $0.isSourceEnded = true }
-        default: break
+        } catch {
+            await source?.close(timebase, loop)
+            throw error
         }
+        state.withLock { state in
+            state.source = source
+            state.isSourceEnded = false
+        }
+        source?.begin(timebase, loop) { [weak self] in self?.sourceEnded() }
+        await loop.settled(settled)
+        await old?.close(timebase, loop)
     }
 
-    private func settle() {
-        guard !timebase.isVirtual else { return }
-        for _ in 0..<500 where !runner.isSettled { CallEngine.sleepOneMillisecond() }
+    private func sourceEnded() {
+        state.withLock { $0.isSourceEnded = true }
     }
 
-    private static func open(
-        _ cards: [any SoundCard],
-        _ format: AudioFormat,
-        _ timebase: EngineTimebase
-    ) throws -> [CardPlaybackFilter] {
-        try cards.map { card in
-            let filter = CardPlaybackFilter(card, CardRole.ringer.configuration(format))
-            try filter.open(at: timebase.now)
-            return filter
+    private func handle(_ event: ToneFilter.Event, at time: MediaTime) {
+        switch event {
+        case .digitStarted(let offset, let requestedAt):
+            keyTimes.note(time + format.duration(ofFrames: offset) - requestedAt)
+        case .digitEnded: state.withLock { $0.keyCount = max(0, $0.keyCount - 1) }
+        case .toneStarted: return
+        case .toneEnded: state.withLock { $0.toneCount = 0 }
         }
+        if isQuiet { tellQuiet() }
+    }
+
+    private func tellQuiet() {
+        quietHandler.withLock { $0 }?()
     }
 }

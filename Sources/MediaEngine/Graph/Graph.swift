@@ -137,6 +137,13 @@ public struct Graph: Sendable {
         if converters.contains(link.source) { removeConverter(link.source) }
     }
 
+    /// Adds what is in `other`, which has no filter of this graph.
+    mutating func merge(_ other: Graph) {
+        filters += other.filters
+        links += other.links
+        converters.formUnion(other.converters)
+    }
+
     /// Whether `filter` is in the graph.
     public func contains(_ filter: Filter) -> Bool { filters.contains { $0 === filter } }
 

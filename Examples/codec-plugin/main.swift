@@ -78,17 +78,17 @@ for name in ["L8", "DVI4"] {
     let (left, right) = MemoryLink.pair()
     let format = AudioFormat(sampleRate: 16000)
     var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-    calling.remote = right.localAddress
-    calling.stream.codec = name
+    calling.agreement.remote = right.localAddress
+    calling.agreement.codec = AgreedCodec(name)
     calling.source = .samples(TestSignal.samples(2, format), format)
     calling.sink = .none
     var answering = calling
     answering.network = .link(right, local: right.localAddress)
-    answering.remote = left.localAddress
-    let calls = try engine.makeCalls([calling, answering])
+    answering.agreement.remote = left.localAddress
+    let calls = try await engine.makeCalls([calling, answering])
     try engine.advance(by: .milliseconds(1300))
     let heard = calls[1].report(hearing: calls[0])
     print("\(name): \(heard.received.packets) packets, \(heard.received.lost) lost, heard at \(heard.heardLevel) dBov")
     guard heard.received.packets > 60, heard.received.lost == 0, heard.heardLevel > -30 else { exit(1) }
-    engine.shutDown()
+    await engine.shutDown()
 }

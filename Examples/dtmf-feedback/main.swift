@@ -15,11 +15,10 @@ let digits = arguments.count > 1 ? arguments[1] : "159#"
 var configuration = CallEngineConfiguration()
 configuration.cardBindings = try CardBindings(environment: ProcessInfo.processInfo.environment)
 let engine = try CallEngine(configuration)
-if arguments.count > 2 { try engine.setRingerDevice(arguments[2]) }
+if arguments.count > 2 { try await engine.setRinger(named: arguments[2]) }
 
 // What an application does when the keypad appears. Each `start` needs its `stop`: holders are counted.
-let stream = try engine.startDTMFStream()
-if let notice = engine.cards.ringerCard.takeNotice() { print(notice) }
+try await engine.startDTMFStream()
 try await Task.sleep(for: .milliseconds(100))
 
 for character in digits {
@@ -28,16 +27,17 @@ for character in digits {
         exit(64)
     }
     // A key goes down and, a while later, up again. A short touch still sounds for a minimum that people notice.
-    try engine.playDTMF(digit, for: nil)
+    try await engine.playDTMF(digit, for: nil)
     try await Task.sleep(for: .milliseconds(80))
-    engine.stopDTMF()
+    try engine.stopDTMF()
     try await Task.sleep(for: .milliseconds(60))
 }
 
-for (character, delay) in zip(digits, stream.keyToSample) {
-    print("key \(character): first sample at the card after \((delay.milliseconds * 10).rounded() / 10) ms")
+for (character, delay) in zip(digits, engine.keyToSample) {
+    let milliseconds = delay / .milliseconds(1)
+    print("key \(character): first sample at the card after \((milliseconds * 10).rounded() / 10) ms")
 }
 
 // What it does when the keypad disappears: the last holder's call closes the card.
-engine.stopDTMFStream()
-engine.shutDown()
+await engine.stopDTMFStream()
+await engine.shutDown()

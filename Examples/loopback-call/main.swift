@@ -17,7 +17,7 @@ func end(_ name: String, _ network: CallNetwork, seconds: Double) -> CallConfigu
     let format = AudioFormat(sampleRate: 48000)
     var configuration = CallConfiguration(network: network)
     configuration.name = name
-    configuration.stream.codec = "opus"
+    configuration.agreement.codec = "opus"
     configuration.source = .samples(TestSignal.samples(seconds, format), format)
     configuration.sink = .none
     return configuration
@@ -28,49 +28,48 @@ func end(_ name: String, _ network: CallNetwork, seconds: Double) -> CallConfigu
 /// B knows no address: it answers to where packets come from (RFC 4961).
 func callOverUDP() async throws {
     let engine = try CallEngine()
-    defer { engine.shutDown() }
-    let b = try engine.makeCall(end("B", .udp(local: .loopback(port: 0)), seconds: 1))
+    let b = try await engine.makeCall(end("B", .udp(local: .loopback(port: 0)), seconds: 1))
     var calling = end("A", .udp(local: .loopback(port: 0)), seconds: 1)
-    calling.remote = b.localAddress
-    let a = try engine.makeCall(calling)
+    calling.agreement.remote = b.localAddress
+    let a = try await engine.makeCall(calling)
     try a.sendDTMF("42")
     try await Task.sleep(for: .seconds(1))
-    engine.flushEvents()
     let (near, far) = (a.report(hearing: b), b.report(hearing: a))
     check(far.received.packets > 30, "udp: B receives A (\(far.received.packets) packets)")
     check(near.received.packets > 20, "udp: A receives B by symmetric RTP (\(near.received.packets) packets)")
     check(far.received.lost == 0, "udp: nothing is lost")
     check(far.dtmf == "42", "udp: both keys arrive (\(far.dtmf))")
+    await engine.shutDown()
 }
 
 /// Twenty seconds over a network that loses 5 % of what B should receive, in bursts, with 30 ms of jitter.
-func callInVirtualTime(seed: UInt64) throws -> LegReport {
+func callInVirtualTime(seed: UInt64) async throws -> LegReport {
     let engine = try CallEngine(.virtual(seed: seed))
-    defer { engine.shutDown() }
     let (left, right) = MemoryLink.pair()
     var calling = end("A", .link(left, local: left.localAddress), seconds: 20)
-    calling.remote = right.localAddress
+    calling.agreement.remote = right.localAddress
     var answering = end("B", .link(right, local: right.localAddress), seconds: 20)
-    answering.remote = left.localAddress
+    answering.agreement.remote = left.localAddress
     answering.impairment.lossPercent = 5
     answering.impairment.burstLength = 1.5
     answering.impairment.jitter = .milliseconds(30)
-    let calls = try engine.makeCalls([calling, answering])  // both begin in the same tick
+    let calls = try await engine.makeCalls([calling, answering])  // both begin in the same tick
     try calls[0].sendDTMF("159#")
     try engine.advance(by: .seconds(20))
-    engine.flushEvents()
-    return calls[1].report(hearing: calls[0])
+    let report = calls[1].report(hearing: calls[0])
+    await engine.shutDown()
+    return report
 }
 
 try await callOverUDP()
 let clock = ContinuousClock()
 let start = clock.now
-let report = try callInVirtualTime(seed: 7)
+let report = try await callInVirtualTime(seed: 7)
 let elapsed = start.duration(to: clock.now)
 let lost = report.received.lost
 check(lost > 20 && lost < 100, "virtual: \(lost) of 1000 packets are lost")
 check(report.received.fecRecovered > 0, "virtual: FEC recovers \(report.received.fecRecovered) of them")
 check(report.dtmf == "159#", "virtual: every key arrives once all the same (\(report.dtmf))")
 check((report.mouthToEarMs ?? 1000) < 150, "virtual: mouth to ear takes \(report.mouthToEarMs ?? 0) ms")
-check(try callInVirtualTime(seed: 7) == report, "virtual: the same seed gives the same report")
-print("20 s of call took \((elapsed.milliseconds / 10).rounded() / 100) s")
+check(try await callInVirtualTime(seed: 7) == report, "virtual: the same seed gives the same report")
+print("20 s of call took \((elapsed / .milliseconds(10)).rounded() / 100) s")

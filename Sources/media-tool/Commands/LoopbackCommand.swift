@@ -236,7 +236,11 @@ struct LoopbackCommand: AsyncParsableCommand {
                 guard !Interruption.hasCome else { return false }
                 // What happens beside the rows of a trace is seen as often as this.
                 let step = min(end, engine.now + .milliseconds(recorder == nil ? 500 : 100))
-                if virtual { try engine.advance(by: step - engine.now) } else { _ = await Interruption.wait(until: step) }
+                if virtual {
+                    try engine.advance(by: step - engine.now)
+                } else {
+                    _ = await Interruption.wait(until: step)
+                }
                 try recorder?.poll(at: engine.now)
                 progress.show((engine.now - start).roundedSeconds)
             }

@@ -1,8 +1,9 @@
 import ArgumentParser
 import MediaEngine
+import SDP
 
 /// Sends a file, a card or the test signal by RTP.
-struct SendCommand: ParsableCommand {
+struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
         abstract: "Sends a WAV file, a sound card or a test signal by RTP, at the pace of time.",
@@ -57,42 +58,34 @@ struct SendCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let engine = try roles.engine()
-        defer { engine.shutDown() }
-        let codec = try engine.registry.codec(named: encoder.codec)
-        try encoder.check(against: codec.description)
+        try await CallEngine.session(try roles.engineConfiguration()) { engine in try await run(engine) }
+    }
+
+    private func run(_ engine: CallEngine) async throws {
+        let codec = try engine.registry.codec(named: encoder.codec).description
+        try encoder.check(against: codec)
         let remote = try to.resolve()
-        let sound = try AudioInput(path: input, seconds: seconds, format: codec.description.format)
+        let sound = try AudioInput(path: input, seconds: seconds, format: codec.format).makePlayback()
         var configuration = CallConfiguration(
             network: .udp(local: SocketAddress(host: remote.isIPv4 ? "0.0.0.0" : "::", port: 0) ?? .loopback(port: 0))
         )
         configuration.name = "sender"
-        configuration.remote = remote
-        configuration.multiplexesControl = false
-        configuration.isSymmetric = false
-        configuration.stream = encoder.stream(of: codec.description)
-        configuration.stream.payloadType = payloadType
-        configuration.stream.telephoneEventPayloadType = payloadType == 101 ? 102 : 101
-        if encoder.red, payloadType == EncoderOptions.redPayloadType { configuration.stream.redPayloadType = 122 }
+        configuration.stream = encoder.stream(of: codec)
+        configuration.agreement = agreement(with: remote, codec)
         configuration.sink = .none
-        var card: (any SoundCard)?
-        if let device { card = try DeviceName.card(device, role: .call, in: engine.cards) }
-        configuration.source = card.map { .card($0) } ?? sound.source
-        if let sdp { try TextFile.write(description(to: remote, codec, configuration.stream).text, to: sdp) }
-        let call = try Self.makeCall(configuration, on: engine)
-        if let card { DeviceName.noteFallback(card) }
+        if let sdp { try TextFile.write(try description(configuration, engine.registry), to: sdp) }
+        let call = try await makeCall(configuration, sound, on: engine)
         let start = engine.now
-        try talk(call, start, card == nil ? sound : nil)
-        engine.flushEvents()
+        try await talk(call, start, device == nil ? sound : nil)
         let length = engine.now - start
         let (cards, routeChanges) = (engine.cardReports, engine.routeChanges)
         // Until it has ended, packets may leave that a report would lack.
-        try call.end()
+        try await call.end()
         var report = CallReport(
-            codec: codec.description.name,
+            codec: codec.name,
             mode: "udp",
             seconds: length.roundedSeconds,
             legs: [call.report()],
@@ -104,24 +97,53 @@ struct SendCommand: ParsableCommand {
         try metrics.write(report)
     }
 
+    /// What whoever listens is told by the description, or knows.
+    private func agreement(with remote: SocketAddress, _ codec: CodecDescription) -> MediaAgreement {
+        var agreement = encoder.agreement
+        agreement.codec = AgreedCodec(encoder.codec, payloadType: payloadType)
+        agreement.telephoneEvents = AgreedEvents(payloadType: payloadType == 101 ? 102 : 101)
+        if encoder.red, payloadType == EncoderOptions.redPayloadType { agreement.redPayloadType = 122 }
+        agreement.remote = remote
+        agreement.multiplexesControl = false
+        agreement.isSymmetric = false
+        return agreement
+    }
+
+    /// Makes the call, from the card or from the input.
+    private func makeCall(
+        _ configuration: CallConfiguration,
+        _ sound: AudioInput.Playback,
+        on engine: CallEngine
+    ) async throws -> Call {
+        var configuration = configuration
+        configuration.source = sound.source
+        guard let device else { return try await Self.makeCall(configuration, on: engine) }
+        let spoken = configuration
+        return try await DeviceName.open(device, role: .call, in: engine.cards) { card in
+            var configuration = spoken
+            configuration.source = .card(card)
+            return try await Self.makeCall(configuration, on: engine)
+        }.result
+    }
+
     /// A call on a free port whose next port is free, too.
-    private static func makeCall(_ configuration: CallConfiguration, on engine: CallEngine) throws -> Call {
+    private static func makeCall(_ configuration: CallConfiguration, on engine: CallEngine) async throws -> Call {
         for _ in 0..<16 {
             do {
-                return try engine.makeCall(configuration)
+                return try await engine.makeCall(configuration)
             } catch {
                 guard case .network(let cause) = error, cause.code == .portInUse else { throw error }
             }
         }
-        return try engine.makeCall(configuration)
+        return try await engine.makeCall(configuration)
     }
 
-    private func talk(_ call: Call, _ start: MediaTime, _ sound: AudioInput?) throws {
+    private func talk(_ call: Call, _ start: MediaTime, _ sound: AudioInput.Playback?) async throws {
         var progress = ProgressLine(total: seconds ?? sound?.length?.roundedSeconds)
         defer { progress.clear() }
-        func run(until isDone: () -> Bool) -> Bool {
+        func run(until isDone: () -> Bool) async -> Bool {
             while !isDone() {
-                guard Interruption.wait(.milliseconds(10)) else { return false }
+                guard await Interruption.wait(.milliseconds(10)) else { return false }
                 progress.show((MonotonicClock.current - start).roundedSeconds)
             }
             return true
@@ -129,53 +151,52 @@ struct SendCommand: ParsableCommand {
         let limit = seconds.map { start + .seconds(fraction: $0) }
         if let keys = encoder.dtmf {
             let keyStart = start + EncoderOptions.keyStart
-            guard run(until: { MonotonicClock.current >= min(limit ?? keyStart, keyStart) }) else { return }
+            guard await run(until: { MonotonicClock.current >= min(limit ?? keyStart, keyStart) }) else { return }
             try call.sendDTMF(keys.sequence.description)
         }
         if let limit {
-            _ = run(until: { MonotonicClock.current >= limit })
+            _ = await run(until: { MonotonicClock.current >= limit })
             return
         }
-        guard sound != nil else {
-            _ = run(until: { false })
+        guard let sound else {
+            _ = await run(until: { false })
             return
         }
         // The last packet is filled up with silence.
         let end = start + encoder.keyEnd
-        guard run(until: { call.isSourceEnded && MonotonicClock.current >= end }) else { return }
-        _ = Interruption.wait((encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(30))
+        guard await run(until: { sound.hasEnded(in: call) && MonotonicClock.current >= end }) else { return }
+        _ = await Interruption.wait((encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(30))
     }
 
-    private func description(
-        to remote: SocketAddress,
-        _ codec: any AudioCodec,
-        _ stream: AudioStreamConfiguration
-    ) -> SessionDescription {
-        let known = codec.description
-        let parameters = codec.receiveParameters(for: stream.encoder)
-        var formats = [
-            PayloadFormat(
-                payloadType: payloadType ?? known.staticPayloadType ?? 96,
-                encodingName: known.name,
-                clockRate: known.clockRate,
-                channelCount: known.rtpmapChannelCount,
-                parameters: parameters.isEmpty ? nil : parameters
-            )
-        ]
-        if let events = stream.telephoneEventPayloadType {
+    /// The description that others play the stream by: an offer to send to where they are.
+    private func description(_ configuration: CallConfiguration, _ registry: PluginRegistry) throws -> String {
+        let (agreement, wishes) = (configuration.agreement, configuration.stream.encoder)
+        let codec = try registry.codec(named: encoder.codec).description
+        var formats = try registry.payloadFormats(
+            for: [encoder.codec],
+            encoder: wishes,
+            hasTelephoneEvents: false,
+            hasComfortNoise: false
+        )
+        if let payloadType { formats[0].payloadType = payloadType }
+        if let events = agreement.telephoneEvents {
             formats.append(
                 PayloadFormat(
-                    payloadType: events,
+                    payloadType: events.payloadType,
                     encodingName: "telephone-event",
-                    clockRate: known.clockRate,
+                    clockRate: codec.clockRate,
                     parameters: "0-15"
                 )
             )
         }
-        if let red = stream.redPayloadType { formats.append(PayloadFormat(redundant: formats[0], payloadType: red)) }
-        var description = SessionDescription(host: remote.host, port: remote.port, formats: formats)
-        description.packetTime = Int((stream.encoder.ptime ?? known.defaultPtime).milliseconds)
-        description.direction = .sendOnly
-        return description
+        if let red = agreement.redPayloadType { formats.append(PayloadFormat(redundant: formats[0], payloadType: red)) }
+        var medium = MediaConfiguration(port: to.port, formats: formats)
+        medium.packetTime = Int((wishes.ptime ?? codec.defaultPtime).milliseconds)
+        medium.direction = .sendOnly
+        medium.isMultiplexed = false
+        let host = (agreement.remote ?? .loopback(port: to.port)).host
+        let session = SessionConfiguration(address: host, media: [medium])
+        var offering = OfferAnswer(configuration: session, sessionID: UInt64.random(in: .min ... .max))
+        return try offering.makeOffer().description
     }
 }

@@ -29,14 +29,16 @@ struct AudioInput {
 
     /// Plays it from the beginning; each call gives another.
     func makePlayback() -> Playback {
-        if let path { return Playback(source: .file(path), signal: nil) }
+        if let path { return Playback(source: .file(path), length: length, signal: nil) }
         let signal = TestSignalFilter(format: format, frameCount: format.frameCount(in: length ?? .zero))
-        return Playback(source: .filter(signal), signal: signal)
+        return Playback(source: .filter(signal), length: length, signal: signal)
     }
 
     /// The input as one call's source.
     struct Playback {
         let source: CallSource
+        /// How long the sound is; nil where the file does not say.
+        let length: Duration?
         fileprivate let signal: TestSignalFilter?
 
         /// Whether `call`, whose source it is, has sent the last of it.

@@ -1,17 +1,20 @@
 import MediaEngine
+import SDP
 
 /// What `receive` is to listen for, from a session description or from options, which win.
 struct ReceivedStream {
     /// Where to listen.
     let local: SocketAddress
-    /// Whether RTCP shares the port.
-    let isMultiplexed: Bool
     /// The codec.
     let codec: CodecDescription
     /// Codec and payload types.
-    let stream: AudioStreamConfiguration
+    let agreement: MediaAgreement
+    /// Channels of the sound.
+    let channelCount: Int
 
-    /// - Throws: `SessionDescriptionError`, `CodecError` or `ToolFailure` when the description or the codec is no good.
+    /// The stream of a description, or of options alone.
+    ///
+    /// - Throws: `SDPError`, `CodecError`, `EngineError` or `ToolFailure` when the description or the codec is no good.
     init(
         sdpPath: String?,
         port: UInt16,
@@ -19,82 +22,125 @@ struct ReceivedStream {
         payloadType: UInt8?,
         redPayloadType: UInt8?,
         registry: PluginRegistry
-    )
-        throws
-    {
-        var stream = AudioStreamConfiguration()
-        stream.payloadType = payloadType
-        stream.redPayloadType = redPayloadType
-        guard let sdpPath else {
-            local = Self.anyAddress(isIPv6: false, port: port)
-            isMultiplexed = false
-            let found = try registry.codec(named: codec ?? "opus").description
-            stream.codec = codec ?? "opus"
-            stream.encoder.channelCount = found.format.channelCount
-            stream.telephoneEventPayloadType = [101, 102, 103].first { $0 != payloadType && $0 != redPayloadType }
-            self.codec = found
-            self.stream = stream
-            return
+    ) throws {
+        var agreement: MediaAgreement
+        if let sdpPath {
+            let described = try DescribedStream(path: sdpPath, codec: codec, payloadType: payloadType, registry)
+            agreement = described.agreement
+            local = described.local
+            if let payloadType {
+                agreement.codec?.payloadType = payloadType
+                agreement.codec?.receivedPayloadType = payloadType
+            }
+        } else {
+            agreement = MediaAgreement()
+            agreement.codec = AgreedCodec(codec ?? "opus", payloadType: payloadType)
+            agreement.telephoneEvents = [101, 102, 103].first { $0 != payloadType && $0 != redPayloadType }
+                .map { AgreedEvents(payloadType: $0) }
+            agreement.multiplexesControl = false
+            local = SocketAddress(ipv4: 0, port: port)
         }
-        let bytes = try TextFile.read(sdpPath, limit: SessionDescription.maximumByteCount)
-        let description = try SessionDescription(parsing: bytes)
-        guard description.port > 0 else {
-            throw ToolFailure("\(sdpPath) names port 0: the stream was refused. Name the port that audio goes to.")
+        if let redPayloadType {
+            agreement.redPayloadType = redPayloadType
+            agreement.receivedREDPayloadType = redPayloadType
         }
-        local = Self.anyAddress(isIPv6: description.host.contains(":"), port: description.port)
-        isMultiplexed = description.isMultiplexed
-        let format = try Self.choose(description, sdpPath, codec, payloadType, registry)
-        let events = description.formats.first { other in
-            other.isNamed("telephone-event") && other.clockRate == format.clockRate
-        }
-        stream.codec = Self.name(format)
-        stream.payloadType = payloadType ?? format.payloadType
-        stream.telephoneEventPayloadType = events?.payloadType
-        stream.redPayloadType = redPayloadType ?? description.redundancy(of: format)?.payloadType
-        let found = try registry.codec(named: stream.codec).description
-        let isStereo = format.isNamed("opus") && (format.parameters ?? "").contains("sprop-stereo=1")
-        stream.encoder.channelCount = isStereo ? 2 : found.format.channelCount
+        agreement.direction = .receiveOnly
+        let found = try registry.codec(named: agreement.codec?.name ?? "opus").description
+        let isStereo = found.name == "opus" && (agreement.codec?.parameters ?? "").contains("sprop-stereo=1")
+        channelCount = isStereo ? 2 : found.format.channelCount
         self.codec = found
-        self.stream = stream
+        self.agreement = agreement
+    }
+}
+
+/// The stream that a session description announces, answered as an offer.
+private struct DescribedStream {
+    let local: SocketAddress
+    let agreement: MediaAgreement
+
+    init(path: String, codec: String?, payloadType: UInt8?, _ registry: PluginRegistry) throws {
+        let offer = try Self.read(path)
+        guard let audio = offer.media.first(where: { $0.kind == "audio" }) else {
+            throw ToolFailure("\(path) describes no audio. Name a description with a line `m=audio`.")
+        }
+        guard audio.port > 0 else {
+            throw ToolFailure("\(path) names port 0: the stream was refused. Name the port that audio goes to.")
+        }
+        local =
+            (audio.host ?? "").contains(":")
+            ? SocketAddress(ipv6High: 0, low: 0, port: audio.port) : SocketAddress(ipv4: 0, port: audio.port)
+        let names = try Self.names(in: audio, path, codec, payloadType, registry)
+        var medium = MediaConfiguration(
+            port: audio.port,
+            formats: try registry.payloadFormats(for: names, hasRedundancy: true)
+        )
+        medium.direction = .receiveOnly
+        var session = OfferAnswer(
+            configuration: SessionConfiguration(address: local.host, media: [medium]),
+            sessionID: 1
+        )
+        try session.receiveOffer(offer)
+        _ = try session.makeAnswer()
+        guard let media = session.agreed?.audio else { throw Self.unknown(audio, path) }
+        var agreement = try MediaAgreement(media, in: registry)
+        // One codec is heard; whoever sends is heard, for the description tells where to, and not from where.
+        agreement.acceptedCodecs = []
+        (agreement.remote, agreement.remoteControl) = (nil, nil)
+        self.agreement = agreement
     }
 
-    /// The format that was asked for, or the first whose codec is there.
-    private static func choose(
-        _ description: SessionDescription,
+    /// The description at `path`; where sound goes to by name is of no interest here.
+    private static func read(_ path: String) throws -> SessionDescription {
+        let bytes = try TextFile.read(path, limit: SessionDescription.Limits.byteCount)
+        let description = try SessionDescription(parsing: bytes.span)
+        guard let host = description.media.first(where: { $0.kind == "audio" })?.host,
+            SocketAddress(host: host, port: 1) == nil
+        else { return description }
+        return try SessionDescription(parsing: description.description.replacing(" \(host)", with: " 0.0.0.0"))
+    }
+
+    /// The codecs to answer with: the one that was asked for, or all that are here.
+    private static func names(
+        in audio: MediaDescription,
         _ path: String,
         _ codec: String?,
         _ payloadType: UInt8?,
         _ registry: PluginRegistry
-    ) throws -> PayloadFormat {
-        let audio = description.formats.filter { !$0.isNamed("telephone-event") && !$0.isNamed("red") }
-        let offered = audio.map { "\(name($0)) as \($0.payloadType)" }.joined(separator: ", ")
+    ) throws -> [String] {
+        let formats = codecs(audio)
         if let codec {
             let bare = codec.split(separator: "/").first.map(String.init) ?? codec
-            guard let format = audio.first(where: { $0.isNamed(bare) }) else {
-                throw ToolFailure("\(path) has no codec \(codec). It has: \(offered).")
+            guard formats.contains(where: { $0.isNamed(bare) }) else {
+                throw ToolFailure("\(path) has no codec \(codec). It has: \(offered(audio)).")
             }
-            return format
+            return [codec]
         }
         if let payloadType {
-            guard let format = audio.first(where: { $0.payloadType == payloadType }) else {
-                throw ToolFailure("\(path) has no payload type \(payloadType). It has: \(offered).")
+            guard let format = formats.first(where: { $0.payloadType == payloadType }) else {
+                throw ToolFailure("\(path) has no payload type \(payloadType). It has: \(offered(audio)).")
             }
-            return format
+            return [name(format)]
         }
-        let known = registry.codecs.filter(\.isEnabled).map { $0.description.rtpmap.lowercased() }
-        if let format = audio.first(where: { known.contains(name($0).lowercased()) }) { return format }
-        guard let first = audio.first else {
+        guard !formats.isEmpty else {
             throw ToolFailure("\(path) describes no codec, only telephone events. Add a line `a=rtpmap` with one.")
         }
-        return first
+        return registry.codecs.filter(\.isEnabled).map(\.description.rtpmap)
+    }
+
+    private static func codecs(_ audio: MediaDescription) -> [PayloadFormat] {
+        audio.formats.filter { format in !["telephone-event", "red", "CN"].contains { format.isNamed($0) } }
+    }
+
+    private static func offered(_ audio: MediaDescription) -> String {
+        codecs(audio).map { "\(name($0)) as \($0.payloadType)" }.joined(separator: ", ")
+    }
+
+    private static func unknown(_ audio: MediaDescription, _ path: String) -> ToolFailure {
+        ToolFailure("\(path) has no codec that is here; `media-tool codecs` lists them. It has: \(offered(audio)).")
     }
 
     /// As `a=rtpmap` writes it, so that the registry finds the very one.
     private static func name(_ format: PayloadFormat) -> String {
         "\(format.encodingName)/\(format.clockRate)" + (format.channelCount > 1 ? "/\(format.channelCount)" : "")
-    }
-
-    private static func anyAddress(isIPv6: Bool, port: UInt16) -> SocketAddress {
-        isIPv6 ? SocketAddress(ipv6High: 0, low: 0, port: port) : SocketAddress(ipv4: 0, port: port)
     }
 }

@@ -24,6 +24,8 @@ let package = Package(
                 .enableUpcomingFeature("MemberImportVisibility"),
                 .enableExperimentalFeature("Lifetimes"),
                 .treatAllWarnings(as: .error),
+                // `@testable` opens what the package keeps to itself; the engine is built as for everybody.
+                .unsafeFlags(["-Xfrontend", "-disable-testable-attr-requires-testable-module"]),
             ]
         ),
     ]

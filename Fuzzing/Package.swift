@@ -14,6 +14,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 .product(name: "SDP", package: "media-engine"),
+                .product(name: "RTP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,28 +1,28 @@
 import CMeasure
 import Glibc
-import MediaEngine
+@testable import MediaEngine
 
 /// How long a key takes to the card.
 enum KeyToSample {
     private static let presses = 60
     private static let key = DTMFDigit.all[5]
 
-    static func measure(_ options: Options) throws -> [Figure] {
+    static func measure(_ options: Options) async throws -> [Figure] {
         var warm: [Double] = []
         let engine = try makeEngine()
-        let stream = try engine.startDTMFStream()
+        let stream = try await engine.startDTMFStream()
         usleep(200_000)
         var generator = SeededGenerator(seed: UInt64(measure_now()))
         for _ in 0..<presses {
-            try engine.playDTMF(key, for: .milliseconds(40))
+            try await engine.playDTMF(key, for: .milliseconds(40))
             while stream.isDialling { usleep(2000) }
             usleep(UInt32(70_000 + generator.nextUnit() * 20_000))
         }
-        warm = stream.keyToSample.map(\.inMilliseconds)
-        engine.stopDTMFStream()
-        engine.shutDown()
+        warm = engine.keyToSample.map(\.inMilliseconds)
+        await engine.stopDTMFStream()
+        await engine.shutDown()
         var cold: [Double] = []
-        for _ in 0..<max(options.repetitions, 5) { cold.append(try measureCold()) }
+        for _ in 0..<max(options.repetitions, 5) { cold.append(try await measureCold()) }
         guard warm.count == presses else {
             throw Options.Wrong(description: "\(warm.count) keys of \(presses) sounded")
         }
@@ -41,17 +41,14 @@ enum KeyToSample {
     }
 
     /// From the call on an engine that has opened nothing, the opening included.
-    private static func measureCold() throws -> Double {
+    private static func measureCold() async throws -> Double {
         let engine = try makeEngine()
-        defer { engine.shutDown() }
-        let start = measure_now()
-        try engine.playDTMF(key, for: .milliseconds(40))
-        let opening = Double(measure_now() - start) / 1e6
+        try await engine.playDTMF(key, for: .milliseconds(40))
         while let stream = engine.openToneStream, stream.isDialling { usleep(2000) }
-        guard let first = engine.openToneStream?.keyToSample.first else {
-            throw Options.Wrong(description: "the cold key did not sound")
-        }
-        return opening + first.inMilliseconds
+        let first = engine.keyToSample.first
+        await engine.shutDown()
+        guard let first else { throw Options.Wrong(description: "the cold key did not sound") }
+        return first.inMilliseconds
     }
 
     private static func makeEngine() throws -> CallEngine {
@@ -101,25 +98,25 @@ enum TickLateness {
 enum VirtualCall {
     private static let seconds = 60
 
-    static func measure(_ options: Options) throws -> [Figure] {
+    static func measure(_ options: Options) async throws -> [Figure] {
         let format = AudioFormat(sampleRate: 48000)
         let speech = SharedSamples(try Speech.samples(options, format))
         var best = Double.infinity
         for _ in 0..<max(2, options.repetitions - 1) {
             let engine = try CallEngine(.virtual())
-            defer { engine.shutDown() }
             let (left, right) = MemoryLink.pair()
             let configurations = [(left, right), (right, left)].map { own, other in
                 var call = CallConfiguration(network: .link(own, local: own.localAddress))
-                call.remote = other.localAddress
+                call.agreement.remote = other.localAddress
                 call.source = .filter(LoopingSource(speech, format: format, offset: 0))
                 call.sink = .none
                 return call
             }
-            _ = try engine.makeCalls(configurations)
+            _ = try await engine.makeCalls(configurations)
             let start = measure_thread_cpu()
             try engine.advance(by: .seconds(seconds))
             best = min(best, Double(measure_thread_cpu() - start) / 1e9)
+            await engine.shutDown()
         }
         return [
             Figure(

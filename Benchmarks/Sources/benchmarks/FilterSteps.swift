@@ -1,6 +1,6 @@
 import CMeasure
 import Glibc
-import MediaEngine
+@testable import MediaEngine
 
 /// Passes by: it looks at its two blocks and writes one sample.
 final class TrivialFilter: Filter, @unchecked Sendable {

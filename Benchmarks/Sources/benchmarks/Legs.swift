@@ -17,23 +17,24 @@ enum Legs {
         count: Int,
         seconds: Int,
         speech: [Int16],
+        codec: String,
         stream: AudioStreamConfiguration
-    ) throws -> Cost {
+    ) async throws -> Cost {
         let engine = try CallEngine(CallEngineConfiguration())
-        defer { engine.shutDown() }
-        let format = try engine.registry.codec(named: stream.codec).description.format
+        let format = try engine.registry.codec(named: codec).description.format
         let ports = try freePorts(count)
         let shared = SharedSamples(speech)
         let configurations = (0..<count).map { leg in
             var call = CallConfiguration(network: .udp(local: ports[leg]))
             call.name = "leg \(leg)"
             call.stream = stream
-            call.remote = ports[leg ^ 1]
+            call.agreement.codec = AgreedCodec(codec)
+            call.agreement.remote = ports[leg ^ 1]
             call.source = .filter(LoopingSource(shared, format: format, offset: leg * 7919 * 16))
             call.sink = .none
             return call
         }
-        let calls = try engine.makeCalls(configurations)
+        let calls = try await engine.makeCalls(configurations)
         sleep(1)
         measure_opus(1)
         let before = (measure_process_cpu(), received(calls), measure_now(), engine.tickStatistics.lateCount)
@@ -43,6 +44,7 @@ enum Legs {
         let expected = Double(measure_now() - before.2) / 20_000_000 * Double(count)
         cost.share = Double(received(calls) - before.1) / expected
         cost.lateTicks = engine.tickStatistics.lateCount - before.3
+        await engine.shutDown()
         return cost
     }
 
@@ -59,6 +61,7 @@ enum Legs {
 
 /// How much an Opus leg costs beside the codec itself.
 enum OpusLegs {
+    static let codec = "opus"
     static let count = 40
 
     static var stream: AudioStreamConfiguration {
@@ -69,11 +72,13 @@ enum OpusLegs {
         return stream
     }
 
-    static func measure(_ options: Options) throws -> [Figure] {
+    static func measure(_ options: Options) async throws -> [Figure] {
         let speech = try Speech.samples(options, AudioFormat(sampleRate: 48000))
         var runs: [Legs.Cost] = []
         for _ in 0..<options.repetitions {
-            runs.append(try Legs.run(count: count, seconds: options.seconds, speech: speech, stream: stream))
+            runs.append(
+                try await Legs.run(count: count, seconds: options.seconds, speech: speech, codec: codec, stream: stream)
+            )
         }
         let best = runs.min { $0.process / $0.codec < $1.process / $1.codec } ?? Legs.Cost()
         let perLeg = best.process / 1000 / Double(count * options.seconds)
@@ -92,15 +97,10 @@ enum OpusLegs {
 
 /// How much a leg costs whose codec costs nothing.
 enum G711Legs {
+    static let codec = "PCMU"
     static let count = 200
 
-    static var stream: AudioStreamConfiguration {
-        var stream = AudioStreamConfiguration()
-        stream.codec = "PCMU"
-        return stream
-    }
-
-    static func measure(_ options: Options) throws -> [Figure] {
+    static func measure(_ options: Options) async throws -> [Figure] {
         let speech = try Speech.samples(options, AudioFormat(sampleRate: 8000))
         var floors: [Double] = []
         var legs: [Legs.Cost] = []
@@ -109,7 +109,15 @@ enum G711Legs {
             let floor = measure_floor(Int32(count), Int32(options.seconds), speech, Int32(speech.count), &received)
             guard floor > 0 else { throw Options.Wrong(description: "the floor program failed: \(floor)") }
             floors.append(Double(floor))
-            legs.append(try Legs.run(count: count, seconds: options.seconds, speech: speech, stream: stream))
+            legs.append(
+                try await Legs.run(
+                    count: count,
+                    seconds: options.seconds,
+                    speech: speech,
+                    codec: codec,
+                    stream: AudioStreamConfiguration()
+                )
+            )
         }
         let floor = floors.min() ?? 1
         let best = legs.min { $0.process < $1.process } ?? Legs.Cost()
@@ -134,39 +142,34 @@ enum G711Legs {
 /// difference by 4 s and the legs.
 enum UnpacedLegs {
     static func measureG711(_ options: Options) throws -> [Figure] {
-        [try measure("g711-unpaced", G711Legs.stream, options)]
+        [try measure("g711-unpaced", G711Legs.codec, AudioStreamConfiguration(), options)]
     }
 
     static func measureOpus(_ options: Options) throws -> [Figure] {
-        [try measure("opus-unpaced", OpusLegs.stream, options)]
+        [try measure("opus-unpaced", OpusLegs.codec, OpusLegs.stream, options)]
     }
 
     private static func measure(
+        _ title: String,
         _ name: String,
         _ configuration: AudioStreamConfiguration,
         _ options: Options
     ) throws -> Figure {
         let count = options.legs & ~1
-        let codec = try PluginRegistry.standard().codec(named: configuration.codec)
+        let codec = try PluginRegistry.standard().codec(named: name)
         let speech = SharedSamples(TestSignal.samples(2, codec.description.format))
         let sockets = try (0..<count).map { _ in try UDPSocket(bind: .loopback(port: 0)) }
         var graph = Graph()
         for (leg, socket) in sockets.enumerated() {
-            let rules = RTPSessionConfiguration(
-                canonicalName: "leg",
-                destination: sockets[leg ^ 1].localAddress
+            try BareLeg.add(
+                name,
+                configuration,
+                over: UnpacedLink(socket),
+                addresses: (socket.localAddress, sockets[leg ^ 1].localAddress),
+                seed: UInt64(leg),
+                to: &graph,
+                source: LoopingSource(speech, format: codec.description.format, offset: leg * 800)
             )
-            let transport = RTPTransport(
-                session: RTPSession(configuration: rules, seed: UInt64(leg)),
-                link: UnpacedLink(socket),
-                localAddress: socket.localAddress,
-                payloadType: configuration.payloadType ?? codec.description.staticPayloadType ?? 96,
-                clockRate: UInt32(codec.description.clockRate),
-                telephoneEventPayloadType: 101
-            )
-            let source = LoopingSource(speech, format: codec.description.format, offset: leg * 800)
-            let stream = try AudioStream(codec, configuration, transport: transport)
-            try stream.assemble(in: &graph, source: source)
         }
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
@@ -177,7 +180,7 @@ enum UnpacedLegs {
             now += .milliseconds(10)
         }
         let cost = Double(measure_thread_cpu() - start) / 1000 / Double(options.seconds * count)
-        return Figure("\(name): N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")
+        return Figure("\(title): N=\(count)", cost, "us/leg-s", note: "ticks without a pause between them")
     }
 }
 

@@ -36,24 +36,15 @@ enum SteadyTicks {
         var graph = Graph()
         let speech = SharedSamples(TestSignal.samples(2, codec.description.format))
         for (own, other) in [(left, right), (right, left)] {
-            let stream = AudioStreamConfiguration()
-            let transport = RTPTransport(
-                session: RTPSession(
-                    configuration: RTPSessionConfiguration(
-                        canonicalName: "bench",
-                        unixNanosecondsAtZero: 0,
-                        destination: other.localAddress
-                    ),
-                    seed: 1
-                ),
-                link: ImpairedLink(own, impairment, seed: 7),
-                localAddress: own.localAddress,
-                payloadType: codec.description.staticPayloadType ?? 96,
-                clockRate: UInt32(codec.description.clockRate),
-                telephoneEventPayloadType: 101
+            try BareLeg.add(
+                name,
+                AudioStreamConfiguration(),
+                over: ImpairedLink(own, impairment, seed: 7),
+                addresses: (own.localAddress, other.localAddress),
+                seed: 1,
+                to: &graph,
+                source: LoopingSource(speech, format: codec.description.format, offset: 0)
             )
-            let source = LoopingSource(speech, format: codec.description.format, offset: 0)
-            try AudioStream(codec, stream, transport: transport).assemble(in: &graph, source: source)
         }
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))

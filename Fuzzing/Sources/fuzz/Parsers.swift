@@ -3,6 +3,7 @@ import NIOCore
 import SDP
 
 @testable import LocalMessaging
+@testable import RTP
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
 ///
@@ -17,9 +18,7 @@ enum Parsers {
         ("telephone-event", telephoneEvent),
         ("wav", wav),
         ("pcap", pcap),
-        ("sdp", sdp),
         ("session-description", sessionDescription),
-        ("trace", trace),
         ("message-frames", messageFrames),
         ("message-values", messageValues),
     ]
@@ -117,25 +116,19 @@ enum Parsers {
         precondition(byteCount <= bytes.count)
     }
 
-    private static func sdp(_ bytes: Span<UInt8>) throws {
-        let description = try MediaEngine.SessionDescription(parsing: array(bytes))
-        let again = try? MediaEngine.SessionDescription(parsing: description.text)
-        precondition(again?.port == description.port && again?.formats.count == description.formats.count)
-    }
-
     /// What is read is written alike; taken as an offer and as an answer it is answered by one description of ours.
     private static func sessionDescription(_ bytes: Span<UInt8>) throws {
-        let description = try SDP.SessionDescription(parsing: bytes)
+        let description = try SessionDescription(parsing: bytes)
         var written: [UInt8] = []
         description.serialize(into: &written)
-        precondition((try? SDP.SessionDescription(parsing: written.span)) == description)
-        let formats: [SDP.PayloadFormat] = [
-            SDP.PayloadFormat(payloadType: 96, encodingName: "opus", clockRate: 48000, channelCount: 2),
-            SDP.PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000),
-            SDP.PayloadFormat(payloadType: 97, encodingName: "iLBC", clockRate: 8000, parameters: "mode=20"),
-            SDP.PayloadFormat(payloadType: 13, encodingName: "CN", clockRate: 8000),
-            SDP.PayloadFormat(payloadType: 101, encodingName: "telephone-event", clockRate: 8000, parameters: "0-15"),
-            SDP.PayloadFormat(payloadType: 121, encodingName: "red", clockRate: 8000, parameters: "0/0"),
+        precondition((try? SessionDescription(parsing: written.span)) == description)
+        let formats: [PayloadFormat] = [
+            PayloadFormat(payloadType: 96, encodingName: "opus", clockRate: 48000, channelCount: 2),
+            PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000),
+            PayloadFormat(payloadType: 97, encodingName: "iLBC", clockRate: 8000, parameters: "mode=20"),
+            PayloadFormat(payloadType: 13, encodingName: "CN", clockRate: 8000),
+            PayloadFormat(payloadType: 101, encodingName: "telephone-event", clockRate: 8000, parameters: "0-15"),
+            PayloadFormat(payloadType: 121, encodingName: "red", clockRate: 8000, parameters: "0/0"),
         ]
         var medium = MediaConfiguration(port: 40000, formats: formats)
         medium.protocols = [.rtpAVP, .rtpAVPF, .rtpSAVP, .rtpSAVPF, .dtlsSAVP, .dtlsSAVPF]
@@ -144,7 +137,7 @@ enum Parsers {
         try? answering.receiveOffer(description)
         if let answer = try? answering.makeAnswer() {
             precondition(answer.media.count == description.media.count)
-            precondition((try? SDP.SessionDescription(parsing: answer.description)) == answer)
+            precondition((try? SessionDescription(parsing: answer.description)) == answer)
             guard let again = try? answering.makeOffer(.agreedFormats) else { preconditionFailure("it cannot offer") }
             precondition(again.media.map(\.kind) == answer.media.map(\.kind))
         }
@@ -152,11 +145,6 @@ enum Parsers {
         guard (try? offering.makeOffer()) != nil else { preconditionFailure("it cannot offer") }
         _ = try? offering.receiveAnswer(description)
         for medium in description.media { _ = (medium.formats, medium.host, medium.direction, medium.attributes) }
-    }
-
-    private static func trace(_ bytes: Span<UInt8>) throws {
-        let file = try TraceFile(parsing: array(bytes))
-        precondition(file.duration >= .zero || !file.rows.isEmpty)
     }
 
     /// The first byte is the size of the pieces in which the rest arrives; at once or in pieces, the frames are the same.

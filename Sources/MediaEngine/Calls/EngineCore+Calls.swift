@@ -207,7 +207,7 @@ extension EngineCore {
 
 extension AgreedFormats {
     /// What was agreed, with the codecs of `registry`.
-    init(_ agreement: MediaAgreement, in registry: PluginRegistry) throws(CodecError) {
+    package init(_ agreement: MediaAgreement, in registry: PluginRegistry) throws(CodecError) {
         try self.init(agreement) {
             registry.codecs.first(where: \.isEnabled)?.codec
         } find: { name throws(CodecError) in

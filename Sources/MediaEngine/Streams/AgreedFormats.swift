@@ -1,8 +1,8 @@
 import CallBasics
-import RTP
+package import RTP
 
 /// A `MediaAgreement` with its codecs found: what each payload type means, both ways.
-struct AgreedFormats: Sendable {
+package struct AgreedFormats: Sendable {
     /// The codec that is sent, or one that stands in for it while nothing is agreed.
     let codec: any AudioCodec
     /// The payload type that it is sent with.
@@ -10,7 +10,7 @@ struct AgreedFormats: Sendable {
     /// The codecs that are taken, by the payload types that they come with; the first is `codec`.
     let taken: [(codec: any AudioCodec, payloadType: UInt8)]
     let send: SendFormats
-    let payloads: PayloadMap
+    package let payloads: PayloadMap
     /// The clock rate of comfort noise; nil where none is taken.
     let comfortNoiseClockRate: Int?
     let takesRedundancy: Bool

@@ -1,4 +1,4 @@
-import CallBasics
+package import CallBasics
 import RTP
 
 /// What stays of a leg when codecs change: levels, reasons for silence, and whether sound is sent.
@@ -18,7 +18,7 @@ struct StreamControls: Sendable {
 /// A stream does not change. When codecs do, another takes its place, with the filters that can stay; those that cannot
 /// hand on what waits in them (`takeOverOrders`).
 /// Thread: control.
-final class AudioStream: @unchecked Sendable {
+package final class AudioStream: @unchecked Sendable {
     /// What was agreed.
     let agreement: MediaAgreement
     /// The samples that the codec takes and gives.
@@ -59,7 +59,7 @@ final class AudioStream: @unchecked Sendable {
     ///   - leg: Session and port, which know the agreement.
     ///   - former: The stream whose place this one is to take.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
-    init(
+    package init(
         _ agreement: MediaAgreement,
         _ formats: AgreedFormats,
         _ configuration: AudioStreamConfiguration,
@@ -271,7 +271,7 @@ final class AudioStream: @unchecked Sendable {
     }
 
     /// Adds the receiving direction to `graph`, as far as it is not there.
-    func linkReceiving(in graph: inout Graph) throws(GraphError) {
+    package func linkReceiving(in graph: inout Graph) throws(GraphError) {
         try graph.link(receiver, to: playout)
         try graph.link(playout, to: receiveGain)
         try graph.link(receiveGain, to: receiveMeter)
@@ -281,7 +281,7 @@ final class AudioStream: @unchecked Sendable {
     /// Adds the sending direction to `graph`, fed by `source`, as far as it is not there.
     ///
     /// - Throws: `GraphError` when `source` gives something that cannot be converted.
-    func linkSending(in graph: inout Graph, source: Filter) throws(GraphError) {
+    package func linkSending(in graph: inout Graph, source: Filter) throws(GraphError) {
         try graph.link(source, to: sendGain, converting: true)
         try graph.link(sendGain, to: sendMeter)
         try graph.link(sendMeter, to: sendTones)

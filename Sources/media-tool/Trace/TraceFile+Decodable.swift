@@ -60,8 +60,9 @@ extension TraceFile {
         @unknown default: return "\(error)"
         }
         let path = context.codingPath.map { $0.intValue.map { "\($0)" } ?? $0.stringValue }.joined(separator: ".")
-        let reason = context.debugDescription.hasSuffix(".") ? context.debugDescription.dropLast() : context.debugDescription[...]
-        return path.isEmpty ? "\(reason)" : "\(path): \(reason)"
+        var reason = context.debugDescription
+        if reason.hasSuffix(".") { reason.removeLast() }
+        return path.isEmpty ? reason : "\(path): \(reason)"
     }
 }
 

@@ -23,6 +23,7 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
     "dtmf-feedback": ["MediaEngine"],
     "loopback-call": ["MediaEngine"],
     "codec-plugin": ["MediaEngine", "CExamplePlugin"],
+    "voice-bot": ["MediaEngine"],
     "local-messages": ["LocalMessaging"],
     "shared-core": ["LocalMessaging", "SharedCore"],
 ]

@@ -53,6 +53,23 @@ import Testing
         }
     }
 
+    @Test func `the bot greets, is silent when it is spoken to, and repeats what it heard`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "voice-bot-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let speech = Example.root.appending(path: "Examples/Resources/speech.wav").path
+        let run = try Example.run("voice-bot", speech, in: folder)
+        #expect(run.status == 0, "\(run.text)")
+        // The caller speaks after a second, and the greeting would last four.
+        let interrupted = try #require(run.text.firstMatch(of: /interrupted after ([0-9.]+) s/), "\(run.text)")
+        let after = try #require(Double(interrupted.output.1))
+        #expect(after > 0.5 && after < 3, "\(run.text)")
+        let repeated = run.text.matches(of: /repeats ([0-9.]+) s/).compactMap { Double($0.output.1) }
+        #expect(repeated.contains { $0 > 0.3 }, "\(run.text)")
+        let heard = try Data(contentsOf: folder.appending(path: "voice-bot.wav"))
+        #expect(heard.count > 100_000)
+    }
+
     @Test func `processes of a group talk to each other`() throws {
         let run = try Example.run("local-messages")
         #expect(run.status == 0, "\(run.text)")

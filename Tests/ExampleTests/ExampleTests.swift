@@ -4,7 +4,7 @@ import Testing
 /// What the documentation says of files and tests that are there.
 @Suite struct ExampleTests {
     @Test(arguments: [
-        "first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "local-messages", "shared-core",
+        "first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "voice-bot", "local-messages", "shared-core",
     ])
     func `an example is at most 100 lines`(name: String) throws {
         let source = try Example.text("Examples/\(name)/main.swift")

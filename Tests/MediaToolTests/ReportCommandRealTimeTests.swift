@@ -3,6 +3,8 @@ import MediaEngine
 import TestSupport
 import Testing
 
+@testable import media_tool
+
 /// Traces, pages made of them, and captures that are heard again.
 @Suite(.serialized, .tags(.realtime)) struct ReportCommandRealTimeTests {
     private func traced(_ scratch: Scratch, _ arguments: String...) throws -> TraceFile {

@@ -1,6 +1,8 @@
 import MediaEngine
 import Testing
 
+@testable import media_tool
+
 /// Streams found in datagrams, and datagrams delivered at their capture times.
 @Suite struct CapturedStreamsTests {
     private let caller = SocketAddress(ipv4: 0x0A00_0001, port: 4000)

@@ -1,6 +1,8 @@
 import MediaEngine
 import Testing
 
+@testable import media_tool
+
 /// Why a call was choppy, told from rows that are written as text.
 @Suite struct GapAnalysisTests {
     typealias Cause = AudibleGap.Cause

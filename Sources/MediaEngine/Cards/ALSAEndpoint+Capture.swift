@@ -42,14 +42,13 @@ extension ALSAEndpoint {
     }
 
     func noteStart(at now: MediaTime) {
-        isPaced = true
         pace.start(level: 0, at: now)
         loss.note(level: 0, at: now)
     }
 
     private func beginIfNeeded(at now: MediaTime) {
         if !isStarted { start() }
-        if !isPaced { noteStart(at: now) }
+        if !pace.isRunning { noteStart(at: now) }
     }
 
     private func readOnce(into samples: inout MutableSpan<Int16>, frameCount: Int) -> Int {

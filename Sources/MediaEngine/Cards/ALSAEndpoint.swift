@@ -1,5 +1,5 @@
 internal import CALSA
-package import CallBasics
+import CallBasics
 import Glibc
 
 /// One direction of an ALSA PCM, by writes or reads that never wait.

@@ -1,4 +1,4 @@
-package import CallBasics
+import CallBasics
 import Synchronization
 
 /// The one owner of one direction of a card: it opens the card with the first user, closes it with the last, and meanwhile

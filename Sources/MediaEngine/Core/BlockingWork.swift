@@ -2,7 +2,7 @@ import Glibc
 
 /// Runs work that may block (opening a file on a network, a pipe whose other end is closed) on a thread of its own, so that
 /// the concurrency pool never waits for it.
-enum BlockingWork {
+package enum BlockingWork {
     private final class Job: Sendable {
         let body: @Sendable () -> Void
 
@@ -12,14 +12,14 @@ enum BlockingWork {
     }
 
     /// Answers what `body` does, off the pool.
-    static func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    package static func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             start { continuation.resume(with: Swift.Result { try body() }) }
         }
     }
 
     /// Does `body`, off the pool.
-    static func run(_ body: @escaping @Sendable () -> Void) async {
+    package static func run(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             start {
                 body()

@@ -132,7 +132,7 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
     ///
     /// Thread: any; a handler that calls it finds nothing to do.
     func serve() {
-        let thread = UInt(bitPattern: pthread_self())
+        let thread = UInt(pthread_self())
         guard server.load(ordering: .relaxed) != thread else { return }
         serving.withLock { _ in
             server.store(thread, ordering: .relaxed)

@@ -52,7 +52,13 @@ package final class RTPSession {
     ///   - configuration: Names, addresses and rules.
     ///   - payloads: What is understood.
     ///   - seed: For calls a number from `SystemRandomNumberGenerator`; in tests any, for equal results.
-    package init(configuration: RTPSessionConfiguration, payloads: PayloadMap, seed: UInt64) {
+    ///   - began: When it begins to wait for the address that signalling named; nil: with the first packet of anybody.
+    package init(
+        configuration: RTPSessionConfiguration,
+        payloads: PayloadMap,
+        seed: UInt64,
+        began: MediaTime? = nil
+    ) {
         self.configuration = configuration
         addresses = configuration.addresses
         canonicalName = Array(configuration.canonicalName.utf8.prefix(RTCPSourceDescription.maximumTextByteCount))
@@ -60,6 +66,7 @@ package final class RTPSession {
         sender = RTPSender(using: &generator)
         receiver = RTPReceiver(RemoteSourcePolicy(named: addresses.destination, rules: addresses.sourceRules))
         receiver.payloads = payloads
+        if let began { receiver.policy.begin(at: began) }
         scheduler = RTCPScheduler(
             minimumInterval: configuration.minimumControlInterval,
             bandwidth: configuration.controlBandwidth

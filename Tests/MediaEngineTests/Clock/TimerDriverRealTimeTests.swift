@@ -1,6 +1,7 @@
 import Dispatch
-import MediaEngine
+@testable import MediaEngine
 import Synchronization
+import TestSupport
 import Testing
 
 /// Ticks by the wall clock.

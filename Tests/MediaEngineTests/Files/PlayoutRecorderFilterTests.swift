@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// The file of a call's playout: from the first packet to the end of the last.

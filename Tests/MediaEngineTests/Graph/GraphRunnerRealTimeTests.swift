@@ -1,4 +1,5 @@
-import MediaEngine
+@testable import MediaEngine
+import TestSupport
 import Testing
 
 /// A graph that is edited on one thread and ticks on another.

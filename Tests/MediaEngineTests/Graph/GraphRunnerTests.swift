@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 @Suite struct GraphRunnerTests {

@@ -1,6 +1,7 @@
 import CAllocationCounter
 import Foundation
 @testable import MediaEngine
+@testable import RTP
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// A decoder of 20 ms packets of a voice-like tone at 8 kHz; a packet holds its number, and its copy when asked for.

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// Text timelines of the adaptive buffer; see `PlayoutTimeline` for how to read them.

@@ -1,4 +1,5 @@
-import MediaEngine
+@testable import MediaEngine
+import TestSupport
 import Testing
 
 /// Text timelines of the fixed buffer; see `PlayoutTimeline` for how to read them.

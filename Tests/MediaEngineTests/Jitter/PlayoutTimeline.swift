@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 
 /// A stream of 20 ms packets through a buffer: arrivals above, playout below, one character for 10 ms.
 ///

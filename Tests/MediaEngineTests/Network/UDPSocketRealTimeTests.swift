@@ -1,4 +1,5 @@
-import MediaEngine
+@testable import MediaEngine
+import TestSupport
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct UDPSocketRealTimeTests {

@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 @Suite struct ResamplerTests {

@@ -1,4 +1,5 @@
 @testable import MediaEngine
+@testable import RTP
 import Testing
 
 @Suite struct LossPolicyTests {

@@ -1,4 +1,5 @@
 @testable import MediaEngine
+@testable import RTP
 
 /// A call that hears datagrams of a script, in virtual time.
 final class CallReceiver {

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 
 /// A graph of pairs, source to sink, run by hand.
 struct CardRig {

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import Synchronization
 
 /// `TestSignal.samples`, made once for all tests: where the compiler does not optimise, a minute of it takes seconds.

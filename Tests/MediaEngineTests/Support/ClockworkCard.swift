@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 
 /// A card that counts its frames on a clock of its own, also those that nobody takes or gives: what was really in the
 /// air at each of them.

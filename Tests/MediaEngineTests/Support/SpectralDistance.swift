@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 
 /// How different two sounds are to an ear that forgives delay: a stand-in for PESQ where PESQ is not to be had.
 ///

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 
 /// Gives 0, 1, 2, … one number per sample.
 final class CountingSource: Filter, @unchecked Sendable {

@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 import TestSupport
 
 /// Takes what a call plays and counts its ticks: where ticks come by themselves, a test waits for one.

@@ -1,6 +1,6 @@
 import CAllocationCounter
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Synchronization
 
 /// Runs ticks on a thread of its own, and counts what that thread allocates and locks.

@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// The chirp that measures delay, found in noise, quiet, delayed by fractions and upside down.

@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// Limits of ITU-T Q.24 (AT&T's column of annex A where administrations differ), and of the project's own corpus.

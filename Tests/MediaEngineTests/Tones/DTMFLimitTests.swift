@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 import Testing
 
 /// Every limit of ITU-T Q.24 from inside and from outside, all sixteen digits, with phases and starts drawn by seed.

@@ -1,5 +1,5 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
 
 /// Signals for the tone tests, made with `sin` and a seeded generator, independently of the engine's own oscillator.
 struct ToneTestSignal {

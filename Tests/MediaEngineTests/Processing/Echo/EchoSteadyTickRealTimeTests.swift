@@ -1,5 +1,6 @@
 import CAllocationCounter
 @testable import MediaEngine
+import TestSupport
 import Testing
 
 /// Processing a voice neither allocates nor locks, also while it realigns and begins anew.

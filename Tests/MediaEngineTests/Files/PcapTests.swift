@@ -1,5 +1,7 @@
 import Foundation
-import MediaEngine
+@testable import MediaEngine
+@testable import RTP
+import TestSupport
 import Testing
 
 @Suite struct PcapTests {

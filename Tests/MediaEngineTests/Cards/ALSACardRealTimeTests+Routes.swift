@@ -5,27 +5,28 @@ import Testing
 extension ALSACardRealTimeTests {
     @Test func `a running call moves to another card and back`() async throws {
         let engine = try CallEngine()
-        defer { engine.shutDown() }
-        try engine.setPlaybackDevice("alsa:AU")
-        try engine.setCaptureDevice("alsa:AU_mic")
+        try await engine.setCard(named: "alsa:AU", .playback)
+        try await engine.setCard(named: "alsa:AU_mic", .capture)
         let (left, right) = MemoryLink.pair()
         let format = AudioFormat(sampleRate: 8000)
         var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-        calling.remote = right.localAddress
-        calling.stream.codec = "PCMU"
+        calling.agreement.remote = right.localAddress
+        calling.agreement.codec = "PCMU"
         var called = CallConfiguration(network: .link(right, local: right.localAddress))
-        called.remote = left.localAddress
-        called.stream.codec = "PCMU"
+        called.agreement.remote = left.localAddress
+        called.agreement.codec = "PCMU"
         called.source = .samples([Int16](repeating: 8000, count: 8000 * 20), format)
         let ticks = TickCounter(format: format)
         called.sink = .filter(ticks)
-        let calls = try engine.makeCalls([calling, called])
+        let calls = try await engine.makeCalls([calling, called])
+        var frames = 0
         for (name, changeCount) in [("alsa:AQ", 1), ("alsa:AU", 2)] {
-            #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
-            try engine.setPlaybackDevice(name)
+            #expect(try await ticks.wait { (engine.cardStatistics(.playback)?.frames ?? 0) > frames + 24_000 })
+            try await engine.setCard(named: name, .playback)
             #expect(try await ticks.wait { engine.routeChanges.count == changeCount })
+            frames = engine.cardStatistics(.playback)?.frames ?? 0
         }
-        #expect(try await ticks.wait { (engine.playbackStatistics?.frames ?? 0) > 24_000 })
+        #expect(try await ticks.wait { (engine.cardStatistics(.playback)?.frames ?? 0) > frames + 24_000 })
         let changes = engine.routeChanges
         #expect(changes.map(\.to) == ["AQ", "AU"])
         for change in changes {
@@ -36,8 +37,9 @@ extension ALSACardRealTimeTests {
         #expect(calls[0].report().received.lost == 0)
         let cards = engine.cardReports
         #expect(cards.map(\.name) == ["AU_mic", "AU"])
-        try calls[0].end()
+        try await calls[0].end()
         let told = await allEvents(calls[0])
         #expect(changes.allSatisfy { told.contains(.routeChanged($0)) })
+        await engine.shutDown()
     }
 }

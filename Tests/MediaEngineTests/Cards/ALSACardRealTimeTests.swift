@@ -1,3 +1,4 @@
+import CallBasics
 import Foundation
 import TestSupport
 import Testing
@@ -29,41 +30,62 @@ private final class Tone: Filter, @unchecked Sendable {
     }
 }
 
-/// Runs a graph in real time, with supervisors in the background, until `stop`.
+/// Runs cards in real time until `stop`.
 private final class LiveRig {
     let runner = GraphRunner()
     private let driver: TimerDriver
-    private let background = ServiceThread()
+    private let routes: CardRoutes
     private let ticks = TickCounter(format: format)
+    let told: Watched<[CardRouteEvent]>
 
-    init(_ pairs: [(Filter, Filter)], services: [any BackgroundService]) throws {
+    init() throws {
+        let told = Watched<[CardRouteEvent]>([])
+        self.told = told
         driver = TimerDriver(runner, tickDuration: .milliseconds(10), priority: nil)
-        var graph = Graph()
-        for (source, sink) in pairs { try graph.connect(source, to: sink) }
-        try graph.connect(SilenceFilter(format: format), to: ticks)
-        runner.install(try GraphPlan(graph))
-        for service in services { background.add(service) }
-        try background.start()
-        try driver.start()
+        routes = try CardRoutes(clock: { MonotonicClock.current }, isVirtual: false) { event in
+            told.update { $0.append(event) }
+        }
     }
 
     deinit {
         stop()
     }
 
-    /// Stops ticking, so that what filters hold may be read.
+    /// A route to an open PCM.
+    func open(
+        _ direction: CardDirection,
+        _ pcm: String,
+        _ configuration: CardConfiguration = configuration
+    ) async throws -> CardRoute {
+        let route = routes.makeRoute(.call, direction, to: ALSACard(pcm: pcm), configuration)
+        route.use()
+        await route.opened()
+        if let error = route.lastError { throw error }
+        return route
+    }
+
+    /// Begins to tick.
+    func run(_ pairs: [(Filter, Filter)]) throws {
+        var graph = Graph()
+        for (source, sink) in pairs { try graph.connect(source, to: sink) }
+        try graph.connect(SilenceFilter(format: format), to: ticks)
+        runner.install(try GraphPlan(graph))
+        try driver.start()
+    }
+
+    /// Stops ticking, so that what filters hold may be read, and closes the cards.
     func stop() {
         driver.stop()
-        background.stop()
+        routes.shutDown()
     }
 
     /// Waits until `condition` holds; answers whether it did in time.
     func wait(until condition: () -> Bool) async throws -> Bool { try await ticks.wait(until: condition) }
 
-    func events() -> [String] {
-        var names: [String] = []
-        runner.drainEvents { names.append($0.name.description) }
-        return names
+    func events(of route: CardRoute) -> [CardFilter.Event] {
+        var events: [CardFilter.Event] = []
+        runner.drainEvents(of: route.filter) { events.append($0) }
+        return events
     }
 }
 
@@ -109,116 +131,113 @@ private func share(of frequency: Double, in samples: ArraySlice<Int16>) -> Doubl
 )
 struct ALSACardRealTimeTests {
     @Test func `what is played is heard`() async throws {
-        let playback = CardPlaybackFilter(ALSACard(pcm: "AU"), configuration)
-        let capture = CardCaptureFilter(ALSACard(pcm: "AU_heard"), configuration)
+        let rig = try LiveRig()
+        let playback = try await rig.open(.playback, "AU")
+        let capture = try await rig.open(.capture, "AU_heard")
         let heard = CollectingSink(format: format)
-        try playback.open(at: .zero)
-        try capture.open(at: .zero)
-        let rig = try LiveRig(
-            [(Tone(), playback), (capture, heard)],
-            services: [playback.supervisor, capture.supervisor]
-        )
-        #expect(try await rig.wait { playback.statistics.value.frames > 2 * 48_000 })
+        try rig.run([(Tone(), playback.filter), (capture.filter, heard)])
+        #expect(try await rig.wait { playback.statistics.frames > 2 * 48_000 })
         rig.stop()
         // Blocks of ten periods. Where a machine is busy some are missing, but what is there is the tone.
         let samples = heard.collected
         let shares = stride(from: 0, to: samples.count - 480, by: 480).map { samples[$0..<$0 + 480] }
             .filter { block in block.contains { $0.magnitude > 1000 } }
             .map { share(of: 1000, in: $0) }
-        let statistics = playback.statistics.value
-        #expect(shares.count > 50, "\(statistics) \(capture.statistics.value)")
-        #expect(shares.count { $0 > 0.99 } > shares.count / 2, "\(statistics) \(capture.statistics.value)")
+        let statistics = playback.statistics
+        #expect(shares.count > 50, "\(statistics) \(capture.statistics)")
+        #expect(shares.count { $0 > 0.99 } > shares.count / 2, "\(statistics) \(capture.statistics)")
         #expect(statistics.disappearances == 0 && statistics.stalls == 0)
-        #expect(capture.statistics.value.frames > 24_000)
+        #expect(capture.statistics.frames > 24_000)
     }
 
     @Test func `a stereo card takes a mono stream, and the other way round`() async throws {
         for (pcm, channelCount) in [("AQ", 1), ("AU", 2)] {
             let format = AudioFormat(sampleRate: 48_000, channelCount: channelCount)
-            let playback = CardPlaybackFilter(ALSACard(pcm: pcm), CardConfiguration(format: format))
-            try playback.open(at: .zero)
-            let rig = try LiveRig([(Tone(format: format), playback)], services: [playback.supervisor])
-            #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+            let rig = try LiveRig()
+            let playback = try await rig.open(.playback, pcm, CardConfiguration(format: format))
+            try rig.run([(Tone(format: format), playback.filter)])
+            #expect(try await rig.wait { playback.statistics.frames > 24_000 })
         }
     }
 
     @Test func `a suspended card is a stall, and playing goes on when it wakes up`() async throws {
-        let playback = CardPlaybackFilter(ALSACard(pcm: "AQ"), configuration)
-        try playback.open(at: .zero)
-        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        let rig = try LiveRig()
+        let playback = try await rig.open(.playback, "AQ")
+        try rig.run([(Tone(), playback.filter)])
+        #expect(try await rig.wait { playback.statistics.frames > 24_000 })
         try pactl("suspend-sink", "AQ", "1")
-        #expect(try await rig.wait { playback.statistics.value.stalls == 1 })
-        let frames = playback.statistics.value.frames
+        #expect(try await rig.wait { playback.statistics.stalls == 1 })
+        let frames = playback.statistics.frames
         try pactl("suspend-sink", "AQ", "0")
-        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
-        #expect(playback.statistics.value.framesLost > 0)
-        #expect(rig.events().contains("moving"))
+        #expect(try await rig.wait { playback.statistics.frames > frames + 24_000 })
+        #expect(playback.statistics.framesLost > 0)
+        #expect(rig.events(of: playback).contains { if case .moving = $0 { true } else { false } })
     }
 
     @Test func `a card that is taken away comes back by itself`() async throws {
-        let playback = CardPlaybackFilter(ALSACard(pcm: "EXTRA"), configuration)
-        try playback.open(at: .zero)
-        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        let rig = try LiveRig()
+        let playback = try await rig.open(.playback, "EXTRA")
+        try rig.run([(Tone(), playback.filter)])
+        #expect(try await rig.wait { playback.statistics.frames > 24_000 })
         // The server moves the streams of a lost sink to another one; with the last sink the stream is gone.
         let sinks = try sinkModules()
         for sink in sinks { try pactl("unload-module", sink.number) }
-        #expect(try await rig.wait { playback.statistics.value.disappearances == 1 })
-        #expect(try await rig.wait { playback.supervisor.lastError != nil })
+        #expect(try await rig.wait { playback.statistics.disappearances == 1 })
+        #expect(try await rig.wait { playback.lastError != nil })
         for sink in sinks { try pactl(["load-module", "module-null-sink"] + sink.arguments) }
-        #expect(try await rig.wait { playback.statistics.value.reopenings == 1 })
-        let frames = playback.statistics.value.frames
-        #expect(try await rig.wait { playback.statistics.value.frames > frames + 24_000 })
-        let events = rig.events()
-        #expect(events.contains("cardgone") && events.contains("cardback"))
+        #expect(try await rig.wait { playback.statistics.reopenings == 1 })
+        let frames = playback.statistics.frames
+        #expect(try await rig.wait { playback.statistics.frames > frames + 24_000 })
+        let events = rig.events(of: playback)
+        #expect(events.contains(.gone) && events.contains(.back))
+        #expect(rig.told.value.map(\.kind).starts(with: [.cardOpened, .cardLost]))
+        #expect(rig.told.value.contains { $0.kind == .cardBack })
     }
 
     @Test func `a sink that is removed while playing does not end the playing, and is found again`() async throws {
         let sink = "EXTRA"
-        let playback = CardPlaybackFilter(ALSACard(pcm: sink), configuration)
-        try playback.open(at: .zero)
-        let rig = try LiveRig([(Tone(), playback)], services: [playback.supervisor])
-        #expect(try await rig.wait { playback.statistics.value.frames > 24_000 })
+        let rig = try LiveRig()
+        let playback = try await rig.open(.playback, sink)
+        try rig.run([(Tone(), playback.filter)])
+        #expect(try await rig.wait { playback.statistics.frames > 24_000 })
         let module = try #require(try sinkModules().first { $0.arguments.contains("sink_name=\(sink)") })
         try pactl("unload-module", module.number)
         // The server moves the stream to another sink, where it goes on, or stands until it is given up.
-        let before = playback.statistics.value.frames
+        let before = playback.statistics.frames
         #expect(
             try await rig.wait {
-                let statistics = playback.statistics.value
+                let statistics = playback.statistics
                 return statistics.frames > before + 24_000 || statistics.disappearances == 1
             }
         )
         try pactl(["load-module", "module-null-sink"] + module.arguments)
-        let after = playback.statistics.value.frames
-        #expect(try await rig.wait { playback.statistics.value.frames > after + 24_000 })
+        let after = playback.statistics.frames
+        #expect(try await rig.wait { playback.statistics.frames > after + 24_000 })
         #expect(try CardList().card(named: "alsa:\(sink)").description.state == .available)
     }
 
     @Test func `a PCM that does not exist is an error with a remedy`() throws {
         let error = try #require(throws: CardError.self) {
-            try ALSACard(pcm: "no_such_pcm").openPlayback(configuration, at: .zero)
+            try ALSACard(pcm: "no_such_pcm").open(.playback, configuration, at: .zero)
         }
         #expect(error.code == .absent && error.message.contains("no_such_pcm"))
-        #expect(throws: CardError.self) { try ALSACard(pcm: "hw:31").openCapture(configuration, at: .zero) }
+        #expect(throws: CardError.self) { try ALSACard(pcm: "hw:31").open(.capture, configuration, at: .zero) }
     }
 
     @Test func `a PCM without a clock is paced by the ticks`() throws {
         for pcm in ["null", "clockless"] {
-            let playback = CardPlaybackFilter(ALSACard(pcm: pcm), configuration)
-            try playback.open(at: .zero)
-            let rig = try CardRig([(CountingSource(format: format), playback)])
+            let rig = try CardRig()
+            let playback = rig.route(.playback, ALSACard(pcm: pcm))
+            try rig.connect([(CountingSource(format: format), playback.filter)])
             rig.driver.run(ticks: 100)
-            #expect(playback.statistics.value.frames == 48_000 && playback.statistics.value.xruns == 0)
+            #expect(playback.statistics.frames == 48_000 && playback.statistics.xruns == 0)
         }
-        let capture = CardCaptureFilter(ALSACard(pcm: "null"), configuration)
-        try capture.open(at: .zero)
-        let heard = CollectingSink(format: format)
-        let rig = try CardRig([(capture, heard)])
+        let rig = try CardRig()
+        let capture = rig.route(.capture, ALSACard(pcm: "null"))
+        try rig.connect([(capture.filter, CollectingSink(format: format))])
         rig.driver.run(ticks: 100)
-        #expect(capture.statistics.value.frames == 98 * 480 && capture.statistics.value.framesLost == 0)
-        #expect(!(try ALSACard(pcm: "null").openPlayback(configuration, at: .zero)).isClocked)
+        #expect(capture.statistics.frames == 98 * 480 && capture.statistics.framesLost == 0)
+        #expect(!(try ALSACard(pcm: "null").open(.playback, configuration, at: .zero)).isClocked)
     }
 
     @Test func `the mixer's volume is set and read`() throws {
@@ -237,12 +256,11 @@ struct ALSACardRealTimeTests {
         #expect(list.callCard.playbackCard.description.id == "alsa:AU")
         #expect(list.callCard.captureCard?.description.id == "alsa:AU_mic")
         #expect(list.ringerCard.playbackCard.description.id == "alsa:AQ")
-        _ = try list.callCard.openPlayback(configuration, at: .zero)
-        #expect(list.callCard.takeNotice() == nil)
+        _ = try list.callCard.open(.playback, configuration, at: .zero)
     }
 
     @Test func `a driver can wait for the card`() throws {
-        let card = try ALSACard(pcm: "AU").openPlayback(configuration, at: .zero)
+        let card = try ALSACard(pcm: "AU").open(.playback, configuration, at: .zero)
         #expect(card.isClocked)
         let block = [Int16](repeating: 0, count: 480)
         var written = 0
@@ -251,6 +269,6 @@ struct ALSACardRealTimeTests {
             written += card.write(block.span, at: MonotonicClock.current).frameCount
         }
         #expect(written >= 24_000)
-        #expect(card.queuedFrameCount(at: MonotonicClock.current) > 0)
+        #expect(card.frameCount(at: MonotonicClock.current) > 0)
     }
 }

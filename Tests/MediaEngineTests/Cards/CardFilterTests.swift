@@ -1,3 +1,5 @@
+import CallBasics
+import MediaEngineTesting
 import Testing
 
 @testable import MediaEngine
@@ -9,33 +11,26 @@ private func ms(_ milliseconds: Int) -> MediaTime { .zero + .milliseconds(millis
 
 /// Both directions of a card in one graph, by hand.
 private struct DuplexRig {
-    let playback: CardPlaybackFilter
-    let capture: CardCaptureFilter
+    let playback: CardRoute
+    let capture: CardRoute
     let heard = CollectingSink(format: format)
     let rig: CardRig
 
-    init(_ card: any SoundCard, isGated: Bool = false, opens: Bool = true) throws {
-        playback = CardPlaybackFilter(card, configuration, isGated: isGated)
-        capture = CardCaptureFilter(card, configuration, isGated: isGated)
-        if opens {
-            try playback.open(at: .zero)
-            try capture.open(at: .zero)
-        }
-        rig = try CardRig([(CountingSource(format: format), playback), (capture, heard)])
-        rig.driver.add(playback.supervisor)
-        rig.driver.add(capture.supervisor)
+    init(_ card: any SoundCard, isGated: Bool = false) throws {
+        rig = try CardRig()
+        playback = rig.route(.playback, card, configuration, isGated: isGated)
+        capture = rig.route(.capture, card, configuration, isGated: isGated)
+        try rig.connect([(CountingSource(format: format), playback.filter), (capture.filter, heard)])
     }
 
-    func events(of filter: Filter) -> [String] {
-        rig.events().filter { $0.filter == filter.id }.map { "\($0.name)@\($0.time.nanoseconds / 1_000_000)" }
-    }
+    var statistics: [CardStatistics] { [playback.statistics, capture.statistics] }
 }
 
 @Suite struct CardFilterTests {
     @Test func `a null card takes and gives every frame without a fault`() throws {
         let duplex = try DuplexRig(NullCard())
         duplex.rig.driver.run(ticks: 1000)
-        let (played, recorded) = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let (played, recorded) = (duplex.playback.statistics, duplex.capture.statistics)
         #expect(played.frames == 480_000 && played.xruns == 0 && played.framesLost == 0 && played.stalls == 0)
         // Two ticks pass until a block and half a block in reserve are there.
         #expect(recorded.frames == 998 * 480 && recorded.xruns == 0 && recorded.framesLost == 0)
@@ -46,60 +41,61 @@ private struct DuplexRig {
     @Test func `an xrun costs what was queued, is counted once, and sound goes on`() throws {
         let duplex = try DuplexRig(FaultyCard([ScriptedFault(.xrun, at: ms(1005))]))
         duplex.rig.driver.run(ticks: 300)
-        let (played, recorded) = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let (played, recorded) = (duplex.playback.statistics, duplex.capture.statistics)
         #expect(played.xruns == 1 && played.framesLost == 480 && played.frames == 300 * 480)
         #expect(recorded.xruns == 1 && recorded.framesLost > 0 && recorded.stalls == 0)
         let events = duplex.rig.events()
-        #expect(events.filter { $0.filter == duplex.playback.id }.map(\.name) == ["xrun"])
-        #expect(events.filter { $0.filter == duplex.playback.id }.map(\.value) == [480])
-        #expect(events.filter { $0.filter == duplex.capture.id }.map(\.name) == ["xrun"])
+        #expect(events.of(duplex.playback) == [.xrun(lostFrameCount: 480)])
+        #expect(events.of(duplex.capture) == [.xrun(lostFrameCount: recorded.framesLost)])
+        let told = duplex.rig.told().map(\.kind)
+        #expect(told.contains(.xrun(lostFrameCount: 480)) && told.contains(.xrun(lostFrameCount: recorded.framesLost)))
     }
 
     @Test func `sleep is counted apart from xruns`() throws {
         let duplex = try DuplexRig(FaultyCard([ScriptedFault(.suspend, at: ms(500))]))
         duplex.rig.driver.run(ticks: 100)
-        #expect(duplex.playback.statistics.value.suspends == 1 && duplex.playback.statistics.value.xruns == 0)
-        #expect(duplex.capture.statistics.value.suspends == 1 && duplex.capture.statistics.value.xruns == 0)
+        #expect(duplex.playback.statistics.suspends == 1 && duplex.playback.statistics.xruns == 0)
+        #expect(duplex.capture.statistics.suspends == 1 && duplex.capture.statistics.xruns == 0)
     }
 
     @Test func `a stall is noticed after 100 ms, dropped sound is counted, and its end is told`() throws {
         let duplex = try DuplexRig(FaultyCard([ScriptedFault(.stall(.milliseconds(400)), at: ms(1000))]))
         duplex.rig.driver.run(ticks: 200)
-        let played = duplex.playback.statistics.value
+        let played = duplex.playback.statistics
         #expect(played.stalls == 1 && played.xruns == 0)
         #expect(played.framesLost == 40 * 480 && played.frames == 160 * 480)
-        #expect(duplex.capture.statistics.value.stalls == 1)
-        let events = duplex.rig.events().filter { $0.filter == duplex.playback.id }
-        #expect(events.map(\.name) == ["stall", "moving"])
-        #expect(events.map { $0.time.nanoseconds / 1_000_000 } == [1090, 1400])
-        #expect(events.last?.value == 410)
+        #expect(duplex.capture.statistics.stalls == 1)
+        let events = duplex.rig.events()
+        #expect(events.of(duplex.playback) == [.stalled, .moving(nanoseconds: 410_000_000)])
+        #expect(events.times(of: duplex.playback) == [1090, 1400])
     }
 
     @Test func `a card that stands for 3 s is opened again`() throws {
         let duplex = try DuplexRig(FaultyCard([ScriptedFault(.stall(.seconds(20)), at: ms(1000))]))
         duplex.rig.driver.run(ticks: 600)
-        for statistics in [duplex.playback.statistics.value, duplex.capture.statistics.value] {
+        for statistics in duplex.statistics {
             #expect(statistics.stalls == 1 && statistics.disappearances == 1 && statistics.reopenings == 1)
         }
-        let events = duplex.rig.events().filter { $0.filter == duplex.playback.id }
-        #expect(events.map(\.name) == ["stall", "cardgone", "cardback"])
-        #expect(events.map { $0.time.nanoseconds / 1_000_000 } == [1090, 3990, 4000])
+        let events = duplex.rig.events()
+        #expect(events.of(duplex.playback) == [.stalled, .gone, .back])
+        #expect(events.times(of: duplex.playback) == [1090, 3990, 4000])
     }
 
     @Test func `a card that is pulled out and comes back is used again`() throws {
         let script = [ScriptedFault(.unplug, at: ms(1000)), ScriptedFault(.comeBack, at: ms(3000))]
         let duplex = try DuplexRig(FaultyCard(script))
         duplex.rig.driver.run(ticks: 600)
-        for statistics in [duplex.playback.statistics.value, duplex.capture.statistics.value] {
+        for statistics in duplex.statistics {
             #expect(statistics.disappearances == 1 && statistics.reopenings == 1)
             // Attempts follow each other by 100 ms, 200 ms … 1.6 s, so the card is found at the latest 1.6 s later.
             #expect(statistics.framesWithoutCard >= 200 * 480 && statistics.framesWithoutCard <= 360 * 480)
         }
-        let played = duplex.playback.statistics.value
+        let played = duplex.playback.statistics
         #expect(played.frames + played.framesWithoutCard == 600 * 480 && played.framesLost == 0)
-        #expect(duplex.playback.supervisor.lastError == nil)
-        let events = duplex.rig.events().filter { $0.filter == duplex.playback.id }
-        #expect(events.map(\.name) == ["cardgone", "cardback"])
+        #expect(duplex.playback.lastError == nil)
+        #expect(duplex.rig.events().of(duplex.playback) == [.gone, .back])
+        let told = duplex.rig.told().filter { $0.direction == .playback }.map(\.kind)
+        #expect(told == [.cardOpened, .cardLost, .cardBack])
         #expect(duplex.heard.count == 600 * 480)
     }
 
@@ -108,7 +104,7 @@ private struct DuplexRig {
     {
         let duplex = try DuplexRig(FaultyCard(driftPPM: ppm))
         duplex.rig.driver.run(ticks: 2000)
-        let (played, recorded) = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let (played, recorded) = (duplex.playback.statistics, duplex.capture.statistics)
         if ppm > 0 {
             #expect(played.xruns > 3 && recorded.xruns == 0 && recorded.framesLost > 4800)
         } else {
@@ -124,7 +120,7 @@ private struct DuplexRig {
         func run() throws -> ([CardStatistics], Int) {
             let duplex = try DuplexRig(FaultyCard(script, driftPPM: 137))
             duplex.rig.driver.run(ticks: 500)
-            return ([duplex.playback.statistics.value, duplex.capture.statistics.value], duplex.rig.events().count)
+            return (duplex.statistics, duplex.rig.events().count)
         }
         let (first, second) = (try run(), try run())
         #expect(first.0 == second.0 && first.1 == second.1)
@@ -133,51 +129,29 @@ private struct DuplexRig {
     @Test func `a gated card lets nothing through before it is activated, nor after it is released`() throws {
         let duplex = try DuplexRig(NullCard(), isGated: true)
         duplex.rig.driver.run(ticks: 50)
-        #expect(duplex.playback.statistics.value == CardStatistics())
-        duplex.rig.runner.send(duplex.playback.activateCommand)
-        duplex.rig.runner.send(duplex.capture.activateCommand)
+        #expect(duplex.playback.statistics == CardStatistics() && duplex.playback.openCount == 0)
+        duplex.playback.setActive(true)
+        duplex.capture.setActive(true)
         duplex.rig.driver.run(ticks: 50)
-        #expect(duplex.playback.statistics.value.frames == 50 * 480)
-        #expect(duplex.capture.statistics.value.frames == 48 * 480)
-        #expect(duplex.capture.statistics.value.xruns == 0)
-        duplex.rig.runner.send(duplex.playback.deactivateCommand)
+        #expect(duplex.playback.statistics.frames == 50 * 480)
+        #expect(duplex.capture.statistics.frames == 48 * 480)
+        #expect(duplex.capture.statistics.xruns == 0)
+        duplex.playback.setActive(false)
         duplex.rig.driver.run(ticks: 50)
-        #expect(duplex.playback.statistics.value.frames == 50 * 480)
-        duplex.rig.runner.send(duplex.playback.activateCommand)
+        #expect(duplex.playback.statistics.frames == 50 * 480 && duplex.playback.openCount == 0)
+        duplex.playback.setActive(true)
         duplex.rig.driver.run(ticks: 50)
-        // The supervisor opens it again after the first tick without a card.
-        #expect(duplex.playback.statistics.value.frames == 99 * 480)
-        #expect(duplex.playback.statistics.value.xruns == 0)
-    }
-
-    @Test func `a card that nobody opened is opened in the background`() throws {
-        let duplex = try DuplexRig(NullCard(), opens: false)
-        duplex.rig.driver.run(ticks: 10)
-        #expect(duplex.playback.statistics.value.frames == 9 * 480)
-        #expect(duplex.playback.statistics.value.reopenings == 0)
-    }
-
-    @Test func `the first sample that is not silent is told when asked for`() throws {
-        let card = CardPlaybackFilter(NullCard(), configuration)
-        try card.open(at: .zero)
-        let rig = try CardRig([(CountingSource(format: format), card)])
-        rig.driver.run(ticks: 1)
-        #expect(rig.events().isEmpty)
-        rig.runner.send(card.sampleCommand)
-        rig.driver.run(ticks: 3)
-        let events = rig.events()
-        #expect(events.map(\.name) == ["sample"] && events.map(\.value) == [480] && events.map(\.detail) == [0])
-        #expect(events.first?.time == ms(10))
+        #expect(duplex.playback.statistics.frames == 100 * 480)
+        #expect(duplex.playback.statistics.xruns == 0)
     }
 
     @Test func `two loopback cards hear each other after the delay`() throws {
         let (one, other) = LoopbackCard.pair(delay: .milliseconds(20))
-        let playback = CardPlaybackFilter(one, configuration)
-        let capture = CardCaptureFilter(other, configuration)
-        try playback.open(at: .zero)
-        try capture.open(at: .zero)
+        let rig = try CardRig()
+        let playback = rig.route(.playback, one, configuration)
+        let capture = rig.route(.capture, other, configuration)
         let heard = CollectingSink(format: format)
-        let rig = try CardRig([(CountingSource(format: format), playback), (capture, heard)])
+        try rig.connect([(CountingSource(format: format), playback.filter), (capture.filter, heard)])
         rig.driver.run(ticks: 20)
         let collected = heard.collected
         let start = try #require(collected.firstIndex { $0 != 0 })
@@ -185,7 +159,7 @@ private struct DuplexRig {
         #expect(start == 2 * 480 + 960 + 1)
         #expect(Array(collected[start...]) == (0..<collected.count - start).map { Int16($0 + 1) })
         let stereo = CardConfiguration(format: AudioFormat(sampleRate: 48_000, channelCount: 2))
-        #expect(throws: CardError.self) { try one.openPlayback(stereo, at: .zero) }
+        #expect(throws: CardError.self) { try one.open(.playback, stereo, at: .zero) }
     }
 
     @Test func `a file card records one file and plays into another`() throws {
@@ -193,22 +167,19 @@ private struct DuplexRig {
             let input = TestFiles.fixture("wav/pcm_s16le.wav")
             let stereo = AudioFormat(sampleRate: 8000, channelCount: 2)
             let card = FileCard(capturePath: input, playbackPath: output)
-            let capture = CardCaptureFilter(card, CardConfiguration(format: stereo))
-            let playback = CardPlaybackFilter(card, CardConfiguration(format: stereo))
-            try capture.open(at: .zero)
-            try playback.open(at: .zero)
-            let rig = try CardRig([(capture, playback)])
-            rig.driver.add(capture.supervisor)
-            rig.driver.add(playback.supervisor)
+            let rig = try CardRig()
+            let capture = rig.route(.capture, card, CardConfiguration(format: stereo))
+            let playback = rig.route(.playback, card, CardConfiguration(format: stereo))
+            try rig.connect([(capture.filter, playback.filter)])
             rig.driver.run(ticks: 10)
             try card.finish()
             let played = try WAVFile.read(output).1
             let expected = try WAVFile.read(input).1
             #expect(played.count == 10 * 160)
             #expect(Array(played[2 * 160..<2 * 160 + expected.count]) == expected)
-            #expect(throws: CardError.self) { try FileCard().openCapture(configuration, at: .zero) }
+            #expect(throws: CardError.self) { try FileCard().open(.capture, configuration, at: .zero) }
             let missing = FileCard(capturePath: "/no/such.wav")
-            #expect(throws: CardError.self) { try missing.openCapture(configuration, at: .zero) }
+            #expect(throws: CardError.self) { try missing.open(.capture, configuration, at: .zero) }
         }
     }
 }

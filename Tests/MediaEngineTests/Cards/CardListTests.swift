@@ -1,4 +1,6 @@
+import CallBasics
 import Foundation
+import MediaEngineTesting
 import Testing
 
 @testable import MediaEngine
@@ -80,30 +82,18 @@ private let configuration = CardConfiguration(format: AudioFormat(sampleRate: 48
 }
 
 @Suite struct RoleCardTests {
-    private let absent = FaultyCard([ScriptedFault(.unplug, at: .zero)])
-
-    @Test func `a card that does not open is replaced by the null card, which is said once`() throws {
-        let role = RoleCard(.call, playback: absent, capture: absent)
-        _ = try role.openPlayback(configuration, at: .zero)
-        _ = try role.openCapture(configuration, at: .zero)
-        let notice = try #require(role.takeNotice())
-        #expect(notice.hasPrefix("AU: Audio Unit Receiver uses the built-in null card"))
-        #expect(notice.contains("unplugged"))
-        #expect(role.takeNotice() == nil)
-    }
-
-    @Test func `a card that was there and went away is waited for`() throws {
-        let card = FaultyCard([ScriptedFault(.unplug, at: .zero + .seconds(1))])
-        let role = RoleCard(.ringer, playback: card, capture: nil)
-        _ = try role.openPlayback(configuration, at: .zero)
-        #expect(throws: CardError.self) { try role.openPlayback(configuration, at: .zero + .seconds(2)) }
-        #expect(role.takeNotice() == nil)
+    @Test func `a role opens what it is bound to, and says why when that does not open`() throws {
+        let absent = FaultyCard([ScriptedFault(.unplug, at: .zero)])
+        let role = RoleCard(.call, playback: NullCard(), capture: absent)
+        #expect(try role.open(.playback, configuration, at: .zero).direction == .playback)
+        let error = try #require(throws: CardError.self) { try role.open(.capture, configuration, at: .zero) }
+        #expect(error.code == .absent)
     }
 
     @Test func `the ringer has no capture and no volume of its own`() throws {
         let role = RoleCard(.ringer, playback: NullCard(), capture: nil)
         #expect(role.description.capabilities == .playback)
-        #expect(throws: CardError.self) { try role.openCapture(configuration, at: .zero) }
+        #expect(throws: CardError.self) { try role.open(.capture, configuration, at: .zero) }
         #expect(try role.volume(.playback) == nil)
         #expect(throws: CardError.self) { try role.setVolume(0.5, .playback) }
     }

@@ -13,18 +13,18 @@ struct CardPacerRealTimeTests {
         var configuration = CallEngineConfiguration()
         configuration.pace = .callCard
         let engine = try CallEngine(configuration)
-        defer { engine.shutDown() }
-        try engine.setPlaybackDevice("alsa:AU")
-        try engine.setCaptureDevice("alsa:AU_mic")
+        try await engine.setCard(named: "alsa:AU", .playback)
+        try await engine.setCard(named: "alsa:AU_mic", .capture)
         let ticks = TickCounter()
         var counted = CallConfiguration(network: .udp(local: .loopback(port: 0)))
-        counted.stream.codec = "PCMU"
+        counted.agreement.codec = "PCMU"
         counted.source = .silence
         counted.sink = .filter(ticks)
-        _ = try engine.makeCalls([CallConfiguration(network: .udp(local: .loopback(port: 0))), counted])
+        _ = try await engine.makeCalls([CallConfiguration(network: .udp(local: .loopback(port: 0))), counted])
         // However late ticks are, 100 of them stand for a second, less what is caught up with at once.
         #expect(try await ticks.wait(ticks: 100) > .milliseconds(500))
-        try engine.setCaptureDevice("null")
+        try await engine.setCard(named: "null", .capture)
         #expect(try await ticks.wait(ticks: 100) > .milliseconds(500))
+        await engine.shutDown()
     }
 }

@@ -1,4 +1,6 @@
+import CallBasics
 import Foundation
+import MediaEngineTesting
 import TestSupport
 import Testing
 
@@ -13,18 +15,17 @@ private let configuration = CardConfiguration(format: format)
     private static let virtualMinutes = thorough(60, quick: 3)
 
     private struct Duplex {
-        let playback: CardPlaybackFilter
-        let capture: CardCaptureFilter
+        let playback: CardRoute
+        let capture: CardRoute
         let rig: CardRig
 
-        init(_ speaker: any SoundCard, _ microphone: any SoundCard, source: Filter, sink: Filter) throws {
-            playback = CardPlaybackFilter(speaker, configuration)
-            capture = CardCaptureFilter(microphone, configuration)
-            try playback.open(at: .zero)
-            try capture.open(at: .zero)
-            rig = try CardRig([(source, playback), (capture, sink)])
-            rig.driver.add(playback.supervisor)
-            rig.driver.add(capture.supervisor)
+        /// `sink` hears what is captured; by default, a card on which it is played.
+        init(_ speaker: any SoundCard, _ microphone: any SoundCard, source: Filter, sink: Filter? = nil) throws {
+            rig = try CardRig()
+            playback = rig.route(.playback, speaker, configuration)
+            capture = rig.route(.capture, microphone, configuration)
+            let sink = sink ?? rig.route(.playback, NullCard(), configuration).filter
+            try rig.connect([(source, playback.filter), (capture.filter, sink)])
         }
     }
 
@@ -32,38 +33,46 @@ private let configuration = CardConfiguration(format: format)
     func `for an hour a drifting card neither runs dry nor over, and its latency stays`(ppm: Int) throws {
         let card = FaultyCard(driftPPM: ppm)
         let quiet = SilenceFilter(format: format)
-        let sink = CardPlaybackFilter(NullCard(), configuration)
-        let duplex = try Duplex(card, card, source: quiet, sink: sink)
+        let duplex = try Duplex(card, card, source: quiet)
         duplex.rig.driver.advance(by: .seconds(1))
-        let start = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let start = (duplex.playback.statistics, duplex.capture.statistics)
         var farthest = 0
         for _ in 0..<Self.virtualMinutes * 6 {
             duplex.rig.driver.advance(by: .seconds(10))
-            let (played, recorded) = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+            let (played, recorded) = (duplex.playback.statistics, duplex.capture.statistics)
             farthest = max(farthest, abs(played.latencyFrames - start.0.latencyFrames))
             farthest = max(farthest, abs(recorded.latencyFrames - start.1.latencyFrames))
             _ = duplex.rig.events()
         }
         // 10 ms are 480 frames.
         #expect(farthest < 480, "\(farthest) frames")
-        for statistics in [duplex.playback.statistics.value, duplex.capture.statistics.value] {
+        for statistics in [duplex.playback.statistics, duplex.capture.statistics] {
             #expect(statistics.xruns == 0 && statistics.framesLost == 0 && statistics.shortages == 0)
             #expect(abs(try #require(statistics.ppm) - Double(ppm)) < 1)
         }
-        #expect(abs(duplex.capture.statistics.value.correctionPPM - Double(ppm)) < 3)
-        #expect(abs(duplex.playback.statistics.value.correctionPPM + Double(ppm)) < 3)
+        #expect(abs(duplex.capture.statistics.correctionPPM - Double(ppm)) < 3)
+        #expect(abs(duplex.playback.statistics.correctionPPM + Double(ppm)) < 3)
     }
 
     @Test(arguments: [50, -300, 1000])
     func `the rate of a card is known within 5 ppm after 30 s, and told`(ppm: Int) throws {
         let card = FaultyCard(driftPPM: ppm)
-        let sink = CardPlaybackFilter(NullCard(), configuration)
-        let duplex = try Duplex(card, card, source: SilenceFilter(format: format), sink: sink)
+        let duplex = try Duplex(card, card, source: SilenceFilter(format: format))
         duplex.rig.driver.advance(by: .seconds(30))
-        #expect(abs(try #require(duplex.playback.statistics.value.ppm) - Double(ppm)) < 5)
-        #expect(abs(try #require(duplex.capture.statistics.value.ppm) - Double(ppm)) < 5)
-        let told = duplex.rig.events().filter { $0.name == "rate" }
-        #expect(told.count >= 2 && told.allSatisfy { abs($0.value - Int64(ppm * 1000)) < 10_000 })
+        #expect(abs(try #require(duplex.playback.statistics.ppm) - Double(ppm)) < 5)
+        #expect(abs(try #require(duplex.capture.statistics.ppm) - Double(ppm)) < 5)
+        let events = duplex.rig.events()
+        for route in [duplex.playback, duplex.capture] {
+            let told = events.of(route)
+            #expect(!told.isEmpty)
+            for event in told {
+                guard case .rate(let rate) = event else {
+                    Issue.record("\(event)")
+                    continue
+                }
+                #expect(abs(rate - Double(ppm)) < 10)
+            }
+        }
     }
 
     @Test(arguments: [300.0, -1000]) func `sound goes through a drifting card without a click`(ppm: Double) throws {
@@ -94,7 +103,7 @@ private let configuration = CardConfiguration(format: format)
         let heard = CollectingSink(format: format)
         let duplex = try Duplex(NullCard(), microphone, source: SilenceFilter(format: format), sink: heard)
         duplex.rig.driver.advance(by: .seconds(12))
-        let statistics = duplex.capture.statistics.value
+        let statistics = duplex.capture.statistics
         #expect(statistics.xruns == 3)
         #expect(statistics.framesInserted == statistics.framesLost && statistics.framesLost > 0)
         let lateness = lateness(of: heard.collected)
@@ -109,11 +118,11 @@ private let configuration = CardConfiguration(format: format)
         let speaker = ClockworkCard(faults: times(1003, 2500, 9010), keepsPlayed: 48_000 * 12)
         var shape = configuration
         shape.prefill = .milliseconds(prefillMs)
-        let playback = CardPlaybackFilter(speaker, shape)
-        try playback.open(at: .zero)
-        let rig = try CardRig([(NumberSource(), playback)])
+        let rig = try CardRig()
+        let playback = rig.route(.playback, speaker, shape)
+        try rig.connect([(NumberSource(), playback.filter)])
         rig.driver.advance(by: .seconds(12))
-        #expect(playback.statistics.value.xruns == 3)
+        #expect(playback.statistics.xruns == 3)
         let lateness = lateness(of: speaker.played.prefix(48_000 * 11))
         #expect(lateness == [prefillMs * 48], "\(lateness)")
     }
@@ -153,7 +162,7 @@ private let configuration = CardConfiguration(format: format)
             let heard = CollectingSink(format: format, capacity: 48_000 * 22)
             let duplex = try Duplex(NullCard(), microphone, source: SilenceFilter(format: format), sink: heard)
             duplex.rig.driver.advance(by: .milliseconds(21_100))
-            #expect(duplex.capture.statistics.value.xruns == faults.count)
+            #expect(duplex.capture.statistics.xruns == faults.count)
             places.append(phase(heard.collected[(48_000 * 21)..<(48_000 * 21 + 4800)]))
         }
         #expect(abs(places[0] - places[1]) < 1, "\(places)")
@@ -161,12 +170,11 @@ private let configuration = CardConfiguration(format: format)
 
     @Test func `frames that come late are left out, so that latency does not grow`() throws {
         let card = FaultyCard([ScriptedFault(.stall(.milliseconds(400)), at: .zero + .seconds(5))], driftPPM: 150)
-        let sink = CardPlaybackFilter(NullCard(), configuration)
-        let duplex = try Duplex(card, card, source: SilenceFilter(format: format), sink: sink)
+        let duplex = try Duplex(card, card, source: SilenceFilter(format: format))
         duplex.rig.driver.advance(by: .seconds(4))
-        let before = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let before = (duplex.playback.statistics, duplex.capture.statistics)
         duplex.rig.driver.advance(by: .seconds(20))
-        let after = (duplex.playback.statistics.value, duplex.capture.statistics.value)
+        let after = (duplex.playback.statistics, duplex.capture.statistics)
         #expect(abs(after.0.latencyFrames - before.0.latencyFrames) < 48)
         #expect(abs(after.1.latencyFrames - before.1.latencyFrames) < 48)
         #expect(after.0.xruns == 0 && after.1.xruns == 0)
@@ -180,7 +188,7 @@ private let configuration = CardConfiguration(format: format)
         duplex.rig.driver.advance(by: .seconds(10))
         // Silence at first, while blocks gather and in the cable; then every number follows its predecessor.
         #expect(heard.breakCount <= 960 + 960 + 1)
-        #expect(duplex.capture.statistics.value.ppm == nil && duplex.capture.statistics.value.correctionPPM == 0)
+        #expect(duplex.capture.statistics.ppm == nil && duplex.capture.statistics.correctionPPM == 0)
     }
 
     /// By how many frames numbers come later than they were counted, in all of `samples`.

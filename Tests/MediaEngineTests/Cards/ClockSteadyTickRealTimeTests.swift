@@ -1,4 +1,6 @@
 import CAllocationCounter
+import CallBasics
+import MediaEngineTesting
 import Testing
 
 @testable import MediaEngine
@@ -18,13 +20,12 @@ struct ClockSteadyTickRealTimeTests {
             ScriptedFault(.xrun, at: .zero + .milliseconds(8005)),
         ]
         let card = FaultyCard(script, driftPPM: 300)
-        let playback = CardPlaybackFilter(card, CardConfiguration(format: format))
-        let capture = CardCaptureFilter(card, CardConfiguration(format: format))
-        try playback.open(at: .zero)
-        try capture.open(at: .zero)
+        let rig = try CardRig()
+        let playback = rig.route(.playback, card)
+        let capture = rig.route(.capture, card)
         var graph = Graph()
-        try graph.connect(CountingSource(format: format), to: playback)
-        try graph.connect(capture, to: CollectingSink(format: format))
+        try graph.connect(CountingSource(format: format), to: playback.filter)
+        try graph.connect(capture.filter, to: CollectingSink(format: format))
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
         let counts = try TickingThread.count(
@@ -32,7 +33,7 @@ struct ClockSteadyTickRealTimeTests {
             control: { _ in runner.drainEvents { _ in } }
         )
         #expect(counts == TickingThread.Counts())
-        #expect(playback.statistics.value.xruns == 2 && capture.statistics.value.xruns == 2)
-        #expect(playback.statistics.value.correctionPPM < -200)
+        #expect(playback.statistics.xruns == 2 && capture.statistics.xruns == 2)
+        #expect(playback.statistics.correctionPPM < -200)
     }
 }

@@ -1,4 +1,5 @@
-@testable import MediaEngine
+@testable import CallBasics
+import MediaEngine
 
 /// A card that counts its frames on a clock of its own, also those that nobody takes or gives: what was really in the
 /// air at each of them.
@@ -28,19 +29,20 @@ final class ClockworkCard: SoundCard, @unchecked Sendable {
         played = [Int16](repeating: Self.silence, count: keepsPlayed)
     }
 
-    func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) -> any CardPlayback {
-        Playback(self, configuration)
-    }
-
-    func openCapture(_ configuration: CardConfiguration, at now: MediaTime) -> any CardCapture {
-        Capture(self, configuration)
+    func open(
+        _ direction: CardDirection,
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) -> any CardEndpoint {
+        direction == .playback ? Playback(self, configuration) : Capture(self, configuration)
     }
 
     func position(at time: MediaTime, _ rate: Int) -> Int {
         Int((Double(time.nanoseconds) / 1e9 * Double(rate) * (1 + driftPPM / 1e6)).rounded(.down))
     }
 
-    private final class Playback: CardPlayback, @unchecked Sendable {
+    private final class Playback: CardEndpoint, @unchecked Sendable {
+        let direction = CardDirection.playback
         let card: ClockworkCard
         let format: AudioFormat
         let periodFrameCount: Int
@@ -86,14 +88,15 @@ final class ClockworkCard: SoundCard, @unchecked Sendable {
             return transfer
         }
 
-        func queuedFrameCount(at now: MediaTime) -> Int {
+        func frameCount(at now: MediaTime) -> Int {
             max(0, (end ?? 0) - card.position(at: now, format.sampleRate))
         }
 
         func restart(at now: MediaTime) { end = nil }
     }
 
-    private final class Capture: CardCapture, @unchecked Sendable {
+    private final class Capture: CardEndpoint, @unchecked Sendable {
+        let direction = CardDirection.capture
         let card: ClockworkCard
         let format: AudioFormat
         let periodFrameCount: Int
@@ -109,14 +112,14 @@ final class ClockworkCard: SoundCard, @unchecked Sendable {
             bufferFrameCount = 2 * format.frameCount(in: configuration.buffer)
         }
 
-        func availableFrameCount(at now: MediaTime) -> Int {
+        func frameCount(at now: MediaTime) -> Int {
             let position = card.position(at: now, format.sampleRate)
             if start == nil { start = position }
             return min(position - (start ?? position), bufferFrameCount)
         }
 
         func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer {
-            let available = availableFrameCount(at: now)
+            let available = frameCount(at: now)
             let position = card.position(at: now, format.sampleRate)
             let first = start ?? position
             var isXrun = position - first > bufferFrameCount

@@ -50,8 +50,16 @@ final class CollectingSink: Filter, @unchecked Sendable {
     }
 }
 
-/// Passes its input on; command "add" makes it add a number to each sample.
-final class PassThrough: Filter, @unchecked Sendable {
+/// Passes its input on, with a number added to each sample where it is told so; tells of its third tick.
+final class PassThrough: ControlledFilter<PassThrough.Command, PassThrough.Event>, @unchecked Sendable {
+    enum Command: Sendable, BitwiseCopyable {
+        case add(Int16)
+    }
+
+    enum Event: Sendable, BitwiseCopyable, Equatable {
+        case third(Int)
+    }
+
     private var offset: Int16 = 0
     private(set) var processCount = 0
 
@@ -66,18 +74,18 @@ final class PassThrough: Filter, @unchecked Sendable {
         )
     }
 
-    func add(_ number: Int16) -> GraphCommand { GraphCommand(to: self, "add", value: Int64(number)) }
-
     override func process(_ io: borrowing FilterIO) {
         processCount += 1
         let (source, target) = (io.input(), io.output())
         let from = source.samples
         var into = target.mutableSamples
         for index in from.indices { into[index] = from[index] &+ offset }
-        if processCount == 3 { io.emit("third", value: 3) }
+        if processCount == 3 { emit(.third(3), io) }
     }
 
-    override func handle(_ command: GraphCommand) {
-        if command.name == "add" { offset = Int16(truncatingIfNeeded: command.value) }
+    override func handle(_ command: Command) {
+        switch command {
+        case .add(let number): offset = number
+        }
     }
 }

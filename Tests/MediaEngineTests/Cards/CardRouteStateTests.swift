@@ -1,0 +1,103 @@
+import CallBasics
+import Testing
+
+@testable import MediaEngine
+
+private let configuration = CardConfiguration(format: AudioFormat(sampleRate: 48_000))
+
+private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int64(seconds * 1000)) }
+
+/// Decisions about cards that take long to open.
+@Suite struct CardRouteStateTests {
+    private let (slow, spare) = (NullCard(name: "slow"), NullCard(name: "spare"))
+
+    private func state() -> CardRouteState {
+        CardRouteState(.playback, to: slow, fallbacks: [spare], isActive: true)
+    }
+
+    private func opened(_ attempt: CardRouteState.Attempt) -> Result<any CardEndpoint, CardError> {
+        .success(NullCard().open(.playback, configuration, at: .zero))
+    }
+
+    private func attempt(_ actions: [CardRouteState.Action]) throws -> CardRouteState.Attempt {
+        let attempts = actions.compactMap { if case .open(let attempt) = $0 { attempt } else { nil } }
+        return try #require(attempts.first)
+    }
+
+    private func numberPut(_ actions: [CardRouteState.Action]) -> Int? {
+        actions.compactMap { if case .put(_, let number) = $0 { number } else { nil } }.first
+    }
+
+    @Test func `an opening that takes too long is not waited for, and another card stands in`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        #expect(first.card === slow && state.deadline == seconds(5))
+        #expect(state.check(at: seconds(4.9)).isEmpty)
+        let actions = state.check(at: seconds(5))
+        #expect(state.lastError?.code == .timedOut)
+        let second = try attempt(actions)
+        #expect(second.card === spare)
+        #expect(numberPut(state.finish(second, opened(second), at: seconds(5))) == second.number)
+        // The opening that still goes on is not begun a second time.
+        #expect(state.check(at: seconds(6)).isEmpty && state.current === spare)
+        // A card that is still wanted is used, however late.
+        #expect(numberPut(state.finish(first, opened(first), at: seconds(9))) == first.number)
+        #expect(state.current === slow && state.deadline == nil && state.lastError == nil)
+    }
+
+    @Test func `a card that opens when nobody uses it any more is not put to use`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        #expect(state.release().isEmpty && !state.isOpening)
+        #expect(state.finish(first, opened(first), at: seconds(1)).isEmpty)
+        #expect(state.current == nil && state.deadline == nil)
+    }
+
+    @Test func `who uses the card before an opening is over gets the one that opens`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.release()
+        _ = state.use(at: seconds(1))
+        #expect(numberPut(state.finish(first, opened(first), at: seconds(1.5))) == first.number)
+        #expect(state.current === slow)
+    }
+
+    @Test func `who asks for a card before another has opened ends that request`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.finish(first, opened(first), at: .zero)
+        let second = try attempt(state.setCard(NullCard(name: "a"), request: 1, at: seconds(1)))
+        let actions = state.setCard(NullCard(name: "b"), request: 2, at: seconds(1))
+        let answers = actions.compactMap { if case .answer(let request, let error) = $0 { (request, error) } else { nil } }
+        #expect(answers.count == 1 && answers.first?.0 == 1 && answers.first?.1?.code == .superseded)
+        #expect(state.finish(second, opened(second), at: seconds(2)).isEmpty)
+        let third = try attempt(actions)
+        #expect(numberPut(state.finish(third, opened(third), at: seconds(2))) == third.number)
+        #expect(state.wanted.description.name == "b")
+    }
+
+    @Test func `a card of an earlier number that is gone is not missed`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.finish(first, opened(first), at: .zero)
+        let second = try attempt(state.setCard(spare, request: 1, at: seconds(1)))
+        _ = state.finish(second, opened(second), at: seconds(1))
+        #expect(state.lose(first.number, at: seconds(1)).isEmpty && state.current === spare)
+    }
+
+    @Test func `pauses between attempts grow to two seconds`() throws {
+        var state = CardRouteState(.playback, to: slow, fallbacks: [], isActive: true)
+        let refusal = CardError(.busy, "It is in use.")
+        var now = seconds(0)
+        var next = try attempt(state.use(at: now))
+        var pauses: [Duration] = []
+        for _ in 0..<7 {
+            _ = state.finish(next, .failure(refusal), at: now)
+            let time = try #require(state.deadline)
+            pauses.append(time - now)
+            now = time
+            next = try attempt(state.check(at: now))
+        }
+        #expect(pauses == [100, 200, 400, 800, 1600, 2000, 2000].map { .milliseconds($0) })
+    }
+}

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ALSAErrorTests {
     @Test(arguments: [
-        (EBUSY, CardError.Code.busy, "in use by another program"),
+        (EBUSY, CardFault.busy, "in use by another program"),
         (ENOENT, .absent, "Plug the card in"),
         (ENODEV, .absent, "Plug the card in"),
         (EACCES, .forbidden, "group audio"),
@@ -14,7 +14,7 @@ import Testing
     ])
     func `a return code becomes a message with the PCM, the reason and a remedy`(
         code: Int32,
-        expected: CardError.Code,
+        expected: CardFault,
         words: String
     ) {
         let error = ALSAError.error(-code, "snd_pcm_open", pcm: "hw:1")

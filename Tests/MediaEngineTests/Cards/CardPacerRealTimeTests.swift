@@ -1,4 +1,5 @@
 import MediaEngine
+import TestSupport
 import Testing
 
 /// Ticks that follow a real PCM over a sound server.

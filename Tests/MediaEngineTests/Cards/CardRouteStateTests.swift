@@ -9,7 +9,8 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
 
 /// Decisions about cards that take long to open.
 @Suite struct CardRouteStateTests {
-    private let (slow, spare) = (NullCard(name: "slow"), NullCard(name: "spare"))
+    private let slow = NullCard(name: "slow")
+    private let spare = NullCard(name: "spare")
 
     private func state() -> CardRouteState {
         CardRouteState(.playback, to: slow, fallbacks: [spare], isActive: true)

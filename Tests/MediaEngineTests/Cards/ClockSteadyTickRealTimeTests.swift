@@ -1,6 +1,7 @@
 import CAllocationCounter
 import CallBasics
 import MediaEngineTesting
+import TestSupport
 import Testing
 
 @testable import MediaEngine

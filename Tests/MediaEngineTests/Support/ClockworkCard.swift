@@ -1,4 +1,4 @@
-@testable import CallBasics
+import CallBasics
 import MediaEngine
 
 /// A card that counts its frames on a clock of its own, also those that nobody takes or gives: what was really in the

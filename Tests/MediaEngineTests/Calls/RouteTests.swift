@@ -69,13 +69,14 @@ import Testing
         // The other end of the cable has been talked into for a second before anybody listens.
         let format = CallEngine.cardFormat
         let (near, far) = LoopbackCard.pair(delay: .milliseconds(20))
-        let mouth = CardPlaybackFilter(far, CardConfiguration(format: format))
-        let ear = CardCaptureFilter(near, CardConfiguration(format: format))
-        try mouth.open(at: .zero)
+        let rig = try CardRig()
+        let configuration = CardConfiguration(format: format)
+        let mouth = rig.route(.playback, far, configuration)
+        let ear = rig.route(.capture, near, configuration, isUsed: false)
         let heard = CollectingSink(format: format)
-        let rig = try CardRig([(CountingSource(format: format), mouth), (ear, heard)])
+        try rig.connect([(CountingSource(format: format), mouth.filter), (ear.filter, heard)])
         rig.driver.run(ticks: 100)
-        try ear.open(at: rig.driver.clock.now)
+        ear.use()
         rig.driver.run(ticks: 100)
         // The number n is said in frame n, modulo 65536: how much later is it heard?
         let lateness = Set(

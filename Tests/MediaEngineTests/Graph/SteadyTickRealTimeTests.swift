@@ -181,12 +181,10 @@ struct SteadyTickRealTimeTests {
             let duration = ToneStream.tickDuration
             var graph = Graph(tickDuration: duration)
             try graph.connect(player, to: tones)
-            let outputs = [NullCard(), NullCard(name: "other")].map { card in
-                CardPlaybackFilter(card, CardRole.ringer.configuration(format))
-            }
-            for output in outputs {
-                try output.open(at: .zero)
-                try graph.connect(tones, to: output)
+            let rig = try CardRig()
+            for card in [NullCard(), NullCard(name: "other")] {
+                let output = rig.route(.playback, card, CardRole.ringer.configuration(format))
+                try graph.connect(tones, to: output.filter)
             }
             let runner = GraphRunner()
             runner.install(try GraphPlan(graph))
@@ -194,7 +192,7 @@ struct SteadyTickRealTimeTests {
                 tick: { runner.tick(at: MediaTime.zero + duration * $0) },
                 control: { tick in
                     player.feed.serve()
-                    for output in outputs { output.supervisor.serve() }
+                    rig.serve()
                     runner.drainEvents { _ in }
                     let digit = DTMFDigit.all[tick / 50 % 16]
                     if tick % 50 == 0 { runner.send(tones.playCommand(digit, for: .milliseconds(80))) }
@@ -211,19 +209,17 @@ struct SteadyTickRealTimeTests {
         let format = AudioFormat(sampleRate: 48000)
         let script = (1...5).map { ScriptedFault(.xrun, at: MediaTime(nanoseconds: Int64($0) * 2_000_000_000)) }
         let card = FaultyCard(script, driftPPM: 200)
-        let capture = CardCaptureFilter(card, CardRole.call.configuration(format))
-        let playback = CardPlaybackFilter(card, CardRole.call.configuration(format))
-        try capture.open(at: .zero)
-        try playback.open(at: .zero)
+        let rig = try CardRig()
+        let capture = rig.route(.capture, card, CardRole.call.configuration(format))
+        let playback = rig.route(.playback, card, CardRole.call.configuration(format))
         var graph = Graph()
-        try graph.connect(capture, to: playback)
+        try graph.connect(capture.filter, to: playback.filter)
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
         let counts = try TickingThread.count(
             tick: { runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
             control: { _ in
-                capture.supervisor.serve()
-                playback.supervisor.serve()
+                rig.serve()
                 runner.drainEvents { _ in }
             }
         )

@@ -49,6 +49,9 @@ final class CardRig {
         return route
     }
 
+    /// Looks after the cards, where ticks are not run by `driver`.
+    func serve() { routes.serve() }
+
     /// Runs these pairs from the next tick on.
     func connect(_ pairs: [(Filter, Filter)]) throws {
         var graph = Graph()

@@ -1,5 +1,6 @@
-public import CallBasics
+import CallBasics
 import RTP
+import SDP
 import Synchronization
 
 extension Call {

@@ -1,4 +1,5 @@
 public import CallBasics
+import Logging
 import RTP
 import Synchronization
 

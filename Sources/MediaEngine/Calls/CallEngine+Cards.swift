@@ -1,6 +1,3 @@
-public import CallBasics
-import Synchronization
-
 extension CallEngine {
     // MARK: Cards
 

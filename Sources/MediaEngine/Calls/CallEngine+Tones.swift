@@ -1,4 +1,5 @@
-public import CallBasics
+import CallBasics
+import Synchronization
 
 extension CallEngine {
     // MARK: Keys

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The recorders of a call, for what is sent and what is heard.
 struct CallRecording {
     let near: FileRecorderFilter?

@@ -136,6 +136,7 @@ struct CallSections {
         let gone = filters.filter { former in !added.contains { $0 === former } }
         guard !gone.isEmpty || added.count != filters.count else { return [] }
         filters = added
+        let (source, sinks, voice, reference) = (source, sinks, place.inner, reference)
         return try edit(loop) { receiving, sending throws(GraphError) in
             for filter in gone {
                 receiving.remove(filter)
@@ -143,10 +144,10 @@ struct CallSections {
             }
             try Self.linkReceiving(stream, sinks, in: &receiving)
             if var apart = sending.take() {
-                try Self.linkSending(stream, from: source, place.inner, reference, in: &apart)
+                try Self.linkSending(stream, from: source, voice, reference, in: &apart)
                 sending = apart
             } else {
-                try Self.linkSending(stream, from: source, place.inner, stream.heard, in: &receiving)
+                try Self.linkSending(stream, from: source, voice, stream.heard, in: &receiving)
             }
             try Self.link(recording, to: stream, &receiving, &sending)
         }

@@ -37,7 +37,8 @@ final class EngineCards: Sendable {
             try CardRoutes(clock: { [timebase] in timebase.now }, isVirtual: timebase.isVirtual, onEvent: onEvent)
         }
         let fallbacks = fallbackNames.compactMap { try? list.card(named: $0) }
-        func route(_ direction: CardDirection) -> CardRoute {
+        let routes = routes
+        func callRoute(_ direction: CardDirection) -> CardRoute {
             routes.makeRoute(
                 .call,
                 direction,
@@ -47,8 +48,8 @@ final class EngineCards: Sendable {
                 isGated: configuration.gatesAudioSession
             )
         }
-        playback = route(.playback)
-        capture = route(.capture)
+        playback = callRoute(.playback)
+        capture = callRoute(.capture)
         if timebase.isVirtual { timebase.add(routes) }
     }
 

@@ -1,4 +1,4 @@
-public import CallBasics
+import CallBasics
 public import SDP
 
 extension MediaAgreement {
@@ -157,9 +157,11 @@ extension PluginRegistry {
             do throws(CodecError) { codec = try self.codec(named: name) } catch { throw .codec(error) }
             let known = codec.description
             let parameters = codec.receiveParameters(for: encoder)
+            let payloadType: UInt8
+            if let known = known.staticPayloadType { payloadType = known } else { payloadType = try next() }
             formats.append(
                 PayloadFormat(
-                    payloadType: try known.staticPayloadType ?? next(),
+                    payloadType: payloadType,
                     encodingName: known.name,
                     clockRate: known.clockRate,
                     channelCount: known.rtpmapChannelCount,

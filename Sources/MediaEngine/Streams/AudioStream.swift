@@ -1,4 +1,4 @@
-package import CallBasics
+import CallBasics
 import RTP
 
 /// What stays of a leg when codecs change: levels, reasons for silence, and whether sound is sent.

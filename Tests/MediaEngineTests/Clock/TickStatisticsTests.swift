@@ -5,7 +5,9 @@ import Testing
     @Test func `by hand, ticks run in virtual time and none is late`() {
         final class Target: TickTarget, @unchecked Sendable {
             var times: [MediaTime] = []
+            var isIdle: Bool { false }
             func tick(at now: MediaTime, lateness: Duration) { times.append(now) }
+            func obey() {}
         }
         let target = Target()
         let driver = ManualDriver(target)

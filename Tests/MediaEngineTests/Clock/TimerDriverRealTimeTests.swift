@@ -8,6 +8,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct TimerDriverRealTimeTests {
     private final class Target: TickTarget, @unchecked Sendable {
         let times = Mutex<[(due: MediaTime, late: Duration)]>([])
+        var isIdle: Bool { false }
         private let wanted: Int
         private let isReached = DispatchSemaphore(value: 0)
 
@@ -24,20 +25,27 @@ import Testing
             if count == wanted { isReached.signal() }
         }
 
+        func obey() {}
+
         func wait() throws {
             try #require(isReached.wait(timeout: .now() + 30) == .success)
         }
     }
 
-    /// Says of one tick that it was due 100 ms ago.
+    /// Says of the fifth tick that it was due so long ago.
     private final class StallingPacer: TickPacer, @unchecked Sendable {
         private let pacer = DeadlinePacer()
+        private let stall: Duration
         private var count = 0
 
-        func wait(until deadline: MediaTime, tickDuration: Duration) -> MediaTime {
+        init(_ stall: Duration) {
+            self.stall = stall
+        }
+
+        func wait(until deadline: MediaTime, tickDuration: Duration, _ sleeper: Sleeper) -> MediaTime {
             count += 1
-            let due = pacer.wait(until: deadline, tickDuration: tickDuration)
-            return count == 5 ? due - .milliseconds(100) : due
+            let due = pacer.wait(until: deadline, tickDuration: tickDuration, sleeper)
+            return count == 5 ? due - stall : due
         }
     }
 
@@ -59,13 +67,39 @@ import Testing
         #expect(target.times.withLock { $0.count } == times.count)
     }
 
-    @Test func `after a stall the driver skips, counts and goes on`() throws {
+    @Test func `every tick that a stall delayed is made up, and the next ones are in time`() throws {
+        let target = Target(100)
+        let driver = TimerDriver(
+            target,
+            tickDuration: .milliseconds(5),
+            pacer: StallingPacer(.milliseconds(200)),
+            policy: LatenessPolicy(),
+            priority: TimerDriver.defaultPriority,
+            name: "test"
+        )
+        try driver.start()
+        try target.wait()
+        driver.stop()
+        let ticks = target.times.withLock { $0 }
+        #expect(driver.statistics.skippedCount == 0)
+        #expect(driver.statistics.lateness.maximum >= .milliseconds(200))
+        // The fifth is due 200 ms before it runs, and those behind it one tick after the other.
+        let steps = zip(ticks.dropFirst(5), ticks.dropFirst(6)).map { ($1.due - $0.due).nanoseconds }
+        #expect(steps.allSatisfy { $0 == 5_000_000 })
+        #expect(ticks[5].late >= .milliseconds(200))
+        let late = ticks.dropFirst(5).prefix { $0.late >= .milliseconds(5) }.count
+        #expect((35...60).contains(late), "\(late)")
+    }
+
+    @Test func `what cannot be made up is skipped and counted`() throws {
         let target = Target(10)
         let driver = TimerDriver(
             target,
             tickDuration: .milliseconds(5),
-            pacer: StallingPacer(),
-            policy: LatenessPolicy(maximumCatchUp: 2)
+            pacer: StallingPacer(.milliseconds(100)),
+            policy: LatenessPolicy(longestBacklog: .milliseconds(10)),
+            priority: TimerDriver.defaultPriority,
+            name: "test"
         )
         try driver.start()
         try target.wait()

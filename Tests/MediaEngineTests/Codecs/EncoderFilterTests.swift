@@ -52,7 +52,7 @@ import Testing
     private func filter(
         _ codec: any AudioCodec,
         payloadType: UInt8 = 96,
-        first: UInt32 = 1000,
+        sending: Switches = Switches(),
         _ change: (inout EncoderConfiguration) -> Void = { _ in }
     ) throws -> EncoderFilter {
         var configuration = EncoderConfiguration()
@@ -62,7 +62,9 @@ import Testing
             codec: codec,
             configuration: configuration,
             payloadType: payloadType,
-            firstTimestamp: first
+            phase: .zero,
+            sending: sending,
+            continuing: nil
         )
     }
 
@@ -77,11 +79,11 @@ import Testing
 
     @Test func `timestamps count the clock rate and not the sample rate`() throws {
         let g722 = try filter(G722Codec())
-        #expect((0..<6).flatMap { _ in tick(g722) }.map(\.rtpTimestamp) == [1000, 1160, 1320])
+        #expect((0..<6).flatMap { _ in tick(g722) }.map(\.rtpTimestamp) == [0, 160, 320])
         let l16 = try filter(L16Codec(sampleRate: 44100, channelCount: 2))
-        #expect((0..<3).flatMap { _ in tick(l16) }.map(\.rtpTimestamp) == [1000, 1441, 1882])
-        let opus = try filter(OpusCodec(), first: .max - 959)
-        #expect((0..<6).flatMap { _ in tick(opus) }.map(\.rtpTimestamp) == [.max - 959, 0, 960])
+        #expect((0..<3).flatMap { _ in tick(l16) }.map(\.rtpTimestamp) == [0, 441, 882])
+        let opus = try filter(OpusCodec())
+        #expect((0..<6).flatMap { _ in tick(opus) }.map(\.rtpTimestamp) == [0, 960, 1920])
     }
 
     @Test func `a header carries the type, the time and one marker at the start`() throws {
@@ -93,13 +95,14 @@ import Testing
     }
 
     @Test func `while sending is off the timestamp goes on, and the next packet is marked`() throws {
-        let filter = try filter(G711Codec(.muLaw)) { $0.ptime = .milliseconds(10) }
+        let sending = Switches()
+        let filter = try filter(G711Codec(.muLaw), sending: sending) { $0.ptime = .milliseconds(10) }
         #expect(tick(filter).count == 1)
-        filter.handle(filter.sendingCommand(false))
+        sending.set(.muted, true)
         #expect((0..<5).allSatisfy { _ in tick(filter).isEmpty })
-        filter.handle(filter.sendingCommand(true))
+        sending.set(.muted, false)
         let next = try #require(tick(filter).first)
-        #expect(next.rtpTimestamp == 1000 + 6 * 80)
+        #expect(next.rtpTimestamp == 6 * 80)
         #expect(next.isMarked)
         #expect(filter.statistics.value.silentPacketCount == 5)
         #expect(filter.statistics.value.packetCount == 2)
@@ -116,7 +119,7 @@ import Testing
         #expect(filter.statistics.value.silentPacketCount > 50)
         let back = (50..<100).flatMap { tick(filter, samples: chunk($0)) }
         let first = try #require(back.first)
-        #expect(first.isMarked && first.rtpTimestamp == 1000 + 250 * 480)
+        #expect(first.isMarked && first.rtpTimestamp == 250 * 480)
         #expect(back.filter(\.isMarked).count == 1)
     }
 
@@ -128,9 +131,8 @@ import Testing
                 .reduce(0) { $0 + $1.1 }
         }
         let before = bytes()
-        filter.handle(filter.bitrateCommand(10000))
-        filter.handle(filter.fecCommand(true, expectedLossPercent: 1000))
-        filter.handle(GraphCommand(to: filter, "strange", value: 1))
+        filter.handle(.bitrate(10000))
+        filter.handle(.fec(isOn: true, expectedLossPercent: 1000))
         #expect(bytes() < before / 2)
     }
 

@@ -132,27 +132,33 @@ import Testing
         ]
     ) func `captured digits are those of the file's name`(file: String, digits: String) throws {
         let reader = try PcapReader(path: CorpusFiles.fetched.appendingPathComponent(file).path)
-        var receivers: [UInt32: TelephoneEventReceiver] = [:]
+        var receivers: [UInt32: Keys] = [:]
         var found: [UInt32: String] = [:]
         for datagram in reader {
             guard let packet = try? RTPPacket(parsing: datagram.payload.span), packet.payloadByteCount == 4,
                 packet.header.payloadType >= 96
             else { continue }
             let ssrc = packet.header.ssrc
-            var receiver = receivers[ssrc] ?? TelephoneEventReceiver()
-            receiver.receive(
+            let keys = receivers[ssrc] ?? Keys()
+            receivers[ssrc] = keys
+            keys.receiver.receive(
                 packet.header,
                 payload: packet.payload(in: datagram.payload.span),
+                clockRate: 8000,
                 arrival: MediaTime(nanoseconds: datagram.unixNanoseconds)
             )
-            while let report = receiver.next() {
+            while let report = keys.receiver.next() {
                 guard report.kind == .started, let key = TelephoneEvent.key(of: report.code) else { continue }
                 found[ssrc, default: ""].append(key)
             }
-            receivers[ssrc] = receiver
         }
         #expect(found.values.contains(digits), "\(found)")
         #expect(found.values.allSatisfy { $0 == digits })
+    }
+
+    /// A receiver for each source.
+    private final class Keys {
+        var receiver = TelephoneEventReceiver()
     }
 
     // Counts of another implementation (sippy/rtpproxy, extractaudio): packets, lost, duplicates.

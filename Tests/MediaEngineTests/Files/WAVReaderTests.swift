@@ -57,9 +57,9 @@ private let ramp: [Int16] = [0, 1, -1, 256, -256, 1000, -1000, 32767, -32768, 12
 
     struct Refusal: CustomTestStringConvertible, Sendable {
         let bytes: [UInt8]
-        let code: WAVError.Code
+        let code: WAVFault
         let testDescription: String
-        init(_ testDescription: String, _ bytes: [UInt8], _ code: WAVError.Code) {
+        init(_ testDescription: String, _ bytes: [UInt8], _ code: WAVFault) {
             (self.testDescription, self.bytes, self.code) = (testDescription, bytes, code)
         }
     }

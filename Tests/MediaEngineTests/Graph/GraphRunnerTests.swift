@@ -32,26 +32,81 @@ import Testing
         try graph.connect(pass, to: sink)
         runner.install(try GraphPlan(graph))
         runner.tick(at: .zero)
-        runner.send(pass.add(5))
+        runner.send(.add(5), to: pass)
         runner.tick(at: .zero)
         #expect(sink.collected[79] == 79)
         #expect(sink.collected[80] == 85)
     }
 
-    @Test func `a full command ring refuses and counts`() {
-        let runner = GraphRunner(commandCapacity: 4)
+    @Test func `a full ring of orders refuses, and who asked is told`() {
+        let runner = GraphRunner(orderCapacity: 4)
         let pass = PassThrough()
-        let accepted = (0..<10).map { _ in runner.send(pass.add(1)) }
-        #expect(accepted.filter { $0 }.count == 4)
-        #expect(runner.droppedCommandCount == 6)
+        let accepted = (0..<10).map { _ in runner.send(.add(1), to: pass) }
+        #expect(accepted == Array(repeating: true, count: 4) + Array(repeating: false, count: 6))
+        #expect(!runner.isSettled)
+        runner.tick(at: .zero)
+        #expect(runner.isSettled && runner.send(.add(1), to: pass))
     }
 
-    @Test func `a command to a filter outside the plan is counted`() throws {
+    @Test func `a command keeps its filter until it is obeyed`() throws {
         let runner = GraphRunner()
-        runner.install(try GraphPlan(Graph()))
-        runner.send(PassThrough().add(1))
+        weak var filter: PassThrough?
+        do {
+            let pass = PassThrough()
+            filter = pass
+            runner.send(.add(1), to: pass)
+        }
+        #expect(filter != nil)
         runner.tick(at: .zero)
-        #expect(runner.undeliveredCommandCount == 1)
+        runner.reclaim()
+        #expect(filter == nil)
+    }
+
+    @Test func `orders that are given together take effect together`() throws {
+        let runner = GraphRunner()
+        let format = AudioFormat(sampleRate: 8000)
+        var plans: [GraphPlan] = []
+        var sinks: [CollectingSink] = []
+        for _ in 0..<40 {
+            var graph = Graph()
+            let sink = CollectingSink(format: format, capacity: 800)
+            try graph.connect(ConstantSource(format: format, value: 7), to: sink)
+            plans.append(try GraphPlan(graph))
+            sinks.append(sink)
+        }
+        // More than the list has room for at first.
+        #expect(runner.give(plans.enumerated().map { .insert($1, stage: $0 % 3) }) != nil)
+        #expect(runner.isIdle == false)
+        runner.tick(at: .zero)
+        #expect(sinks.allSatisfy { $0.count == 80 })
+        #expect(runner.give(plans[..<20].map { .remove($0) }) != nil)
+        runner.tick(at: .zero)
+        #expect(sinks[..<20].allSatisfy { $0.count == 80 } && sinks[20...].allSatisfy { $0.count == 160 })
+        #expect(runner.give(plans[20...].map { .remove($0) }) != nil)
+        runner.tick(at: .zero)
+        #expect(runner.isIdle && runner.isSettled)
+    }
+
+    @Test func `plans of earlier stages run before those of later ones, whatever came or went`() throws {
+        let runner = GraphRunner()
+        var generator = SeededGenerator(seed: 4)
+        let order = RunOrder()
+        var running: [(plan: GraphPlan, stage: Int)] = []
+        for _ in 0..<500 {
+            if generator.next() % 3 == 0, let index = running.indices.randomElement(using: &generator) {
+                #expect(runner.give([.remove(running.remove(at: index).plan)]) != nil)
+            } else {
+                let stage = Int(generator.next() % 4)
+                var graph = Graph()
+                try graph.add(StageProbe(stage, order))
+                let plan = try GraphPlan(graph)
+                running.append((plan, stage))
+                #expect(runner.give([.insert(plan, stage: stage)]) != nil)
+            }
+            order.stages = []
+            runner.tick(at: .zero)
+            #expect(order.stages == running.map(\.stage).sorted())
+        }
     }
 
     @Test func `events arrive with their time, and unread ones are counted when the ring is full`() throws {
@@ -68,7 +123,8 @@ import Testing
         var seen: [GraphEvent] = []
         runner.drainEvents { seen.append($0) }
         #expect(seen.count == 2)
-        #expect(seen.allSatisfy { $0.name == "third" && $0.time.nanoseconds == 2 && $0.value == 3 })
+        #expect(seen.allSatisfy { $0.time.nanoseconds == 2 && $0.message.load(as: PassThrough.Event.self) == .third(3) })
+        #expect(Set(seen.map(\.filter)).isSubset(of: passes.map(\.id)))
         #expect(runner.droppedEventCount == 2)
     }
 
@@ -103,4 +159,22 @@ import Testing
         #expect(profile.sampleCount == 10)
         #expect(profile.meanNanoseconds > 0)
     }
+}
+
+/// The stages of the plans that ran in a tick, in the order in which they did.
+private final class RunOrder: @unchecked Sendable {
+    var stages: [Int] = []
+}
+
+private final class StageProbe: Filter, @unchecked Sendable {
+    private let stage: Int
+    private let order: RunOrder
+
+    init(_ stage: Int, _ order: RunOrder) {
+        self.stage = stage
+        self.order = order
+        super.init(FilterDescription(name: "probe", purpose: "notes when it runs"))
+    }
+
+    override func process(_ io: borrowing FilterIO) { order.stages.append(stage) }
 }

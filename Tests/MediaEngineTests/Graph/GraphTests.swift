@@ -80,7 +80,7 @@ import Testing
         try graph.connect(right, to: rightSink)
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
-        runner.send(left.add(1000))
+        runner.send(.add(1000), to: left)
         for _ in 0..<10 { runner.tick(at: .zero) }
         #expect(rightSink.collected == (0..<800).map(Int16.init))
         #expect(leftSink.collected == (0..<800).map { Int16($0 + 1000) })

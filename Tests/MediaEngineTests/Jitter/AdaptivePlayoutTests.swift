@@ -46,7 +46,7 @@ private final class VoiceDecoder: AudioDecoder {
 
         var concealedMs: Int { statistics.concealedFrameCount / 8 }
         var stretchedMs: Int {
-            (statistics.buffer.acceleratedDuration + statistics.buffer.expandedDuration) / 8
+            (statistics.buffer.acceleratedDuration + statistics.buffer.expandedDuration) / 48
         }
     }
 
@@ -63,8 +63,7 @@ private final class VoiceDecoder: AudioDecoder {
     ) -> Result {
         let decoder = VoiceDecoder()
         decoder.holdsCopies = holdsCopies
-        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 8000)
-        let playout = Playout(decoder: decoder, buffer: buffer, clockRate: 8000)
+        let playout = Playout(decoder, delay: .automatic)
         var arrivals: [(time: Int, number: Int, sequence: Int)] = []
         var sequence = 65000
         for number in 0..<seconds * 50 where isSent(number) {
@@ -174,7 +173,7 @@ private final class VoiceDecoder: AudioDecoder {
 
     @Test(arguments: [false, true])
     func `what was thrown away hides neither a lost packet behind it nor an event`(_ isEvent: Bool) {
-        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 8000)
+        let buffer = JitterBuffer(bounds: PlayoutDelay.automatic.bounds, rate: 8000)
         func insert(_ number: Int, isNumberOnly: Bool = false) {
             let header = PacketHeader(
                 rtpTimestamp: UInt32(number * 160),
@@ -221,8 +220,7 @@ private final class VoiceDecoder: AudioDecoder {
     @Test func `time stamps and numbers at random do no harm`() {
         var generator = SeededGenerator(seed: 9)
         let decoder = VoiceDecoder()
-        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 8000)
-        let playout = Playout(decoder: decoder, buffer: buffer, clockRate: 8000)
+        let playout = Playout(decoder, delay: .automatic)
         var block = [Int16](repeating: 0, count: 80)
         for tick in 0..<5000 {
             for _ in 0..<Int(generator.next() % 8) {
@@ -240,7 +238,7 @@ private final class VoiceDecoder: AudioDecoder {
             }
             var samples = block.mutableSpan
             playout.play(into: &samples, at: Self.ms(tick * 10))
-            #expect(buffer.count <= AdaptiveJitterBuffer.capacity)
+            #expect(playout.buffer.count <= JitterBuffer.capacity)
         }
         #expect(playout.statistics.playedFrameCount > 0)
     }

@@ -13,8 +13,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a faster sender does not fill a fixed buffer, however its noise is stamped`(repeatsTimestamp: Bool) {
-        let buffer = FixedJitterBuffer(delay: .milliseconds(60), clockRate: 8000)
-        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 8000)
+        let playout = Playout(NumberDecoder(), delay: .fixed(.milliseconds(60)))
         var block = [Int16](repeating: 0, count: 80)
         var (sent, number) = (0, 0)
         for tick in 0..<6000 {
@@ -37,12 +36,11 @@ import Testing
             playout.play(into: &samples, at: now)
         }
         #expect(playout.statistics.buffer.discardedCount > 10)
-        #expect(buffer.count < 12, "\(buffer.count) wait")
+        #expect(playout.buffer.count < 12, "\(playout.buffer.count) wait")
     }
 
     @Test func `a copy that comes with noise does not reach over the pause`() {
-        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 8000)
-        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 8000)
+        let playout = Playout(NumberDecoder(), delay: .automatic)
         var block = [Int16](repeating: 0, count: 80)
         /// Hears the packet `number` of a sender that repeats each in the next one, then plays until `end`.
         func hear(_ number: Int, stamped place: Int, isNoise: Bool = false, until end: Int) {

@@ -12,7 +12,7 @@ import Testing
     ) -> PlayoutTimeline {
         PlayoutTimeline(
             arrivals,
-            through: FixedJitterBuffer(delay: delay, clockRate: 8000),
+            delay: .fixed(delay),
             payload: payload,
             timestamp: timestamp
         )
@@ -68,7 +68,7 @@ import Testing
         let result = play("0.1.........2.3.4...", timestamp: { UInt32($0 * 160 + ($0 > 1 ? 640 : 0)) })
         #expect(result.heard == "    0011--------2233")
         #expect(result.statistics.concealedFrameCount == 0)
-        #expect(result.statistics.buffer.comfortDuration == 640)
+        #expect(result.statistics.buffer.comfortDuration == 6 * 640)
     }
 
     @Test func `events between packets are no loss`() {
@@ -126,22 +126,18 @@ import Testing
     }
 
     @Test func `more packets than fit are refused and counted, and memory stays bounded`() {
-        let playout = Playout(
-            decoder: NumberDecoder(),
-            buffer: FixedJitterBuffer(delay: .milliseconds(40), clockRate: 8000),
-            clockRate: 8000
-        )
+        let playout = Playout(NumberDecoder(), delay: .fixed(.milliseconds(40)))
         for number in 0..<1000 {
             let header = PacketHeader(rtpTimestamp: UInt32(number), sequenceNumber: UInt16(number))
             playout.insert(header, payload: [1, 0].span)
         }
-        #expect(playout.statistics.buffer.discardedCount == 1000 - FixedJitterBuffer.capacity)
+        #expect(playout.statistics.buffer.discardedCount == 1000 - JitterBuffer.capacity)
     }
 
     @Test(.tags(.rfc)) func `packets of up to 200 ms are taken`() throws {
         // RFC 3551, section 4.2.
         let law = try PluginRegistry.standard().codec(named: "PCMU").makeDecoder(channelCount: 1)
-        let playout = Playout(decoder: law, buffer: FixedJitterBuffer(delay: .zero, clockRate: 8000), clockRate: 8000)
+        let playout = Playout(law, delay: .fixed(.zero))
         for (index, length) in [1600, 1601].enumerated() {
             let payload = [UInt8](repeating: 0x10, count: length)
             let header = PacketHeader(
@@ -164,19 +160,14 @@ import Testing
 
     @Test func `a packet that lasts less than a unit of its clock is refused`() {
         // Time stamps that stand still would keep the buffer where it is.
-        let buffer = AdaptiveJitterBuffer(bounds: .milliseconds(15) ... .seconds(1), clockRate: 40)
-        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 40)
+        let playout = Playout(NumberDecoder(), delay: .automatic, clockRate: 40)
         #expect(playout.insert(PacketHeader(sequenceNumber: 0), payload: [1, 0].span) == .refused)
         #expect(playout.statistics.corruptCount == 1)
     }
 
     @Test func `a faster sender does not fill the buffer for ever`() {
         // Packets of 20 ms every 19 ms: the buffer gains 1 ms each 20 ms.
-        let playout = Playout(
-            decoder: NumberDecoder(),
-            buffer: FixedJitterBuffer(delay: .milliseconds(40), clockRate: 8000),
-            clockRate: 8000
-        )
+        let playout = Playout(NumberDecoder(), delay: .fixed(.milliseconds(40)))
         var block = [Int16](repeating: 0, count: 80)
         var sent = 0
         for tick in 0..<6000 {

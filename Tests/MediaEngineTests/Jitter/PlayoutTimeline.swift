@@ -15,16 +15,16 @@ struct PlayoutTimeline {
     ///
     /// - Parameters:
     ///   - arrivals: What comes when.
-    ///   - buffer: Decides.
+    ///   - delay: How long packets are held back.
     ///   - payload: A packet's payload; its second byte is 1 for one with a copy, 99 for one that is corrupt.
     ///   - timestamp: A packet's time stamp, of a clock at 8 kHz.
     init(
         _ arrivals: String,
-        through buffer: any JitterBuffer,
+        delay: PlayoutDelay,
         payload: (Int) -> [UInt8] = Self.plain,
         timestamp: (Int) -> UInt32 = { UInt32($0 * 160) }
     ) {
-        let playout = Playout(decoder: NumberDecoder(), buffer: buffer, clockRate: 8000)
+        let playout = Playout(NumberDecoder(), delay: delay)
         var block = [Int16](repeating: 0, count: 80)
         var highest = 0
         var now = MediaTime.zero
@@ -74,6 +74,13 @@ struct PlayoutTimeline {
         case 20: "r"
         default: "\((sample - 100) % 10)"
         }
+    }
+}
+
+extension Playout {
+    /// A playout of one codec, whose time stamps count at `clockRate`.
+    convenience init(_ decoder: any AudioDecoder, delay: PlayoutDelay, clockRate: Int = 8000) {
+        self.init([Codec(payloadType: 0, decoder: decoder, clockRate: clockRate)], delay: delay)
     }
 }
 

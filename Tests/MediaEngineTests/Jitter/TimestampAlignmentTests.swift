@@ -41,26 +41,26 @@ import Testing
     ]
 
     @Test(arguments: timelines) func `packets of all clock rates lie on one time line`(rows: [Row]) {
-        var alignment = TimestampAlignment(clockRate: 8000)
+        var alignment = TimestampAlignment(rate: 8000)
         for row in rows {
             let header = PacketHeader(
                 rtpTimestamp: row.timestamp,
                 sequenceNumber: row.number,
                 arrival: .zero + .milliseconds(row.arrival)
             )
-            #expect(alignment.place(header, rate: row.rate, duration: 160) == row.place)
+            #expect(alignment.place(header, clockRate: row.rate, duration: 160) == row.place)
         }
     }
 
     @Test func `days of packets stay on the line`() {
-        var alignment = TimestampAlignment(clockRate: 8000)
+        var alignment = TimestampAlignment(rate: 8000)
         let first = PacketHeader(rtpTimestamp: 0, sequenceNumber: 0)
-        _ = alignment.place(first, rate: 48_000, duration: 160)
+        _ = alignment.place(first, clockRate: 48_000, duration: 160)
         // An hour between packets, for four days.
         for hour in 1...100 {
             let timestamp = UInt32(truncatingIfNeeded: hour * 3600 * 48_000)
             let header = PacketHeader(rtpTimestamp: timestamp, sequenceNumber: UInt16(hour))
-            let place = alignment.place(header, rate: 48_000, duration: 160)
+            let place = alignment.place(header, clockRate: 48_000, duration: 160)
             #expect(place == UInt32(truncatingIfNeeded: hour * 3600 * 8000))
         }
     }

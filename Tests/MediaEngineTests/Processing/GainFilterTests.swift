@@ -2,9 +2,12 @@
 import Testing
 
 @Suite struct GainFilterTests {
-    private func run(_ filter: Filter, ticks: Int = 2, commands: [GraphCommand] = [], constant: Int16? = nil) throws
-        -> [Int16]
-    {
+    private func run(
+        _ filter: Filter,
+        ticks: Int = 2,
+        constant: Int16? = nil,
+        change: () -> Void = {}
+    ) throws -> [Int16] {
         let format = AudioFormat(sampleRate: 8000)
         let source: Filter =
             constant.map { ConstantSource(format: format, value: $0) } ?? CountingSource(format: format)
@@ -14,7 +17,7 @@ import Testing
         try graph.connect(filter, to: sink)
         let runner = GraphRunner()
         runner.install(try GraphPlan(graph))
-        for command in commands { runner.send(command) }
+        change()
         for _ in 0..<ticks { runner.tick(at: .zero) }
         return sink.collected
     }
@@ -41,16 +44,30 @@ import Testing
     }
 
     @Test func `mute fades over one tick without a step`() throws {
-        let filter = GainFilter(format: AudioFormat(sampleRate: 8000))
-        let samples = try run(filter, commands: [filter.set(isMuted: true)], constant: 8000)
+        let control = GainControl()
+        let filter = GainFilter(format: AudioFormat(sampleRate: 8000), control)
+        let samples = try run(filter, constant: 8000) { control.switches.set(.muted, true) }
         #expect(samples[80...].allSatisfy { $0 == 0 })
         #expect(zip(samples, samples.dropFirst()).allSatisfy { abs(Int($0) - Int($1)) <= 101 })
     }
 
     @Test func `a gain that is no number is silence`() throws {
-        let filter = GainFilter(format: AudioFormat(sampleRate: 8000))
-        let samples = try run(filter, commands: [filter.set(gain: Decibels(.nan))], constant: 8000)
+        let control = GainControl()
+        let filter = GainFilter(format: AudioFormat(sampleRate: 8000), control)
+        let samples = try run(filter, constant: 8000) { control.gain = Decibels(.nan) }
         #expect(samples[80...].allSatisfy { $0 == 0 })
+    }
+
+    @Test func `gain and reasons for silence can be read, and none of them is lost`() {
+        let control = GainControl(Decibels(-6))
+        #expect(control.gain == Decibels(-6) && control.switches.isOn)
+        control.switches.set(.muted, true)
+        control.switches.set(.held, true)
+        control.switches.set(.muted, false)
+        #expect(!control.switches.isOn && control.switches.holds(.held) && !control.switches.holds(.muted))
+        control.gain = Decibels(3)
+        control.switches.set(.held, false)
+        #expect(control.switches.isOn && control.gain == Decibels(3))
     }
 
     @Test func `a full-scale sine is at 0 dB, silence at the floor`() throws {
@@ -62,23 +79,6 @@ import Testing
         let quiet = LevelMeterFilter(format: AudioFormat(sampleRate: 8000))
         _ = try run(quiet, ticks: 100, constant: 0)
         #expect(quiet.currentLevel.rms == .silence)
-    }
-}
-
-@Suite struct MixerFilterTests {
-    @Test func `sources add up and the sum is clipped once`() throws {
-        let format = AudioFormat(sampleRate: 8000)
-        let mixer = MixerFilter(format: format, inputCount: 4)
-        let sink = CollectingSink(format: format)
-        var graph = Graph()
-        for (input, value) in [Int16(30000), 20000, -25000].enumerated() {
-            try graph.connect(ConstantSource(format: format, value: value), to: mixer, input: input)
-        }
-        try graph.connect(mixer, to: sink)
-        let runner = GraphRunner()
-        runner.install(try GraphPlan(graph))
-        runner.tick(at: .zero)
-        #expect(sink.collected == Array(repeating: 25000, count: 80))
     }
 }
 

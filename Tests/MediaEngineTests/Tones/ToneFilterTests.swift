@@ -22,6 +22,13 @@ private final class Bench {
 
     deinit { memory.deallocate() }
 
+    /// The events since the last call, with the time of their tick.
+    func drain<Event: BitwiseCopyable>(_ type: Event.Type) -> [(event: Event, time: MediaTime)] {
+        var drained: [(event: Event, time: MediaTime)] = []
+        while let event = events.pop() { drained.append((event.message.load(as: type), event.time)) }
+        return drained
+    }
+
     func tick(_ input: [Int16]? = nil) -> [Int16] {
         let count = frames * format.channelCount
         for index in 0..<count { memory[index] = input?[index] ?? 0 }
@@ -62,20 +69,27 @@ struct ToneFilterTests {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)
         let sequence = try DTMFSequence(parsing: "15,9")
-        let commands = filter.commands(
-            playing: sequence,
-            digitDuration: .milliseconds(65),
-            gap: .milliseconds(70),
-            requestedAt: MediaTime(nanoseconds: 77)
-        )
-        for command in commands { filter.handle(command) }
+        for element in sequence.elements {
+            switch element {
+            case .digit(let digit):
+                filter.handle(
+                    .play(
+                        digit,
+                        duration: 65_000_000,
+                        gap: 70_000_000,
+                        requestedAt: MediaTime(nanoseconds: 77)
+                    )
+                )
+            case .pause(let duration): filter.handle(.pause(duration.nanoseconds))
+            }
+        }
         let samples = Self.ticks(bench, 250)
         #expect(try ToneTestSignal.digits(in: samples, rate: 8000) == "159")
         var starts: [Int64] = []
-        while let event = bench.events.pop() {
-            guard event.name == "digit" else { continue }
-            starts.append(event.time.nanoseconds + event.value * 125_000)
-            #expect(event.detail == 77)
+        for (event, time) in bench.drain(ToneFilter.Event.self) {
+            guard case .digitStarted(let offset, let requestedAt) = event else { continue }
+            starts.append(time.nanoseconds + Int64(offset) * 125_000)
+            #expect(requestedAt == MediaTime(nanoseconds: 77))
         }
         #expect(starts == [0, 135_000_000, 2_270_000_000])
     }
@@ -83,13 +97,13 @@ struct ToneFilterTests {
     @Test func `a key pressed after silence sounds in the next tick`() {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)
-        filter.handle(filter.startCommand(ToneTestSignal.digit("1")))
+        filter.handle(.start(ToneTestSignal.digit("1"), requestedAt: .zero))
         _ = Self.ticks(bench, 3)
-        filter.handle(filter.stopCommand())
+        filter.handle(.stop(nil))
         _ = Self.ticks(bench, 50)
-        filter.handle(filter.startCommand(ToneTestSignal.digit("2")))
+        filter.handle(.start(ToneTestSignal.digit("2"), requestedAt: .zero))
         #expect(bench.tick().prefix(20).contains { $0 != 0 })
-        filter.handle(filter.stopCommand(ToneTestSignal.digit("2")))
+        filter.handle(.stop(ToneTestSignal.digit("2")))
         _ = Self.ticks(bench, 10)
         #expect(bench.tick().allSatisfy { $0 == 0 })
     }
@@ -97,47 +111,64 @@ struct ToneFilterTests {
     @Test func `tones are handed over, replaced, and stopped`() throws {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)
-        filter.handle(try filter.toneCommand(ToneSpec(frequencies: [400])))
+        try filter.prepare(ToneSpec(frequencies: [400]))
+        filter.handle(.tone(requestedAt: .zero))
         _ = Self.ticks(bench, 10)
-        filter.handle(try filter.toneCommand(ToneSpec(frequencies: [1000]), requestedAt: MediaTime(nanoseconds: 5)))
+        try filter.prepare(ToneSpec(frequencies: [1000]))
+        filter.handle(.tone(requestedAt: MediaTime(nanoseconds: 5)))
         let samples = [Int16](Self.ticks(bench, 20).dropFirst(200))
         #expect(ToneTestSignal.power(of: 1000, in: samples, rate: 8000) > 1e6)
         #expect(ToneTestSignal.power(of: 400, in: samples, rate: 8000) < 100)
-        filter.handle(filter.stopToneCommand())
+        filter.handle(.stopTone)
         _ = Self.ticks(bench, 2)
-        var names: [String] = []
-        while let event = bench.events.pop() { names.append(event.name.description) }
-        #expect(names == ["tonestrt", "toneend", "tonestrt", "toneend"])
-        #expect(throws: ToneError.self) { try filter.toneCommand(ToneSpec(frequencies: [4000])) }
+        let kinds = bench.drain(ToneFilter.Event.self).map { event, _ in
+            switch event {
+            case .toneStarted(_, let requestedAt): "start of \(requestedAt.nanoseconds)"
+            case .toneEnded(_, let requestedAt): "end of \(requestedAt.nanoseconds)"
+            case .digitStarted, .digitEnded: "digit"
+            }
+        }
+        #expect(kinds == ["start of 0", "end of 0", "start of 5", "end of 5"])
+        #expect(throws: ToneError.self) { try filter.prepare(ToneSpec(frequencies: [4000])) }
     }
 
-    @Test func `input passes, silence and level are obeyed`() throws {
+    @Test func `input passes, and the level is obeyed`() {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)
         let ramp = (0..<80).map { Int16($0) }
         #expect(bench.tick(ramp) == ramp)
-        filter.handle(try filter.levelCommand(Decibels(-30)))
-        filter.handle(filter.playCommand(ToneTestSignal.digit("4"), for: .seconds(60)))
+        filter.handle(.level(Decibels(-30)))
+        filter.handle(.start(ToneTestSignal.digit("4"), requestedAt: .zero))
         let peak = Self.ticks(bench, 10).map { abs(Int($0)) }.max() ?? 0
         #expect(peak > 1200 && peak < 1450)
-        filter.handle(filter.silenceCommand())
+        filter.handle(.stop(nil))
         _ = bench.tick()
         #expect(bench.tick(ramp) == ramp)
-        #expect(throws: ToneError.self) { try filter.levelCommand(Decibels(4)) }
     }
 
-    @Test func `digits beyond the queue are refused with an event`() {
+    @Test func `who has a place in the queue is not refused, and places come back as digits are played`() {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)
-        for _ in 0..<300 {
-            filter.handle(filter.playCommand(ToneTestSignal.digit("4"), requestedAt: MediaTime(nanoseconds: 3)))
+        var queued = 0
+        while filter.places.take(1) {
+            filter.handle(.play(ToneTestSignal.digit("4"), duration: 50_000_000, gap: 50_000_000, requestedAt: .zero))
+            queued += 1
         }
-        _ = bench.tick()
-        var refused: Int64 = 0
-        while let event = bench.events.pop() {
-            if event.name == "dtmffull" { refused = event.value }
+        #expect(queued == ToneGenerator.queueCapacity)
+        _ = Self.ticks(bench, 100)
+        let played = bench.drain(ToneFilter.Event.self).count { event, _ in
+            if case .digitStarted = event { true } else { false }
         }
-        #expect(refused == 44)
+        #expect(played == 10)
+        var free = 0
+        while filter.places.take(1) { free += 1 }
+        #expect(free == played)
+        // Whoever plays without a place is left out, and the place comes back.
+        filter.handle(.stop(nil))
+        for _ in 0..<ToneGenerator.queueCapacity + 5 {
+            filter.handle(.play(ToneTestSignal.digit("4"), duration: 50_000_000, gap: 0, requestedAt: .zero))
+        }
+        #expect(filter.places.take(1))
     }
 
     @Test func `the detector filter reports digits on the graph's clock and passes the audio on`() throws {
@@ -152,68 +183,10 @@ struct ToneFilterTests {
             let block = [Int16](samples[start..<(start + 80)])
             #expect(bench.tick(block) == block)
         }
-        var received: [ReceivedDigit] = []
-        while let event = bench.events.pop() { received += [ReceivedDigit(event)].compactMap { $0 } }
+        let received = bench.drain(DTMFDetectorFilter.Event.self).map(\.event)
         try #require(received.map(\.isOver) == [false, true])
         #expect(received.allSatisfy { $0.digit.description == "#" })
         #expect(abs((received[1].start - .zero).milliseconds - 120) < 5)
-        #expect(abs(received[1].duration.milliseconds - 80) < 5)
-    }
-
-    @Test func `recorded samples ring with a pause of 2 s, and fade when stopped`() throws {
-        let recorded = [Int16](repeating: 10_000, count: 800)
-        let filter = RingFilter(try RingSource(samples: recorded, channelCount: 1, format: Self.format))
-        let bench = Bench(filter, Self.format)
-        let samples = Self.ticks(bench, 230)
-        #expect(samples[0..<800].allSatisfy { $0 == 10_000 })
-        #expect(samples[800..<16_800].allSatisfy { $0 == 0 })
-        #expect(samples[16_800..<17_600].allSatisfy { $0 == 10_000 })
-        filter.handle(filter.startCommand())
-        filter.handle(filter.stopCommand())
-        _ = bench.tick()
-        #expect(bench.tick().allSatisfy { $0 == 0 })
-        var names: [String] = []
-        while let event = bench.events.pop() { names.append(event.name.description) }
-        #expect(names == ["ringstrt", "ringend"])
-        filter.handle(filter.startCommand())
-        var block = bench.tick()
-        #expect(block.allSatisfy { $0 == 10_000 })
-        block = bench.tick()
-        filter.handle(filter.stopCommand())
-        block = bench.tick()
-        #expect(zip(block, block.dropFirst()).allSatisfy { $0 >= $1 && $0 - $1 < 500 })
-    }
-
-    @Test func `a ring adapts its channels and refuses what does not fit`() throws {
-        let stereo = AudioFormat(sampleRate: 8000, channelCount: 2)
-        let source = try RingSource(samples: [1, 2], channelCount: 1, format: stereo, pause: .zero)
-        source.start()
-        var block = [Int16](repeating: 9, count: 8)
-        var span = block.mutableSpan
-        source.render(into: &span)
-        #expect(block == [1, 1, 2, 2, 1, 1, 2, 2])
-        let mono = try RingSource(samples: [100, 300, 5, 7], channelCount: 2, format: Self.format, pause: .zero)
-        mono.start()
-        var frames = [Int16](repeating: 9, count: 2)
-        var frameSpan = frames.mutableSpan
-        mono.render(into: &frameSpan)
-        #expect(frames == [200, 6])
-        #expect(throws: ToneError.self) { try RingSource(samples: [], channelCount: 1, format: stereo) }
-        #expect(throws: ToneError.self) {
-            try RingSource(samples: [1, 2, 3], channelCount: 3, format: stereo)
-        }
-    }
-
-    @Test func `a ring tone rings until stopped`() throws {
-        let spec = try CallProgressTones.spec("ringback", country: "DE")
-        let filter = RingFilter(try RingSource(tone: spec, format: Self.format))
-        let bench = Bench(filter, Self.format)
-        let samples = Self.ticks(bench, 600)
-        #expect(samples[200..<7800].contains { abs(Int($0)) > 5000 })
-        #expect(samples[8000..<40_000].allSatisfy { $0 == 0 })
-        #expect(samples[40_100..<47_000].contains { abs(Int($0)) > 5000 })
-        filter.handle(filter.stopCommand())
-        _ = bench.tick()
-        #expect(bench.tick().allSatisfy { $0 == 0 })
+        #expect(abs(Double(received[1].nanoseconds) / 1_000_000 - 80) < 5)
     }
 }

@@ -1,4 +1,5 @@
 @testable import MediaEngine
+import MediaEngineTesting
 import Synchronization
 import Testing
 
@@ -96,12 +97,12 @@ private final class RoomCard: SoundCard {
     )
     private let room = Room()
 
-    func openPlayback(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardPlayback {
-        PacedPlayback(configuration, sound: room)
-    }
-
-    func openCapture(_ configuration: CardConfiguration, at now: MediaTime) throws(CardError) -> any CardCapture {
-        PacedCapture(configuration, sound: room)
+    func open(
+        _ direction: CardDirection,
+        _ configuration: CardConfiguration,
+        at now: MediaTime
+    ) throws(CardError) -> any CardEndpoint {
+        PacedEndpoint(direction, configuration, sound: room)
     }
 }
 

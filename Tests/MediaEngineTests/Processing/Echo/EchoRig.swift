@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 @testable import MediaEngine
+import MediaEngineTesting
 
 /// A far end that speaks into a room, and a canceller that listens there, 16 kHz, 10 ms at a time.
 final class EchoRig {

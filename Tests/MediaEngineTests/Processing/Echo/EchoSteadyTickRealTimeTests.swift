@@ -1,5 +1,6 @@
 import CAllocationCounter
 @testable import MediaEngine
+import MediaEngineTesting
 import TestSupport
 import Testing
 

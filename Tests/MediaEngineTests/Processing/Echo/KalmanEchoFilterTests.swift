@@ -1,5 +1,6 @@
 import Glibc
 @testable import MediaEngine
+import MediaEngineTesting
 import TestSupport
 import Testing
 

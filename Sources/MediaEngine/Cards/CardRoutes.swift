@@ -51,6 +51,7 @@ package final class CardRoutes: BackgroundService {
     ///   - fallbacks: Cards that stand in while that is away, in this order.
     ///   - configuration: What is asked of each card.
     ///   - isGated: Whether the card stays closed until `setActive`.
+    /// - Returns: The route; its filter goes into the graph.
     package func makeRoute(
         _ role: CardRouteEvent.Role,
         _ direction: CardDirection,

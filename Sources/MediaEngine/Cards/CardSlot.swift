@@ -67,9 +67,11 @@ final class CardHolder: @unchecked Sendable {
     /// Gives a borrowed card back; answers false when it was taken away meanwhile, so that it has to be closed.
     func giveBack(_ slot: Unmanaged<CardSlot>) -> Bool {
         let pointer = UnsafeRawPointer(slot.toOpaque())
-        if held.compareExchange(expected: nil, desired: pointer, ordering: .acquiringAndReleasing).exchanged { return true }
-        retired.push(slot)
-        return false
+        guard held.compareExchange(expected: nil, desired: pointer, ordering: .acquiringAndReleasing).exchanged else {
+            retired.push(slot)
+            return false
+        }
+        return true
     }
 
     /// Gives a borrowed card back to be closed.

@@ -69,7 +69,9 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         _ = state.finish(first, opened(first), at: .zero)
         let second = try attempt(state.setCard(NullCard(name: "a"), request: 1, at: seconds(1)))
         let actions = state.setCard(NullCard(name: "b"), request: 2, at: seconds(1))
-        let answers = actions.compactMap { if case .answer(let request, let error) = $0 { (request, error) } else { nil } }
+        let answers = actions.compactMap { action in
+            if case .answer(let request, let error) = action { (request, error) } else { nil }
+        }
         #expect(answers.count == 1 && answers.first?.0 == 1 && answers.first?.1?.code == .superseded)
         #expect(state.finish(second, opened(second), at: seconds(2)).isEmpty)
         let third = try attempt(actions)

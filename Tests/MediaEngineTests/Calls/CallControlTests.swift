@@ -15,37 +15,34 @@ import Testing
             codec: String = "PCMU",
             configure: (inout CallConfiguration) -> Void = { _ in },
             configureCalled: (inout CallConfiguration) -> Void = { _ in }
-        ) throws {
+        ) async throws {
             engine = try CallEngine(.virtual())
             let (left, right) = MemoryLink.pair()
             let format = try engine.registry.codec(named: codec).description.format
             var calling = CallConfiguration(network: .link(left, local: left.localAddress))
             calling.name = "A"
-            calling.remote = right.localAddress
-            calling.stream.codec = codec
+            calling.agreement.remote = right.localAddress
+            calling.agreement.codec = AgreedCodec(codec)
             calling.source = .samples([Int16](repeating: 8000, count: Int(seconds * Double(format.sampleRate))), format)
             calling.sink = .none
             configure(&calling)
             var called = CallConfiguration(network: .link(right, local: right.localAddress))
             called.name = "B"
-            called.remote = left.localAddress
-            called.stream.codec = codec
+            called.agreement.remote = left.localAddress
+            called.agreement.codec = AgreedCodec(codec)
             called.source = .silence
             called.sink = .filter(heard.filter(format))
             configureCalled(&called)
-            let calls = try engine.makeCalls([calling, called])
+            let calls = try await engine.makeCalls([calling, called])
             (caller, callee) = (calls[0], calls[1])
         }
 
-        deinit {
-            engine.shutDown()
-        }
 
         func advance(_ milliseconds: Int64) throws { try engine.advance(by: .milliseconds(milliseconds)) }
     }
 
-    @Test func `mute sends silence and unmute brings the sound back`() throws {
-        let pair = try Pair()
+    @Test func `mute sends silence and unmute brings the sound back`() async throws {
+        let pair = try await Pair()
         try pair.advance(1000)
         #expect(pair.heard.samples.last ?? 0 > 7000)
         pair.caller.isMuted = true
@@ -58,8 +55,8 @@ import Testing
         #expect(pair.callee.report().received.lost == 0)
     }
 
-    @Test func `hold sends no audio, and what follows is neither lost nor late`() throws {
-        let pair = try Pair()
+    @Test func `hold sends no audio, and what follows is neither lost nor late`() async throws {
+        let pair = try await Pair()
         try pair.advance(1000)
         let before = pair.caller.report().sent.packets
         pair.caller.isOnHold = true
@@ -72,26 +69,25 @@ import Testing
         #expect(pair.heard.samples.last ?? 0 > 7000)
     }
 
-    @Test func `volume changes what is heard, by decibels`() throws {
-        let pair = try Pair()
+    @Test func `volume changes what is heard, by decibels`() async throws {
+        let pair = try await Pair()
         try pair.advance(1000)
-        pair.callee.setVolume(Decibels(-20))
+        pair.callee.volume = Decibels(-20)
         try pair.advance(500)
         let sample = try #require(pair.heard.samples.last)
         #expect(abs(Int(sample) - 800) < 30)
     }
 
     @Test func `a held key is down until it is released`() async throws {
-        let pair = try Pair()
+        let pair = try await Pair()
         try pair.advance(200)
         let digit = try #require(DTMFDigit("7"))
-        pair.caller.pressKey(digit)
+        try pair.caller.pressKey(digit)
         try pair.advance(600)
         #expect(pair.callee.receivedKeys == "7")
-        pair.caller.releaseKey()
+        try pair.caller.releaseKey()
         try pair.advance(400)
-        pair.engine.flushEvents()
-        try pair.callee.end()
+        try await pair.callee.end()
         let events = await allEvents(pair.callee)
         #expect(events.filter { $0 == .keyDown(digit) }.count == 1)
         let held = events.compactMap { event -> Duration? in
@@ -102,32 +98,31 @@ import Testing
     }
 
     @Test func `a key is held, and the next one waits, for as long as was asked for`() async throws {
-        let pair = try Pair()
+        let pair = try await Pair()
         try pair.advance(200)
         try pair.caller.sendDTMF("12", duration: .milliseconds(250), gap: .milliseconds(400))
         try pair.advance(600)
         #expect(pair.callee.receivedKeys == "1")
         try pair.advance(600)
         #expect(pair.callee.receivedKeys == "12")
-        pair.engine.flushEvents()
-        try pair.callee.end()
+        try await pair.callee.end()
         let held = await allEvents(pair.callee).compactMap { event -> Duration? in
             if case .keyUp(_, let duration) = event { duration } else { nil }
         }
         #expect(held == [.milliseconds(250), .milliseconds(250)])
     }
 
-    @Test func `wrong keys and too many are refused with a reason`() throws {
-        let pair = try Pair()
-        #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }
+    @Test func `wrong keys and too many are refused with a reason`() async throws {
+        let pair = try await Pair()
+        await #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }
         #expect(throws: EngineError.self) { try pair.caller.sendDTMF(String(repeating: "1", count: 65)) }
-        let silent = try Pair { $0.stream.telephoneEventPayloadType = nil }
-        let error = #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
+        let silent = try await Pair { $0.agreement.telephoneEvents = nil }
+        let error = await #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
         #expect("\(error.map { "\($0)" } ?? "")".contains("telephone events"))
     }
 
-    @Test func `in-band keys are heard by the detector at the other end`() throws {
-        let pair = try Pair(seconds: 0)
+    @Test func `in-band keys are heard by the detector at the other end`() async throws {
+        let pair = try await Pair(seconds: 0)
         try pair.advance(200)
         try pair.caller.sendInBandDTMF("159#")
         try pair.advance(2000)
@@ -144,14 +139,13 @@ import Testing
     @Test(arguments: ["PCMU", "opus"]) func `tones in the audio are told as keys where the call listens for them`(
         codec: String
     ) async throws {
-        let pair = try Pair(seconds: 0, codec: codec, configureCalled: { $0.detectsInBandDTMF = true })
+        let pair = try await Pair(seconds: 0, codec: codec, configureCalled: { $0.stream.detectsInBandDTMF = true })
         try pair.advance(200)
         try pair.caller.sendInBandDTMF("15")
         try pair.advance(1000)
-        pair.engine.flushEvents()
         #expect(pair.callee.receivedKeys == "15")
         #expect(pair.caller.receivedKeys == "")
-        try pair.callee.end()
+        try await pair.callee.end()
         let events = await allEvents(pair.callee)
         let keys = try ["1", "5"].map { try #require(DTMFDigit($0)) }
         #expect(keys.allSatisfy { key in events.filter { $0 == .keyDown(key) }.count == 1 })
@@ -161,34 +155,32 @@ import Testing
         #expect(lengths.count == 2 && lengths.allSatisfy { abs($0 - 100) <= 10 }, "\(lengths)")
     }
 
-    @Test func `a key that comes as an event and as tones is told once`() throws {
-        let pair = try Pair(seconds: 0, configureCalled: { $0.detectsInBandDTMF = true })
+    @Test func `a key that comes as an event and as tones is told once`() async throws {
+        let pair = try await Pair(seconds: 0, configureCalled: { $0.stream.detectsInBandDTMF = true })
         try pair.advance(200)
         try pair.caller.sendDTMF("7", duration: .milliseconds(60), gap: .zero)
         try pair.advance(120)
         try pair.caller.sendInBandDTMF("7")
         try pair.advance(1000)
-        pair.engine.flushEvents()
         #expect(pair.callee.receivedKeys == "7")
     }
 
-    @Test func `a call that does not listen for tones hears none`() throws {
-        let pair = try Pair(seconds: 0)
+    @Test func `a call that does not listen for tones hears none`() async throws {
+        let pair = try await Pair(seconds: 0)
         try pair.advance(200)
         try pair.caller.sendInBandDTMF("15")
         try pair.advance(1000)
-        pair.engine.flushEvents()
         #expect(pair.callee.receivedKeys == "")
     }
 
-    @Test func `each side is recorded in a file of its own`() throws {
+    @Test func `each side is recorded in a file of its own`() async throws {
         let (near, far) = (TemporaryFile(), TemporaryFile())
-        let pair = try Pair()
+        let pair = try await Pair()
         try pair.advance(500)
-        try pair.callee.startRecording(near: near.path, far: far.path)
-        #expect(throws: EngineError.self) { try pair.callee.startRecording(near: nil, far: nil) }
+        try await pair.callee.startRecording(near: near.path, far: far.path)
+        await #expect(throws: EngineError.self) { try await pair.callee.startRecording(near: nil, far: nil) }
         try pair.advance(1000)
-        try pair.callee.stopRecording()
+        try await pair.callee.stopRecording()
         try pair.advance(100)
         let sent = try WAVFile.read(near.path).1
         let received = try WAVFile.read(far.path).1
@@ -199,23 +191,22 @@ import Testing
 
     @Test func `ending a call says goodbye, completes files and leaves the other leg running`() async throws {
         let capture = TemporaryFile()
-        let pair = try Pair { $0.capturePath = capture.path }
+        let pair = try await Pair { $0.capturePath = capture.path }
         try pair.advance(1000)
-        try pair.caller.end()
-        try pair.caller.end()
+        try await pair.caller.end()
+        try await pair.caller.end()
         try pair.advance(100)
-        pair.engine.flushEvents()
         #expect(pair.engine.calls.count == 1)
         var packets = 0
         for _ in try PcapReader(path: capture.path) { packets += 1 }
         // 50 of audio each way, one or two reports each way, and the goodbye.
         #expect(packets >= 100 && packets <= 106)
-        try pair.callee.end()
+        try await pair.callee.end()
         #expect(await allEvents(pair.callee).contains(.goodbye))
     }
 
-    @Test func `a graph of the call can be drawn`() throws {
-        let pair = try Pair()
+    @Test func `a graph of the call can be drawn`() async throws {
+        let pair = try await Pair()
         try pair.advance(500)
         let text = try pair.engine.drawing(asDOT: false)
         for part in ["encoder", "RTP send", "RTP receive", "playout", "gain", "meter", "tones"] {
@@ -224,12 +215,12 @@ import Testing
         #expect(try pair.engine.drawing(asDOT: true).contains("->"))
     }
 
-    @Test func `an unknown codec is an error with a remedy`() throws {
+    @Test func `an unknown codec is an error with a remedy`() async throws {
         let engine = try CallEngine(.virtual())
         let (link, _) = MemoryLink.pair()
         var configuration = CallConfiguration(network: .link(link, local: link.localAddress))
-        configuration.stream.codec = "SILK"
-        let error = #expect(throws: EngineError.self) { try engine.makeCall(configuration) }
+        configuration.agreement.codec = "SILK"
+        let error = await #expect(throws: EngineError.self) { try await engine.makeCall(configuration) }
         guard case .codec(let codecError) = error else {
             Issue.record("expected a codec error, got \(String(describing: error))")
             return

@@ -12,15 +12,14 @@ import Testing
         jitter: Duration = .zero,
         seed: UInt64 = 1,
         configure: (inout CallConfiguration) -> Void = { _ in }
-    ) throws -> CallReport {
+    ) async throws -> CallReport {
         let engine = try CallEngine(.virtual(seed: seed))
-        defer { engine.shutDown() }
         let (left, right) = MemoryLink.pair()
         let format = try engine.registry.codec(named: codec).description.format
         var a = CallConfiguration(network: .link(left, local: left.localAddress))
         a.name = "A"
-        a.remote = right.localAddress
-        a.stream.codec = codec
+        a.agreement.remote = right.localAddress
+        a.agreement.codec = AgreedCodec(codec)
         a.source = .samples(chirps(Double(seconds), format), format)
         a.sink = .none
         a.impairment.delay = .milliseconds(40)
@@ -28,12 +27,11 @@ import Testing
         var b = a
         b.name = "B"
         b.network = .link(right, local: right.localAddress)
-        b.remote = left.localAddress
+        b.agreement.remote = left.localAddress
         b.impairment.lossPercent = loss
         b.impairment.jitter = jitter
-        let calls = try engine.makeCalls([a, b])
+        let calls = try await engine.makeCalls([a, b])
         try engine.advance(by: .seconds(seconds))
-        engine.flushEvents()
         return CallReport(
             codec: codec,
             mode: "virtual",
@@ -45,8 +43,8 @@ import Testing
 
     @Test(arguments: thorough(["PCMU", "opus", "G722"], quick: ["G722"])) func `a clean call is near the best there is`(
         codec: String
-    ) throws {
-        for leg in try run(codec: codec).legs {
+    ) async throws {
+        for leg in try await run(codec: codec).legs {
             let quality = leg.quality
             #expect(try #require(quality.mosListening) == 4.41)
             #expect(try #require(quality.mosConversational) > 4.1)
@@ -56,17 +54,17 @@ import Testing
         }
     }
 
-    @Test func `the delay that is estimated is near the one that is measured`() throws {
-        let report = try run()
+    @Test func `the delay that is estimated is near the one that is measured`() async throws {
+        let report = try await run()
         let measured = try #require(report.legs[0].mouthToEarMs)
         #expect(report.legs[0].quality.oneWayDelayMs == measured && report.legs[1].mouthToEarMs == nil)
         let estimated = try #require(report.legs[1].quality.oneWayDelayMs)
         #expect(abs(estimated - measured) < 25, "estimated \(estimated), measured \(measured)")
     }
 
-    @Test func `5 % loss shows, in bursts and gaps, and costs quality, here and by the other side's account`() throws {
-        let clean = try run().legs[1].quality
-        let report = try run(seconds: 60, loss: 5)
+    @Test func `5 % loss shows, in bursts and gaps, and costs quality, here and by the other side's account`() async throws {
+        let clean = try await run().legs[1].quality
+        let report = try await run(seconds: 60, loss: 5)
         let lossy = report.legs[1].quality
         #expect((3.5...6.5).contains(lossy.lossPercent) && lossy.discardPercent == 0)
         #expect(lossy.gapLossPercent < lossy.lossPercent && lossy.lossPercent < lossy.burstLossPercent)
@@ -82,17 +80,17 @@ import Testing
         #expect(told.endSystemDelayMs >= 30 && told.bufferDelayMs >= 10)
     }
 
-    @Test func `packets that come too late count as discarded`() throws {
-        let leg = try run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[1]
+    @Test func `packets that come too late count as discarded`() async throws {
+        let leg = try await run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[1]
         #expect(leg.received.late > 20 && leg.quality.lossPercent == 0)
         let share = Double(leg.received.late) / Double(leg.received.packets) * 100
         #expect(abs(leg.quality.discardPercent - share) < 1)
         #expect(try #require(leg.quality.mosListening) < 4.35)
     }
 
-    @Test func `what FEC rebuilds is not lost`() throws {
-        let with = try run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .on }.legs[1]
-        let without = try run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .off }.legs[1]
+    @Test func `what FEC rebuilds is not lost`() async throws {
+        let with = try await run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .on }.legs[1]
+        let without = try await run(codec: "opus", seconds: 30, loss: 8) { $0.stream.fec = .off }.legs[1]
         #expect(with.received.fecRecovered > 50)
         let expected = Double(with.received.lost - with.received.fecRecovered) / Double(with.received.packets) * 100
         #expect(abs(with.quality.lossPercent - expected) < 1)
@@ -103,8 +101,8 @@ import Testing
     func `each side is told how loud it is, lost packets or not`(
         codec: String,
         loss: Double
-    ) throws {
-        let report = try run(codec: codec, seconds: 24, loss: loss) { call in
+    ) async throws {
+        let report = try await run(codec: codec, seconds: 24, loss: loss) { call in
             // Again and again a second of silence, then two of 1 kHz at -10 dBm0.
             let format = AudioFormat(sampleRate: 8000)
             let amplitude = 32768 * Decibels(Decibels.zeroDBm0.value - 10).amplitude
@@ -122,23 +120,22 @@ import Testing
         #expect(report.openMetrics.contains("media_remote_speech_level_dbm0{leg=\"A\""))
     }
 
-    @Test func `who only listens knows the round trip`() throws {
+    @Test func `who only listens knows the round trip`() async throws {
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let (left, right) = MemoryLink.pair()
         let format = AudioFormat(sampleRate: 8000)
         var speaker = CallConfiguration(network: .link(left, local: left.localAddress))
-        speaker.remote = right.localAddress
-        speaker.stream.codec = "PCMU"
+        speaker.agreement.remote = right.localAddress
+        speaker.agreement.codec = "PCMU"
         speaker.source = .samples(chirps(29, format), format)
         speaker.sink = .none
         speaker.impairment.delay = .milliseconds(50)
         var listener = speaker
         listener.network = .link(right, local: right.localAddress)
-        listener.remote = left.localAddress
+        listener.agreement.remote = left.localAddress
         listener.source = .silence
-        listener.sendsAudio = false
-        let calls = try engine.makeCalls([speaker, listener])
+        listener.agreement.direction = .receiveOnly
+        let calls = try await engine.makeCalls([speaker, listener])
         try engine.advance(by: .seconds(30))
         let report = calls[1].report()
         #expect(report.sent.packets <= 1)
@@ -147,9 +144,9 @@ import Testing
         #expect(report.quality.oneWayDelayMs != nil && report.quality.mosConversational != nil)
     }
 
-    @Test func `the same seed gives the same report, byte for byte`() throws {
-        let first = try run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 4)
-        let second = try run(
+    @Test func `the same seed gives the same report, byte for byte`() async throws {
+        let first = try await run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 4)
+        let second = try await run(
             codec: "opus",
             seconds: thorough(20, quick: 8),
             loss: 5,
@@ -157,12 +154,12 @@ import Testing
             seed: 4
         )
         #expect(first.openMetrics == second.openMetrics && first.table == second.table && first == second)
-        let other = try run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 5)
+        let other = try await run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 5)
         #expect(first.openMetrics != other.openMetrics)
     }
 
-    @Test func `the table and the metrics tell the estimate`() throws {
-        let report = try run(seconds: 20, loss: 5)
+    @Test func `the table and the metrics tell the estimate`() async throws {
+        let report = try await run(seconds: 20, loss: 5)
         for title in ["R factor, estimated", "MOS listening / conversing", "loss in bursts / gaps"] {
             #expect(report.table.contains(title))
         }

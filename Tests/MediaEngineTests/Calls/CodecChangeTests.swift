@@ -6,10 +6,10 @@ import Testing
 @Suite struct CodecChangeTests {
     private static let types: [String: UInt8] = ["PCMU": 0, "PCMA": 8, "G722": 9, "L16": 11, "opus": 96]
 
-    private static func receiver(_ codec: String, accepting others: [String]) throws -> CallReceiver {
-        try CallReceiver(codec) { stream in
-            stream.payloadType = types[codec]
-            stream.acceptedCodecs = others.map { AcceptedCodec($0, payloadType: types[$0]) }
+    private static func receiver(_ codec: String, accepting others: [String]) async throws -> CallReceiver {
+        try await CallReceiver(codec) { call in
+            call.agreement.codec?.payloadType = types[codec]
+            call.agreement.acceptedCodecs = others.map { AgreedCodec($0, payloadType: types[$0]) }
         }
     }
 
@@ -35,10 +35,10 @@ import Testing
     @Test(arguments: ["PCMU", "opus", "G722", "L16"]) func `sound goes on when the sender changes its codec`(
         codec: String
     )
-        throws
+        async throws
     {
         let others = Self.types.keys.sorted().filter { $0 != codec }
-        let receiver = try Self.receiver(codec, accepting: others)
+        let receiver = try await Self.receiver(codec, accepting: others)
         let sender = try Self.sender([codec] + others, period: 25, count: 300)
         try receiver.hear(count: 300) { sender.datagrams[$0] }
         let received = receiver.received
@@ -57,8 +57,8 @@ import Testing
         )
     }
 
-    @Test func `packets that overtake each other at the change are all heard`() throws {
-        let receiver = try Self.receiver("PCMU", accepting: ["opus"])
+    @Test func `packets that overtake each other at the change are all heard`() async throws {
+        let receiver = try await Self.receiver("PCMU", accepting: ["opus"])
         let sender = try Self.sender(["PCMU", "opus"], period: 50, count: 200)
         try receiver.hear(count: 200) { index in
             // 49 and 50, 99 and 100, 149 and 150 change places.
@@ -70,8 +70,8 @@ import Testing
         #expect(received.codecChanges == 3 && received.concealedMs <= 60)
     }
 
-    @Test func `the codec that the other side begins with is no change`() throws {
-        let receiver = try Self.receiver("PCMU", accepting: ["opus"])
+    @Test func `the codec that the other side begins with is no change`() async throws {
+        let receiver = try await Self.receiver("PCMU", accepting: ["opus"])
         let sender = try Self.sender(["opus"], period: 100, count: 100)
         try receiver.hear(count: 100) { sender.datagrams[$0] }
         let received = receiver.received
@@ -79,37 +79,36 @@ import Testing
         #expect(Self.levels(receiver).dropFirst(40).allSatisfy { (0.6...1.15).contains($0) })
     }
 
-    @Test func `a codec that is not accepted stays counted`() throws {
-        let receiver = try Self.receiver("PCMU", accepting: ["PCMA"])
+    @Test func `a codec that is not accepted stays counted`() async throws {
+        let receiver = try await Self.receiver("PCMU", accepting: ["PCMA"])
         let sender = try Self.sender(["PCMU", "PCMA", "G722"], period: 50, count: 150)
         try receiver.hear(count: 150) { sender.datagrams[$0] }
         let received = receiver.received
         #expect(received.rejected == 50 && received.codecChanges == 1)
-        #expect(receiver.call.stream.transport.statistics.unknownPayloadTypeCount == 50)
+        #expect(receiver.call.stream.rtpStatistics.unknownPayloadTypeCount == 50)
     }
 
-    @Test func `accepted codecs need payload types of their own`() throws {
-        let refused: [(String, [AcceptedCodec])] = [
-            ("PCMU", [AcceptedCodec("PCMU")]), ("opus", [AcceptedCodec("PCMU", payloadType: 101)]),
-            ("PCMU", [AcceptedCodec("opus")]),
-            ("PCMU", [AcceptedCodec("PCMA"), AcceptedCodec("G722", payloadType: 8)]),
-            ("PCMU", [AcceptedCodec("nonsense", payloadType: 99)]),
+    @Test func `accepted codecs need payload types of their own`() async throws {
+        let refused: [(String, [AgreedCodec])] = [
+            ("PCMU", [AgreedCodec("PCMU")]), ("opus", [AgreedCodec("PCMU", payloadType: 101)]),
+            ("PCMU", [AgreedCodec("opus")]),
+            ("PCMU", [AgreedCodec("PCMA"), AgreedCodec("G722", payloadType: 8)]),
+            ("PCMU", [AgreedCodec("nonsense", payloadType: 99)]),
         ]
         for (codec, accepted) in refused {
             let engine = try CallEngine(.virtual())
-            defer { engine.shutDown() }
             let (_, far) = MemoryLink.pair()
             var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
-            configuration.stream.codec = codec
-            configuration.stream.acceptedCodecs = accepted
+            configuration.agreement.codec = AgreedCodec(codec)
+            configuration.agreement.acceptedCodecs = accepted
             configuration.source = .silence
             configuration.sink = .none
-            #expect(throws: EngineError.self) { try engine.makeCall(configuration) }
+            await #expect(throws: EngineError.self) { try await engine.makeCall(configuration) }
         }
     }
 
-    @Test func `packets without a byte of sound are counted, and the call goes on`() throws {
-        let receiver = try Self.receiver("opus", accepting: [])
+    @Test func `packets without a byte of sound are counted, and the call goes on`() async throws {
+        let receiver = try await Self.receiver("opus", accepting: [])
         try receiver.hear(count: 30) { number in
             let isEmpty = number % 10 == 9
             return CallReceiver.datagram(
@@ -121,6 +120,6 @@ import Testing
         }
         let received = receiver.received
         #expect(received.packets == 30 && received.rejected == 3 && received.lost == 0)
-        #expect(receiver.call.stream.transport.statistics.emptyPayloadCount == 3)
+        #expect(receiver.call.stream.rtpStatistics.emptyPayloadCount == 3)
     }
 }

@@ -74,7 +74,6 @@ import Testing
             }
             try receiver.engine.advance(by: .milliseconds(10))
         }
-        receiver.engine.flushEvents()
         return receiver.received
     }
 
@@ -89,8 +88,8 @@ import Testing
     func `noise fills the pause, and is neither loss nor unknown`(
         shape: (pause: Int, interval: Int, repeatsTimestamp: Bool),
         delay: PlayoutDelay
-    ) throws {
-        let receiver = try CallReceiver { $0.playoutDelay = delay }
+    ) async throws {
+        let receiver = try await CallReceiver { $0.stream.playoutDelay = delay }
         let packets = try Self.packets(
             pause: shape.pause,
             interval: shape.interval,
@@ -111,8 +110,8 @@ import Testing
     }
 
     @Test(arguments: [false, true], [PlayoutDelay.automatic, .fixed(.milliseconds(60))])
-    func `noise may come more often than sound`(repeatsTimestamp: Bool, delay: PlayoutDelay) throws {
-        let receiver = try CallReceiver { $0.playoutDelay = delay }
+    func `noise may come more often than sound`(repeatsTimestamp: Bool, delay: PlayoutDelay) async throws {
+        let receiver = try await CallReceiver { $0.stream.playoutDelay = delay }
         let packets = try Self.packets(pause: 600, interval: 20, ptime: 40, repeatsTimestamp: repeatsTimestamp)
         let received = try Self.hear(packets, by: receiver)
         #expect(received.packets == 80 && received.comfortNoise == 30)
@@ -126,8 +125,8 @@ import Testing
     ) func `sound that is lost behind the pause is the only loss`(
         shape: (pause: Int, interval: Int, repeatsTimestamp: Bool),
         delay: PlayoutDelay
-    ) throws {
-        let receiver = try CallReceiver { $0.playoutDelay = delay }
+    ) async throws {
+        let receiver = try await CallReceiver { $0.stream.playoutDelay = delay }
         let packets = try Self.packets(
             pause: shape.pause,
             interval: shape.interval,
@@ -139,8 +138,8 @@ import Testing
         #expect(abs(receiver.level(1300 + shape.pause..<1800 + shape.pause) / Self.toneLevel - 1) < 0.05)
     }
 
-    @Test func `a codec of another clock behind noise that repeats its time stamp is no jump`() throws {
-        let receiver = try CallReceiver { $0.acceptedCodecs = [AcceptedCodec("opus", payloadType: 96)] }
+    @Test func `a codec of another clock behind noise that repeats its time stamp is no jump`() async throws {
+        let receiver = try await CallReceiver { $0.agreement.acceptedCodecs = [AgreedCodec("opus", payloadType: 96)] }
         let noisy = try Self.packets(pause: 3000, interval: 400, repeatsTimestamp: true).dropLast(50)
         let opus = try Self.packets("opus", pause: 100, interval: 100).prefix(50).map { packet in
             var packet = packet
@@ -153,19 +152,19 @@ import Testing
         #expect(receiver.playout.buffer.restartCount == 0)
     }
 
-    @Test func `wideband over a clock of 8 kHz, and a number of one's own, are understood`() throws {
-        let wide = try CallReceiver("G722")
+    @Test func `wideband over a clock of 8 kHz, and a number of one's own, are understood`() async throws {
+        let wide = try await CallReceiver("G722")
         #expect(try Self.hear(Self.packets("G722", pause: 600, interval: 200), by: wide).comfortNoise == 3)
         #expect((200...450).contains(wide.level(1200..<1550)))
-        let own = try CallReceiver("opus") { $0.comfortNoisePayloadType = 98 }
+        let own = try await CallReceiver("opus") { $0.agreement.comfortNoisePayloadType = 98 }
         #expect(
             try Self.hear(Self.packets("opus", pause: 600, interval: 200, noiseType: 98), by: own).comfortNoise == 3
         )
         #expect((200...450).contains(own.level(1200..<1550)))
     }
 
-    @Test func `noise of an accepted codec is understood`() throws {
-        let receiver = try CallReceiver("opus") { $0.acceptedCodecs = [AcceptedCodec("PCMU")] }
+    @Test func `noise of an accepted codec is understood`() async throws {
+        let receiver = try await CallReceiver("opus") { $0.agreement.acceptedCodecs = [AgreedCodec("PCMU")] }
         let received = try Self.hear(Self.packets(pause: 600, interval: 200), by: receiver)
         #expect(received.comfortNoise == 3 && received.rejected == 0 && received.concealedMs == 0)
         #expect((200...450).contains(receiver.level(1200..<1550)))
@@ -173,11 +172,11 @@ import Testing
     }
 
     @Test func `a copy of sound comes beside noise of the same clock, also when the stream's own clock is another`()
-        throws
+        async throws
     {
-        let receiver = try CallReceiver("opus") {
-            $0.acceptedCodecs = [AcceptedCodec("PCMU")]
-            $0.redPayloadType = 121
+        let receiver = try await CallReceiver("opus") {
+            $0.agreement.acceptedCodecs = [AgreedCodec("PCMU")]
+            $0.agreement.redPayloadType = 121
         }
         let packets = try Self.packets(pause: 600, interval: 200)
         try receiver.hear(count: 51) { index in
@@ -197,20 +196,19 @@ import Testing
             )
         }
         try receiver.engine.advance(by: .milliseconds(100))
-        receiver.engine.flushEvents()
         #expect(receiver.received.redundant == 1 && receiver.received.concealedMs == 0)
         #expect(receiver.playout.buffer.missingCount == 0)
     }
 
-    @Test func `where it was not agreed, comfort noise is an unknown payload type`() throws {
-        let refusing = try CallReceiver { $0.comfortNoisePayloadType = nil }
+    @Test func `where it was not agreed, comfort noise is an unknown payload type`() async throws {
+        let refusing = try await CallReceiver { $0.agreement.comfortNoisePayloadType = nil }
         #expect(try Self.hear(Self.packets(pause: 600, interval: 200), by: refusing).rejected == 3)
-        let opus = try CallReceiver("opus")
+        let opus = try await CallReceiver("opus")
         #expect(try Self.hear(Self.packets("opus", pause: 600, interval: 200), by: opus).rejected == 3)
     }
 
-    @Test func `an empty packet says nothing, and a stream may begin with noise`() throws {
-        let receiver = try CallReceiver()
+    @Test func `an empty packet says nothing, and a stream may begin with noise`() async throws {
+        let receiver = try await CallReceiver()
         var packets = try Self.packets(pause: 1000, interval: 200).filter { $0.milliseconds >= 1000 }
         packets[1].payload = []
         let received = try Self.hear(packets, by: receiver)

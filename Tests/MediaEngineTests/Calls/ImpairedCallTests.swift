@@ -27,19 +27,18 @@ import Testing
         Row(lossPercent: 10, jitter: 100, delay: 175, distance: 4, concealed: 1800),
     ]
 
-    private static func run(_ row: Row?, seed: UInt64, fec: Bool) throws -> (leg: LegReport, heard: [Int16]) {
+    private static func run(_ row: Row?, seed: UInt64, fec: Bool) async throws -> (leg: LegReport, heard: [Int16]) {
         let engine = try CallEngine(.virtual(seed: seed))
-        defer { engine.shutDown() }
         let (left, right) = MemoryLink.pair()
         let format = AudioFormat(sampleRate: 48000)
         var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-        calling.remote = right.localAddress
+        calling.agreement.remote = right.localAddress
         calling.stream.encoder.bitrate = 24000
         calling.stream.fec = fec ? .on : .off
         calling.source = .file(TestFiles.speech, repetition: .forever(pause: .milliseconds(300)))
         calling.sink = .none
         var called = CallConfiguration(network: .link(right, local: right.localAddress))
-        called.remote = left.localAddress
+        called.agreement.remote = left.localAddress
         called.stream = calling.stream
         called.source = .silence
         var impairment = Impairment()
@@ -53,17 +52,16 @@ import Testing
         called.impairmentSeed = seed
         let collector = CallCollector()
         called.sink = .filter(collector.filter(format))
-        let calls = try engine.makeCalls([calling, called])
+        let calls = try await engine.makeCalls([calling, called])
         try engine.advance(by: .seconds(20))
-        engine.flushEvents()
         return (calls[1].report(hearing: calls[0]), collector.samples)
     }
 
     @Test(arguments: thorough(rows, quick: [rows[3]]), thorough([7, 19] as [UInt64], quick: [7]))
-    func `delay, concealment and sound stay within bounds`(_ row: Row, _ seed: UInt64) throws {
+    func `delay, concealment and sound stay within bounds`(_ row: Row, _ seed: UInt64) async throws {
         let fec = row.lossPercent > 0
-        let clean = try Self.run(nil, seed: seed, fec: fec)
-        let (leg, heard) = try Self.run(row, seed: seed, fec: fec)
+        let clean = try await Self.run(nil, seed: seed, fec: fec)
+        let (leg, heard) = try await Self.run(row, seed: seed, fec: fec)
         let told = try #require(leg.mouthToEarMs)
         let cleanDelay = try #require(clean.leg.mouthToEarMs)
         #expect(told <= row.delay)

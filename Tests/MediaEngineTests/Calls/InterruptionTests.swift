@@ -9,7 +9,7 @@ import Testing
         let calls: [Call]
         let heard: [CallCollector]
 
-        init() throws {
+        init() async throws {
             engine = try CallEngine(.virtual())
             let format = try engine.registry.codec(named: "PCMU").description.format
             let heard = [CallCollector(), CallCollector()]
@@ -17,25 +17,24 @@ import Testing
             for pair in 0..<2 {
                 let (left, right) = MemoryLink.pair()
                 var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-                calling.remote = right.localAddress
-                calling.stream.codec = "PCMU"
+                calling.agreement.remote = right.localAddress
+                calling.agreement.codec = "PCMU"
                 calling.source = .samples([Int16](repeating: 8000, count: 8000 * 20), format)
                 calling.sink = .none
                 var called = CallConfiguration(network: .link(right, local: right.localAddress))
-                called.remote = left.localAddress
-                called.stream.codec = "PCMU"
+                called.agreement.remote = left.localAddress
+                called.agreement.codec = "PCMU"
                 called.source = .silence
                 called.sink = .filter(heard[pair].filter(format))
                 configurations += [calling, called]
             }
             self.heard = heard
-            calls = try engine.makeCalls(configurations)
+            calls = try await engine.makeCalls(configurations)
         }
     }
 
     @Test func `an interruption holds what runs, and its end resumes that and only that`() async throws {
-        let fixture = try Fixture()
-        defer { fixture.engine.shutDown() }
+        let fixture = try await Fixture()
         let (engine, calls) = (fixture.engine, fixture.calls)
         calls[2].isOnHold = true
         try engine.advance(by: .seconds(1))
@@ -54,16 +53,15 @@ import Testing
         #expect(calls[2].report().sent.packets == 0)
         let report = calls[1].report()
         #expect(report.received.lost == 0 && report.received.late == 0)
-        for call in calls { try call.end() }
+        for call in calls { try await call.end() }
         let told = await allEvents(calls[0]).filter { $0 == .interruptionBegan || $0 == .interruptionEnded }
         #expect(told == [.interruptionBegan, .interruptionEnded])
         let others = await allEvents(calls[2])
         #expect(!others.contains(.interruptionBegan))
     }
 
-    @Test func `what the application decides during an interruption stands`() throws {
-        let fixture = try Fixture()
-        defer { fixture.engine.shutDown() }
+    @Test func `what the application decides during an interruption stands`() async throws {
+        let fixture = try await Fixture()
         let (engine, calls) = (fixture.engine, fixture.calls)
         engine.beginInterruption()
         engine.beginInterruption()
@@ -77,17 +75,16 @@ import Testing
         #expect(calls[0].isOnHold)
     }
 
-    @Test func `a call that ends during an interruption is not resumed, and a new one is not held`() throws {
-        let fixture = try Fixture()
-        defer { fixture.engine.shutDown() }
+    @Test func `a call that ends during an interruption is not resumed, and a new one is not held`() async throws {
+        let fixture = try await Fixture()
         let (engine, calls) = (fixture.engine, fixture.calls)
         engine.beginInterruption()
-        try calls[0].end()
+        try await calls[0].end()
         let (left, _) = MemoryLink.pair()
         var late = CallConfiguration(network: .link(left, local: left.localAddress))
         late.source = .silence
         late.sink = .none
-        let call = try engine.makeCall(late)
+        let call = try await engine.makeCall(late)
         #expect(!call.isOnHold)
         engine.endInterruption()
         #expect(calls[0].isOnHold && calls[0].hasEnded)

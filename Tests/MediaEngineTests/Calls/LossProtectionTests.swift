@@ -16,16 +16,16 @@ import Testing
             impairment: Impairment = Impairment(),
             tellsExtended: Bool = true,
             dropping: @escaping @Sendable (Int, RTPPacket, [UInt8]) -> Bool = { _, _, _ in false }
-        ) throws {
+        ) async throws {
             engine = try CallEngine(.virtual(seed: 4))
             let (left, right) = MemoryLink.pair()
             let format = try engine.registry.codec(named: codec).description.format
             var calling = CallConfiguration(network: .link(left, local: left.localAddress))
             calling.name = "A"
-            calling.remote = right.localAddress
-            calling.stream.codec = codec
+            calling.agreement.remote = right.localAddress
+            calling.agreement.codec = AgreedCodec(codec)
             calling.stream.fec = fec
-            calling.stream.redPayloadType = red
+            calling.agreement.redPayloadType = red
             // Long enough for the copies in the two packets after.
             calling.stream.playoutDelay = .fixed(.milliseconds(80))
             calling.source = .samples(chirps(60, format), format)
@@ -34,19 +34,15 @@ import Testing
             var called = calling
             called.network = .link(DroppingLink(right, dropping), local: right.localAddress)
             called.name = "B"
-            called.remote = left.localAddress
+            called.agreement.remote = left.localAddress
             called.impairment = impairment
-            let calls = try engine.makeCalls([calling, called])
+            let calls = try await engine.makeCalls([calling, called])
             (caller, callee) = (calls[0], calls[1])
         }
 
-        deinit {
-            engine.shutDown()
-        }
 
         func advance(_ seconds: Double) throws {
             try engine.advance(by: .milliseconds(Int64(seconds * 1000)))
-            engine.flushEvents()
         }
     }
 
@@ -61,13 +57,13 @@ import Testing
         codec: String,
         generations: Int
     )
-        throws
+        async throws
     {
         let impairment = Self.bursts(20, 2)
-        let plain = try Pair(codec: codec, red: nil, fec: .off, impairment: impairment)
+        let plain = try await Pair(codec: codec, red: nil, fec: .off, impairment: impairment)
         try plain.advance(30)
-        let redundant = try Pair(codec: codec, fec: .off, impairment: impairment)
-        redundant.engine.send(redundant.caller.stream.sender.redundancyCommand(generations: generations))
+        let redundant = try await Pair(codec: codec, fec: .off, impairment: impairment)
+        try redundant.engine.core.loop.send(.redundancy(generations: generations), to: redundant.caller.stream.sender)
         try redundant.advance(30)
         let (without, with) = (plain.callee.report().received, redundant.callee.report().received)
         #expect(without.concealedMs > 4000 && without.redundant == 0)
@@ -82,13 +78,13 @@ import Testing
     }
 
     @Test func `under heavy loss the policy goes over to RED and says why`() async throws {
-        let pair = try Pair(impairment: Self.bursts(25, 2))
+        let pair = try await Pair(impairment: Self.bursts(25, 2))
         try pair.advance(40)
         let (sent, heard) = (pair.caller.report(), pair.callee.report().received)
         #expect(sent.lossProtection.mode == .red)
         #expect(sent.lossProtection.reason.contains("RED with 2 copies"))
         #expect((1...2).contains(sent.lossProtection.changes))
-        let plain = try Pair(fec: .off, impairment: Self.bursts(25, 2))
+        let plain = try await Pair(fec: .off, impairment: Self.bursts(25, 2))
         try plain.advance(40)
         #expect(plain.caller.report().lossProtection.mode == .none)
         #expect(heard.concealedMs < plain.callee.report().received.concealedMs * 0.6)
@@ -96,7 +92,7 @@ import Testing
         let bitrate = Double(sent.sent.bytes) * 8 / 40
         #expect(bitrate > 36_000 && bitrate <= 48_000 * 1.03)
         #expect(sent.sent.packets == 2000, "the length of packets stays")
-        try pair.caller.end()
+        try await pair.caller.end()
         let changes = await allEvents(pair.caller).compactMap { event -> LossProtection.Mode? in
             if case .lossProtection(let protection, _) = event { protection.mode } else { nil }
         }
@@ -106,8 +102,8 @@ import Testing
     @Test(.isComputing) func `with 5 % of loss, scattered packets are worth FEC and runs of three are not`()
         async throws
     {
-        let scattered = try Pair(dropping: { index, _, _ in index % 20 == 7 })
-        let inRuns = try Pair(dropping: { index, _, _ in (7...9).contains(index % 60) })
+        let scattered = try await Pair(dropping: { index, _, _ in index % 20 == 7 })
+        let inRuns = try await Pair(dropping: { index, _, _ in (7...9).contains(index % 60) })
         for (pair, mode) in [(scattered, LossProtection.Mode.fec), (inRuns, .none)] {
             try pair.advance(60)
             let report = pair.caller.report()
@@ -123,8 +119,8 @@ import Testing
         #expect(runs.longest == 3 && runs.mean > 2.4)
     }
 
-    @Test func `a peer that tells no runs is taken to lose scattered packets`() throws {
-        let pair = try Pair(tellsExtended: false, dropping: { index, _, _ in (7...9).contains(index % 60) })
+    @Test func `a peer that tells no runs is taken to lose scattered packets`() async throws {
+        let pair = try await Pair(tellsExtended: false, dropping: { index, _, _ in (7...9).contains(index % 60) })
         try pair.advance(30)
         let report = pair.caller.report()
         #expect(report.rtcp.fractionLost != nil && report.rtcp.lossRuns == nil)
@@ -132,17 +128,17 @@ import Testing
     }
 
     @Test(.isComputing, arguments: [1.0, 3.0]) func `random losses of one rate do not make the mode swing`(run: Double)
-        throws
+        async throws
     {
-        let pair = try Pair(red: nil, impairment: Self.bursts(5, run))
+        let pair = try await Pair(red: nil, impairment: Self.bursts(5, run))
         try pair.advance(120)
         let protection = pair.caller.report().lossProtection
         #expect(protection.mode == (run == 1 ? .fec : .none))
         #expect(protection.changes <= 2)
     }
 
-    @Test(.isComputing) func `a path that becomes clean again gets its bits back`() throws {
-        let pair = try Pair(dropping: { index, _, _ in index < 600 && index % 3 == 0 })
+    @Test(.isComputing) func `a path that becomes clean again gets its bits back`() async throws {
+        let pair = try await Pair(dropping: { index, _, _ in index < 600 && index % 3 == 0 })
         try pair.advance(11)
         #expect(pair.caller.report().lossProtection.mode == .red)
         try pair.advance(45)
@@ -152,17 +148,17 @@ import Testing
         #expect(Double(pair.caller.report().sent.bytes - before) * 8 / 3 < 34_000)
     }
 
-    @Test func `RED that was not agreed is neither sent nor understood`() throws {
-        let pair = try Pair(red: nil, impairment: Self.bursts(25, 2))
+    @Test func `RED that was not agreed is neither sent nor understood`() async throws {
+        let pair = try await Pair(red: nil, impairment: Self.bursts(25, 2))
         try pair.advance(20)
         #expect(pair.caller.report().lossProtection.mode == .fec)
         #expect(pair.callee.report().received.redundant == 0)
     }
 
-    @Test func `switching to RED and back loses, doubles and delays nothing`() throws {
-        let pair = try Pair()
+    @Test func `switching to RED and back loses, doubles and delays nothing`() async throws {
+        let pair = try await Pair()
         for step in 0..<20 {
-            pair.engine.send(pair.caller.stream.sender.redundancyCommand(generations: step % 3))
+            try pair.engine.core.loop.send(.redundancy(generations: step % 3), to: pair.caller.stream.sender)
             try pair.advance(0.33)
         }
         let received = pair.callee.report().received
@@ -170,16 +166,15 @@ import Testing
         #expect(received.redundant == 0 && received.rejected == 0)
     }
 
-    @Test func `malformed RED is counted and the call goes on`() throws {
+    @Test func `malformed RED is counted and the call goes on`() async throws {
         let (near, far) = MemoryLink.pair()
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
-        configuration.stream.codec = "PCMU"
-        configuration.stream.redPayloadType = 121
+        configuration.agreement.codec = "PCMU"
+        configuration.agreement.redPayloadType = 121
         configuration.source = .silence
         configuration.sink = .none
-        let call = try engine.makeCall(configuration)
+        let call = try await engine.makeCall(configuration)
         for index in 0..<100 {
             // Each third packet tells of a block that is not there.
             let isBroken = index % 3 == 2
@@ -203,9 +198,9 @@ import Testing
 
     // MARK: Keys
 
-    @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) throws {
+    @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) async throws {
         for lost in stride(from: 0, to: 60, by: thorough(1, quick: 7)) {
-            let pair = try Pair(codec: "PCMU", red: red, dropping: { index, _, _ in index == lost })
+            let pair = try await Pair(codec: "PCMU", red: red, dropping: { index, _, _ in index == lost })
             try pair.caller.sendDTMF("115#")
             try pair.advance(1.2)
             #expect(pair.callee.receivedKeys == "115#", "without packet \(lost)")
@@ -214,7 +209,7 @@ import Testing
 
     @Test(arguments: thorough([UInt8(1), 5, 9], quick: [5]))
     func `with RED a key comes through whose packets are all lost`(code: UInt8)
-        throws
+        async throws
     {
         let drop = { @Sendable (_: Int, packet: RTPPacket, bytes: [UInt8]) -> Bool in
             var payload = Array(bytes[packet.payloadRange])
@@ -226,31 +221,31 @@ import Testing
             }
             return payload.first == code
         }
-        let pair = try Pair(codec: "PCMU", dropping: drop)
+        let pair = try await Pair(codec: "PCMU", dropping: drop)
         try pair.caller.sendDTMF("159")
         try pair.advance(2)
         #expect(pair.callee.receivedKeys == "159")
-        let plain = try Pair(codec: "PCMU", red: nil, dropping: drop)
+        let plain = try await Pair(codec: "PCMU", red: nil, dropping: drop)
         try plain.caller.sendDTMF("159")
         try plain.advance(2)
         #expect(plain.callee.receivedKeys.count == 2)
         #expect(pair.callee.report().received.rejected == 0)
     }
 
-    @Test func `keys and speech with RED arrive once each, also under loss`() throws {
+    @Test func `keys and speech with RED arrive once each, also under loss`() async throws {
         var impairment = Self.bursts(20, 2)
         impairment.reorderPercent = 5
         impairment.duplicatePercent = 5
-        let pair = try Pair(impairment: impairment)
-        pair.engine.send(pair.caller.stream.sender.redundancyCommand(generations: 2))
+        let pair = try await Pair(impairment: impairment)
+        try pair.engine.core.loop.send(.redundancy(generations: 2), to: pair.caller.stream.sender)
         try pair.advance(1)
         try pair.caller.sendDTMF("0123456789*#ABCD")
         try pair.advance(6)
         #expect(pair.callee.receivedKeys == "0123456789*#ABCD")
     }
 
-    @Test func `payload types that collide are refused`() throws {
-        let error = #expect(throws: EngineError.self) { try Pair(red: 101) }
+    @Test func `payload types that collide are refused`() async throws {
+        let error = await #expect(throws: EngineError.self) { try await Pair(red: 101) }
         #expect("\(error.map { "\($0)" } ?? "")".contains("payload type"))
     }
 }

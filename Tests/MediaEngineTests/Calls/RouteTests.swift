@@ -10,31 +10,30 @@ import Testing
         let other: Call
         let heard = CallCollector()
 
-        init(playback: any SoundCard, capture: any SoundCard, fallbacks: [any SoundCard] = []) throws {
+        init(playback: any SoundCard, capture: any SoundCard, fallbacks: [any SoundCard] = []) async throws {
             engine = try CallEngine(.virtual())
-            try engine.setPlaybackCard(playback)
-            try engine.setCaptureCard(capture)
+            try await engine.setCard(playback, .playback)
+            try await engine.setCard(capture, .capture)
             if !fallbacks.isEmpty { engine.setFallbackCards(fallbacks) }
             let format = try engine.registry.codec(named: "L16/48000").description.format
             let (left, right) = MemoryLink.pair()
             var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-            calling.remote = right.localAddress
-            calling.stream.codec = "L16/48000"
-            calling.stream.payloadType = 96
+            calling.agreement.remote = right.localAddress
+            calling.agreement.codec = "L16/48000"
+            calling.agreement.codec?.payloadType = 96
             var called = CallConfiguration(network: .link(right, local: right.localAddress))
-            called.remote = left.localAddress
-            called.stream.codec = "L16/48000"
-            called.stream.payloadType = 96
+            called.agreement.remote = left.localAddress
+            called.agreement.codec = "L16/48000"
+            called.agreement.codec?.payloadType = 96
             let count = format.sampleRate * 30
             called.source = .samples([Int16](repeating: 9000, count: count), format)
             called.sink = .filter(heard.filter(format))
-            let calls = try engine.makeCalls([calling, called])
+            let calls = try await engine.makeCalls([calling, called])
             (call, other) = (calls[0], calls[1])
         }
 
         func changes() async throws -> [RouteChange] {
-            engine.flushEvents()
-            try call.end()
+            try await call.end()
             return await allEvents(call).compactMap { if case .routeChanged(let change) = $0 { change } else { nil } }
         }
     }
@@ -44,13 +43,12 @@ import Testing
     }
 
     @Test func `another card takes over, and latency before and after is told`() async throws {
-        let fixture = try Fixture(playback: NullCard(), capture: NullCard())
-        defer { fixture.engine.shutDown() }
+        let fixture = try await Fixture(playback: NullCard(), capture: NullCard())
         try fixture.engine.advance(by: .seconds(2))
-        try fixture.engine.setPlaybackCard(FaultyCard(driftPPM: 200))
-        try fixture.engine.setCaptureCard(NullCard(name: "headset"))
+        try await fixture.engine.setCard(FaultyCard(driftPPM: 200), .playback)
+        try await fixture.engine.setCard(NullCard(name: "headset"), .capture)
         try fixture.engine.advance(by: .seconds(2))
-        #expect(fixture.engine.playbackDevice == "faulty" && fixture.engine.captureDevice == "headset")
+        #expect(fixture.engine.cardName(.playback) == "faulty" && fixture.engine.cardName(.capture) == "headset")
         let known = fixture.engine.routeChanges
         #expect(known.count == 2)
         for change in known {
@@ -65,7 +63,7 @@ import Testing
         #expect(told == known)
     }
 
-    @Test func `nothing stale is heard from a card that waited`() throws {
+    @Test func `nothing stale is heard from a card that waited`() async throws {
         // The other end of the cable has been talked into for a second before anybody listens.
         let format = CallEngine.cardFormat
         let (near, far) = LoopbackCard.pair(delay: .milliseconds(20))
@@ -92,12 +90,11 @@ import Testing
         let script = faults((.unplug, 2), (.comeBack, 6))
         let (wanted, broken) = (FaultyCard(script), FaultyCard(faults((.unplug, 0))))
         let spare = NullCard(name: "spare")
-        let fixture = try Fixture(playback: wanted, capture: wanted, fallbacks: [broken, spare])
-        defer { fixture.engine.shutDown() }
+        let fixture = try await Fixture(playback: wanted, capture: wanted, fallbacks: [broken, spare])
         try fixture.engine.advance(by: .seconds(3))
-        #expect(fixture.engine.playbackDevice == "spare" && fixture.engine.captureDevice == "spare")
+        #expect(fixture.engine.cardName(.playback) == "spare" && fixture.engine.cardName(.capture) == "spare")
         try fixture.engine.advance(by: .seconds(5))
-        #expect(fixture.engine.playbackDevice == "faulty" && fixture.engine.captureDevice == "faulty")
+        #expect(fixture.engine.cardName(.playback) == "faulty" && fixture.engine.cardName(.capture) == "faulty")
         #expect(fixture.call.report().received.lost == 0)
         #expect(fixture.other.report().received.lost == 0)
         let changes = try await fixture.changes()
@@ -107,47 +104,43 @@ import Testing
         #expect(changes.allSatisfy { $0.cause == .unplugged ? $0.seconds < 2.03 : $0.seconds < 7.1 })
     }
 
-    @Test func `without another card there is silence, and the card is used again when it is back`() throws {
+    @Test func `without another card there is silence, and the card is used again when it is back`() async throws {
         let card = FaultyCard(faults((.unplug, 2), (.comeBack, 4)))
-        let fixture = try Fixture(playback: card, capture: NullCard())
-        defer { fixture.engine.shutDown() }
+        let fixture = try await Fixture(playback: card, capture: NullCard())
         try fixture.engine.advance(by: .seconds(7))
-        let statistics = try #require(fixture.engine.playbackStatistics)
+        let statistics = try #require(fixture.engine.cardStatistics(.playback))
         #expect(statistics.disappearances == 1 && statistics.reopenings == 1 && statistics.framesWithoutCard > 0)
         #expect(fixture.engine.routeChanges.isEmpty)
         #expect(statistics.latencyFrames == 960)
     }
 
-    @Test func `whoever asks for a card during a replacement keeps it`() throws {
+    @Test func `whoever asks for a card during a replacement keeps it`() async throws {
         let wanted = FaultyCard(faults((.unplug, 1), (.comeBack, 3)))
-        let fixture = try Fixture(playback: wanted, capture: NullCard(), fallbacks: [NullCard(name: "spare")])
-        defer { fixture.engine.shutDown() }
+        let fixture = try await Fixture(playback: wanted, capture: NullCard(), fallbacks: [NullCard(name: "spare")])
         try fixture.engine.advance(by: .seconds(2))
-        #expect(fixture.engine.playbackDevice == "spare")
-        try fixture.engine.setPlaybackCard(NullCard(name: "chosen"))
+        #expect(fixture.engine.cardName(.playback) == "spare")
+        try await fixture.engine.setCard(NullCard(name: "chosen"), .playback)
         try fixture.engine.advance(by: .seconds(4))
-        #expect(fixture.engine.playbackDevice == "chosen")
+        #expect(fixture.engine.cardName(.playback) == "chosen")
         #expect(fixture.engine.routeChanges.map(\.cause) == [.unplugged, .asked])
     }
 
-    @Test func `a change that cannot be made leaves the card in use`() throws {
-        let fixture = try Fixture(playback: NullCard(), capture: NullCard())
-        defer { fixture.engine.shutDown() }
+    @Test func `a change that cannot be made leaves the card in use`() async throws {
+        let fixture = try await Fixture(playback: NullCard(), capture: NullCard())
         try fixture.engine.advance(by: .seconds(1))
         #expect(throws: EngineError.self) {
             try fixture.engine.setPlaybackCard(FaultyCard(faults((.unplug, 0))))
         }
         try fixture.engine.advance(by: .seconds(1))
-        #expect(fixture.engine.playbackDevice == "null" && fixture.engine.routeChanges.isEmpty)
-        let statistics = try #require(fixture.engine.playbackStatistics)
+        #expect(fixture.engine.cardName(.playback) == "null" && fixture.engine.routeChanges.isEmpty)
+        let statistics = try #require(fixture.engine.cardStatistics(.playback))
         #expect(statistics.frames == 200 * 480)
     }
 
-    @Test func `the report shows cards and changes`() throws {
-        let fixture = try Fixture(playback: FaultyCard(driftPPM: 120), capture: NullCard())
-        defer { fixture.engine.shutDown() }
+    @Test func `the report shows cards and changes`() async throws {
+        let fixture = try await Fixture(playback: FaultyCard(driftPPM: 120), capture: NullCard())
         try fixture.engine.advance(by: .seconds(20))
-        try fixture.engine.setCaptureCard(NullCard(name: "headset"))
+        try await fixture.engine.setCard(NullCard(name: "headset"), .capture)
         try fixture.engine.advance(by: .seconds(1))
         var report = CallReport(
             codec: "L16",

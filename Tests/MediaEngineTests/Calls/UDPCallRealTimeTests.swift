@@ -11,25 +11,24 @@ import Testing
         let local = try #require(SocketAddress(host: host, port: 0))
         var configuration = CallConfiguration(network: .udp(local: local))
         configuration.name = name
-        configuration.stream.codec = codec
+        configuration.agreement.codec = AgreedCodec(codec)
         configuration.source = .samples(Self.sine, AudioFormat(sampleRate: 48000))
         configuration.sink = .none
         return configuration
     }
 
     /// Two legs whose caller alone knows where the other is.
-    private func pair(codec: String, host: String) throws -> (engine: CallEngine, caller: Call, callee: Call) {
+    private func pair(codec: String, host: String) async throws -> (engine: CallEngine, caller: Call, callee: Call) {
         let engine = try CallEngine(.virtual(seed: 1))
-        let callee = try engine.makeCall(try configuration("B", codec: codec, host: host))
+        let callee = try await engine.makeCall(try configuration("B", codec: codec, host: host))
         var calling = try configuration("A", codec: codec, host: host)
-        calling.remote = callee.localAddress
-        return (engine, try engine.makeCall(calling), callee)
+        calling.agreement.remote = callee.localAddress
+        return (engine, try await engine.makeCall(calling), callee)
     }
 
     @Test(arguments: [("opus", "127.0.0.1"), ("PCMU", "::1")])
-    func `two legs hear each other, the callee by symmetric RTP`(codec: String, host: String) throws {
-        let (engine, caller, callee) = try pair(codec: codec, host: host)
-        defer { engine.shutDown() }
+    func `two legs hear each other, the callee by symmetric RTP`(codec: String, host: String) async throws {
+        let (engine, caller, callee) = try await pair(codec: codec, host: host)
         try engine.advance(by: .milliseconds(300))
         try caller.sendDTMF("42")
         try engine.advance(by: .milliseconds(1200))
@@ -42,31 +41,29 @@ import Testing
         #expect(engine.tickStatistics.count == 150)
     }
 
-    @Test func `RTCP on a port of its own is heard also while packets come calmly`() throws {
+    @Test func `RTCP on a port of its own is heard also while packets come calmly`() async throws {
         let engine = try CallEngine(.virtual(seed: 1))
-        defer { engine.shutDown() }
         /// Any port is taken whose next one is free, too.
-        func makeCall(_ name: String, remote: SocketAddress? = nil) throws -> Call {
+        func makeCall(_ name: String, remote: SocketAddress? = nil) async throws -> Call {
             var wanted = try configuration(name, codec: "PCMU", host: "127.0.0.1")
-            wanted.multiplexesControl = false
-            wanted.remote = remote
+            wanted.agreement.multiplexesControl = false
+            wanted.agreement.remote = remote
             for _ in 0..<20 {
-                do throws(EngineError) { return try engine.makeCall(wanted) } catch {
+                do throws(EngineError) { return try await engine.makeCall(wanted) } catch {
                     guard case .network = error else { throw error }
                 }
             }
-            return try engine.makeCall(wanted)
+            return try await engine.makeCall(wanted)
         }
-        let callee = try makeCall("B")
-        let caller = try makeCall("A", remote: callee.localAddress)
+        let callee = try await makeCall("B")
+        let caller = try await makeCall("A", remote: callee.localAddress)
         try engine.advance(by: .seconds(20))
         #expect(caller.report().rtcp.fractionLost == 0 && callee.report().rtcp.fractionLost == 0)
         #expect(caller.report().rtcp.roundTripMs != nil && callee.report().rtcp.roundTripMs != nil)
     }
 
-    @Test func `junk, strangers and unknown payload types are counted and the call goes on`() throws {
-        let (engine, caller, callee) = try pair(codec: "PCMU", host: "127.0.0.1")
-        defer { engine.shutDown() }
+    @Test func `junk, strangers and unknown payload types are counted and the call goes on`() async throws {
+        let (engine, caller, callee) = try await pair(codec: "PCMU", host: "127.0.0.1")
         try engine.advance(by: .milliseconds(300))
         let stranger = try UDPSocket(bind: .loopback(port: 0))
         var generator = SeededGenerator(seed: 3)
@@ -82,12 +79,11 @@ import Testing
         #expect(report.received.packets > 50)
     }
 
-    @Test func `a port that is taken is an error`() throws {
+    @Test func `a port that is taken is an error`() async throws {
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let taken = try UDPSocket(bind: .loopback(port: 0))
-        let error = #expect(throws: EngineError.self) {
-            try engine.makeCall(CallConfiguration(network: .udp(local: taken.localAddress)))
+        let error = await #expect(throws: EngineError.self) {
+            try await engine.makeCall(CallConfiguration(network: .udp(local: taken.localAddress)))
         }
         guard case .network(let network) = error else {
             Issue.record("expected a network error, got \(String(describing: error))")

@@ -10,22 +10,19 @@ final class CallReceiver {
     private let far: MemoryLink
 
     /// A call of `codec` in which up to 20 s are heard.
-    init(_ codec: String = "PCMU", _ configure: (inout AudioStreamConfiguration) -> Void = { _ in }) throws {
+    init(_ codec: String = "PCMU", _ configure: (inout CallConfiguration) -> Void = { _ in }) async throws {
         (near, far) = MemoryLink.pair()
         engine = try CallEngine(.virtual())
         let format = try engine.registry.codec(named: codec).description.format
         sink = CollectingSink(format: format, capacity: 20 * format.sampleRate)
         var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
-        configuration.stream.codec = codec
-        configure(&configuration.stream)
+        configuration.agreement.codec = AgreedCodec(codec)
+        configure(&configuration)
         configuration.source = .silence
         configuration.sink = .filter(sink)
-        call = try engine.makeCall(configuration)
+        call = try await engine.makeCall(configuration)
     }
 
-    deinit {
-        engine.shutDown()
-    }
 
     /// What the call tells of what it received.
     var received: LegReport.Received { call.report().received }
@@ -44,7 +41,6 @@ final class CallReceiver {
             send(try datagram(index))
             try engine.advance(by: .milliseconds(20))
         }
-        engine.flushEvents()
     }
 
     /// The level of what was heard in a time.

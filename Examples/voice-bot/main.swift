@@ -21,13 +21,13 @@ actor Memory {
 }
 
 /// One call, until it ends.
-func converse(_ mouth: StreamSource, _ ears: StreamSink) async {
+func converse(_ mouth: StreamSource, _ ears: StreamSink, greeting: [Int16]) async {
     let memory = Memory()
     // Writing suspends while two seconds wait, so it has a task of its own, which ends early when the bot is interrupted.
     func say(_ samples: [Int16]) -> Task<Void, any Error> { Task { try await mouth.write(samples) } }
     func seconds(_ frames: Int) -> Double { (Double(frames) * 10 / Double(format.sampleRate)).rounded() / 10 }
     async let hearing: Void = { for await block in ears { await memory.hear(block) } }()
-    var speaking = say(TestSignal.samples(4, format))
+    var speaking = say(greeting)
     var start = 0
     for await event in ears.speech {
         switch event {
@@ -49,7 +49,6 @@ let (mouth, ears) = (StreamSource(format: format), StreamSink(format: format))
 var answering = CallConfiguration(network: .udp(local: .loopback(port: 0)))
 (answering.source, answering.sink) = (.stream(mouth), .stream(ears))
 let bot = try await engine.makeCall(answering)
-let conversation = Task { await converse(mouth, ears) }
 
 // In place of a caller from outside: silent for a second, then two seconds of speech, then the time to hear them again.
 let path = CommandLine.arguments.dropFirst().first ?? "Examples/Resources/speech.wav"
@@ -59,6 +58,8 @@ calling.agreement.remote = bot.localAddress
 calling.source = .samples([Int16](repeating: 0, count: 16000) + speech.prefix(32000), format)
 calling.sink = .playout("voice-bot.wav")
 let caller = try await engine.makeCall(calling)
+
+let conversation = Task { await converse(mouth, ears, greeting: Array(speech.suffix(64000))) }
 try await Task.sleep(for: .seconds(6))
 try await caller.end()
 

@@ -53,6 +53,7 @@ struct CardRouteState: Sendable {
     private var queue: [any SoundCard] = []
     private var nextAttempt: MediaTime?
     private var pause = CardRouteState.shortestPause
+    private var openTime = MediaTime.zero
     /// The card that was in use last.
     private var last: (any SoundCard)?
     /// Whether the application knows that the wanted card is not in use.
@@ -64,6 +65,8 @@ struct CardRouteState: Sendable {
     private static let longestPause = Duration.seconds(2)
     /// How often the wanted card is tried while another stands in.
     private static let probeInterval = Duration.seconds(1)
+    /// A card that goes away sooner after its opening is not opened again at once.
+    private static let shortestUse = Duration.milliseconds(500)
     /// An opening that takes longer is not waited for.
     static let patience = Duration.seconds(5)
 
@@ -139,6 +142,7 @@ struct CardRouteState: Sendable {
     ///
     /// While a card is in use, it stays so until the new one is open.
     mutating func setCard(_ card: any SoundCard, request: Int, at now: MediaTime) -> [Action] {
+        pause = Self.shortestPause
         var actions: [Action] = []
         if let earlier = attempt?.request {
             let message = "Another card was asked for before this one was open. Nothing is to be done."
@@ -174,15 +178,16 @@ struct CardRouteState: Sendable {
 
     private mutating func openNext(at now: MediaTime) -> [Action] {
         guard !queue.isEmpty else {
-            if current != nil {
-                nextAttempt = now + Self.probeInterval
-            } else {
-                nextAttempt = now + pause
-                pause = min(pause * 2, Self.longestPause)
-            }
+            waitForNextAttempt(at: now)
             return []
         }
         return [open(queue.removeFirst(), request: nil, at: now)]
+    }
+
+    private mutating func waitForNextAttempt(at now: MediaTime) {
+        guard current == nil else { return nextAttempt = now + Self.probeInterval }
+        nextAttempt = now + pause
+        pause = min(pause * 2, Self.longestPause)
     }
 
     private mutating func open(_ card: any SoundCard, request: Int?, at now: MediaTime) -> Action {
@@ -256,7 +261,7 @@ struct CardRouteState: Sendable {
         current = card
         last = card
         queue = []
-        pause = Self.shortestPause
+        openTime = now
         nextAttempt = isWanted ? nil : now + Self.probeInterval
         return actions
     }
@@ -283,7 +288,13 @@ struct CardRouteState: Sendable {
     mutating func lose(_ number: Int, at now: MediaTime) -> [Action] {
         guard number == currentNumber, let card = current.take() else { return [] }
         isMissed = true
-        return [.tell(.cardLost, card: card.description.name)] + begin(at: now)
+        let told = Action.tell(.cardLost, card: card.description.name)
+        guard now - openTime >= Self.shortestUse else {
+            waitForNextAttempt(at: now)
+            return [told]
+        }
+        pause = Self.shortestPause
+        return [told] + begin(at: now)
     }
 
     /// Gives up an opening that takes too long, and tries again when it is time to.

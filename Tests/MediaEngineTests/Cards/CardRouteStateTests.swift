@@ -103,4 +103,23 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         }
         #expect(pauses == [100, 200, 400, 800, 1600, 2000, 2000].map { .milliseconds($0) })
     }
+
+    @Test func `a card that goes away as soon as it is open is not opened again at once`() throws {
+        var state = CardRouteState(.playback, to: slow, fallbacks: [], isActive: true)
+        var now = seconds(0)
+        var next = try attempt(state.use(at: now))
+        var pauses: [Duration] = []
+        for _ in 0..<4 {
+            _ = state.finish(next, opened(next), at: now)
+            #expect(!state.lose(next.number, at: now + .milliseconds(10)).isEmpty)
+            let time = try #require(state.deadline)
+            pauses.append(time - now - .milliseconds(10))
+            now = time
+            next = try attempt(state.check(at: now))
+        }
+        #expect(pauses == [100, 200, 400, 800].map { .milliseconds($0) })
+        // One that was used for a while is.
+        _ = state.finish(next, opened(next), at: now)
+        #expect(try attempt(state.lose(next.number, at: now + .seconds(1))).card === slow)
+    }
 }

@@ -166,7 +166,7 @@ let package = Package(
         .testTarget(
             name: "MediaToolTests",
             dependencies: [
-                "media-tool", "CallBasics", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
+                "media-tool", "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
                 "SharedCorePeer", "TestSupport",
             ],
             swiftSettings: settings

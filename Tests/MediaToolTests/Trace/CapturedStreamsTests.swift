@@ -1,4 +1,5 @@
 import MediaEngine
+import SDP
 import Testing
 
 @testable import media_tool

@@ -128,6 +128,13 @@ final class EngineTimebase: Sendable {
         }
     }
 
+    /// Does what waits to be done before a tick of virtual time.
+    ///
+    /// Thread: the one that moves time.
+    func serve() {
+        if case .virtual(let driver) = kind { driver.serve() }
+    }
+
     /// Serves `loop` whenever a media thread has news.
     func addLoop(_ loop: any BackgroundService) {
         switch kind {

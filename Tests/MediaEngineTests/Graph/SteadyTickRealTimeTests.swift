@@ -1,7 +1,9 @@
 import CAllocationCounter
 import Foundation
 @testable import MediaEngine
-@testable import RTP
+import MediaEngineTesting
+import RTP
+import Synchronization
 import TestSupport
 import Testing
 
@@ -41,44 +43,49 @@ struct SteadyTickRealTimeTests {
     )
 
     @Test(arguments: cases)
-    func `a call between two legs`(codec: String, situation: Situation) throws {
-        try TestFiles.withTemporaryPath { path in
-            let (left, right) = MemoryLink.pair()
-            let engine = try CallEngine(.virtual())
-            defer { engine.shutDown() }
-            let format = try engine.registry.codec(named: codec).description.format
-            var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-            calling.name = "A"
-            calling.remote = right.localAddress
-            calling.stream.codec = codec
-            calling.stream.fec = .on
-            calling.source = .samples(chirps(14, format), format)
-            calling.sink = .none
-            var called = calling
-            called.name = "B"
-            called.network = .link(right, local: right.localAddress)
-            called.remote = left.localAddress
-            try configure(&calling, &called, for: situation, path: path)
-            let calls = try engine.makeCalls([calling, called])
-            defer { removeFiles(path) }
-            let counts = try count(engine) { tick in
-                for call in calls { try act(on: call, in: situation, at: tick, path: path) }
+    func `a call between two legs`(codec: String, situation: Situation) async throws {
+        let file = TemporaryFile()
+        defer { withExtendedLifetime(file) {} }
+        let path = file.path
+        let (left, right) = MemoryLink.pair()
+        let engine = try CallEngine(.virtual())
+        let format = try engine.registry.codec(named: codec).description.format
+        var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+        calling.name = "A"
+        calling.agreement.remote = right.localAddress
+        calling.agreement.codec = AgreedCodec(codec)
+        calling.stream.fec = .on
+        calling.source = .samples(chirps(14, format), format)
+        calling.sink = .none
+        var called = calling
+        called.name = "B"
+        called.network = .link(right, local: right.localAddress)
+        called.agreement.remote = left.localAddress
+        try configure(&calling, &called, for: situation, path: path)
+        let calls = try await engine.makeCalls([calling, called])
+        defer { removeFiles(path) }
+        if situation == .recording {
+            for call in calls {
+                let name = "\(path).\(call.name)"
+                try await call.startRecording(near: "\(name).near.wav", far: "\(name).far.wav")
             }
-            #expect(counts == Self.none)
-            #expect(calls[1].report().received.packets >= 400)
         }
+        let counts = try count(engine) { tick in
+            for call in calls { try act(on: call, in: situation, at: tick) }
+        }
+        #expect(counts == Self.none)
+        #expect(calls[1].report().received.packets >= 400)
     }
 
-    @Test func `a call over UDP sockets`() throws {
+    @Test func `a call over UDP sockets`() async throws {
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let format = AudioFormat(sampleRate: 8000)
         let ports = try [UDPSocket(bind: .loopback(port: 0)), UDPSocket(bind: .loopback(port: 0))].map(\.localAddress)
-        let calls = try engine.makeCalls(
+        let calls = try await engine.makeCalls(
             (0..<2).map { leg in
                 var call = CallConfiguration(network: .udp(local: ports[leg]))
-                call.remote = ports[1 - leg]
-                call.stream.codec = "PCMU"
+                call.agreement.remote = ports[1 - leg]
+                call.agreement.codec = "PCMU"
                 call.source = .samples(chirps(14, format), format)
                 call.sink = .none
                 return call
@@ -88,43 +95,44 @@ struct SteadyTickRealTimeTests {
         #expect(calls[1].report().received.packets >= 400)
     }
 
-    @Test(arguments: thorough(codecs, quick: ["opus"])) func `calls on a card, mixed`(codec: String) throws {
+    @Test(arguments: thorough(codecs, quick: ["opus"])) func `calls on a card, mixed`(codec: String) async throws {
         var configuration = CallEngineConfiguration.virtual()
         configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
         let engine = try CallEngine(configuration)
-        defer { engine.shutDown() }
         let configurations = (0..<2).flatMap { _ in
             let (left, right) = MemoryLink.pair()
             return [(left, right), (right, left)].map { own, other in
                 var call = CallConfiguration(network: .link(own, local: own.localAddress))
-                call.remote = other.localAddress
-                call.stream.codec = codec
+                call.agreement.remote = other.localAddress
+                call.agreement.codec = AgreedCodec(codec)
                 return call
             }
         }
-        let calls = try engine.makeCalls(configurations)
+        let calls = try await engine.makeCalls(configurations)
+        let keys = engine.core.state.withLock { $0.sections.keyTones }
         let counts = try count(engine) { tick in
-            if tick % 100 == 0 { try engine.playDTMF(DTMFDigit.all[tick / 100 % 16]) }
+            guard tick % 100 == 0 else { return }
+            let digit = DTMFDigit.all[tick / 100 % 16]
+            try engine.core.loop.play(.play(digit, duration: 100_000_000, gap: 0, requestedAt: engine.now), on: keys)
         }
         #expect(counts == Self.none)
         #expect(calls[3].report().received.packets >= 400)
     }
 
-    @Test(arguments: ["PCMU", "opus"]) func `a call whose other side changes its codec`(codec: String) throws {
+    @Test(arguments: ["PCMU", "opus"]) func `a call whose other side changes its codec`(codec: String) async throws {
         let (near, far) = MemoryLink.pair()
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let types: [(String, UInt8)] = [("PCMU", 0), ("opus", 96), ("G722", 9)]
         let codecs = try types.map { (codec: try engine.registry.codec(named: $0.0), payloadType: $0.1) }
         let sender = try ChangingSender(codecs, period: 20, count: 700)
         var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
-        configuration.stream.codec = codec
-        configuration.stream.acceptedCodecs = types.filter { $0.0 != codec }.map {
-            AcceptedCodec($0.0, payloadType: $0.1)
+        configuration.agreement.codec = AgreedCodec(codec)
+        configuration.agreement.acceptedCodecs = types.filter { $0.0 != codec }.map {
+            AgreedCodec($0.0, payloadType: $0.1)
         }
         configuration.source = .silence
         configuration.sink = .none
-        let call = try engine.makeCall(configuration)
+        let call = try await engine.makeCall(configuration)
         let counts = try count(engine) { tick in
             // What is due until the control side is asked again, but for one packet in seven.
             for index in tick / 2..<tick / 2 + 5 where index % 7 != 3 {
@@ -137,10 +145,9 @@ struct SteadyTickRealTimeTests {
     }
 
     @Test(arguments: [PlayoutDelay.automatic, .fixed(.milliseconds(60))])
-    func `a call whose other side leaves out silence`(delay: PlayoutDelay) throws {
+    func `a call whose other side leaves out silence`(delay: PlayoutDelay) async throws {
         let (near, far) = MemoryLink.pair()
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let sender = try ChangingSender([(try engine.registry.codec(named: "PCMU"), 0)], period: 20, count: 700)
         // Of 20 packets 10 hold sound; the one behind them becomes comfort noise, and the others are not sent.
         let datagrams = sender.datagrams.enumerated().map { index, sound -> [UInt8] in
@@ -148,11 +155,11 @@ struct SteadyTickRealTimeTests {
             return [sound[0], 13] + sound[2..<RTPHeader.byteCount] + [45, 100, 100]
         }
         var configuration = CallConfiguration(network: .link(far, local: far.localAddress))
-        configuration.stream.codec = "PCMU"
+        configuration.agreement.codec = "PCMU"
         configuration.stream.playoutDelay = delay
         configuration.source = .silence
         configuration.sink = .none
-        let call = try engine.makeCall(configuration)
+        let call = try await engine.makeCall(configuration)
         let counts = try count(engine) { tick in
             for index in tick / 2..<tick / 2 + 5 where index % 20 <= 10 {
                 var datagram = datagrams[index]
@@ -175,7 +182,7 @@ struct SteadyTickRealTimeTests {
             let writer = try WAVSink(WAVWriter(path: path, format: format))
             _ = writer.write(chirps(1, format).span)
             try writer.close()
-            let repetition = WAVFeed.Repetition.forever(pause: .milliseconds(200))
+            let repetition = FileRepetition.forever(pause: .milliseconds(200))
             let player = try FilePlayerFilter(path: path, format: format, repetition: repetition)
             let tones = ToneFilter(format: format)
             let duration = ToneStream.tickDuration
@@ -195,9 +202,14 @@ struct SteadyTickRealTimeTests {
                     rig.serve()
                     runner.drainEvents { _ in }
                     let digit = DTMFDigit.all[tick / 50 % 16]
-                    if tick % 50 == 0 { runner.send(tones.playCommand(digit, for: .milliseconds(80))) }
-                    if tick % 200 == 100 { runner.send(try tones.toneCommand(Self.busyTone)) }
-                    if tick % 200 == 190 { runner.send(tones.stopToneCommand()) }
+                    if tick % 50 == 0 {
+                        runner.send(.play(digit, duration: 80_000_000, gap: 0, requestedAt: .zero), to: tones)
+                    }
+                    if tick % 200 == 100 {
+                        try tones.prepare(Self.busyTone)
+                        runner.send(.tone(requestedAt: .zero), to: tones)
+                    }
+                    if tick % 200 == 190 { runner.send(.stopTone, to: tones) }
                 }
             )
             #expect(counts == Self.none)
@@ -235,6 +247,7 @@ struct SteadyTickRealTimeTests {
         let streams = try Self.assemblePair(codec, in: &base)
         runner.install(try GraphPlan(base))
         var (editCount, pause) = (0, 0)
+        var isRefused = false
         let counts = try TickingThread.count(
             warmUp: 300,
             ticks: 2000,
@@ -247,18 +260,18 @@ struct SteadyTickRealTimeTests {
                 editCount += 1
                 var edited = base
                 if editCount % 2 == 0 { try Self.assemblePair(codec, in: &edited) }
-                let mixer = MixerFilter(format: AudioFormat(sampleRate: 44100), inputCount: 2)
-                for (input, stream) in streams.enumerated() {
-                    try edited.connect(stream.heard, to: mixer, input: input, converting: true)
+                for stream in streams {
+                    let sink = CollectingSink(format: AudioFormat(sampleRate: 44100), capacity: 1)
+                    try edited.connect(stream.heard, to: sink, converting: true)
                 }
-                runner.install(try GraphPlan(edited))
-                runner.send(streams[0].sendGain.set(isMuted: editCount % 2 == 0))
+                if !runner.install(try GraphPlan(edited)) { isRefused = true }
+                streams[0].controls.sendGain.switches.set(.muted, editCount % 2 == 0)
                 runner.drainEvents { _ in }
             }
         )
         #expect(counts == Self.none)
         #expect(editCount > 5)
-        #expect(runner.droppedCommandCount == 0)
+        #expect(!isRefused)
     }
 
     @Test func `the counters do count`() throws {
@@ -280,9 +293,9 @@ struct SteadyTickRealTimeTests {
     /// Ticks the engine's graph as its media thread would; `control` runs beside the background services.
     private func count(_ engine: CallEngine, _ control: (Int) throws -> Void) throws -> TickingThread.Counts {
         try TickingThread.count(
-            tick: { [runner = engine.runner] in runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
+            tick: { [runner = engine.core.loop.runner] in runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
             control: { tick in
-                engine.timebase.serve()
+                engine.core.timebase.serve()
                 try control(tick)
             }
         )
@@ -301,7 +314,7 @@ struct SteadyTickRealTimeTests {
             if situation == .redundancy {
                 // So much loss that the policy goes over to RED.
                 called.impairment.lossPercent = 20
-                (calling.stream.redPayloadType, called.stream.redPayloadType) = (121, 121)
+                (calling.agreement.redPayloadType, called.agreement.redPayloadType) = (121, 121)
                 (calling.stream.fec, called.stream.fec) = (.auto, .auto)
             }
             called.impairment.burstLength = 2
@@ -322,25 +335,22 @@ struct SteadyTickRealTimeTests {
         }
     }
 
-    private func act(on call: Call, in situation: Situation, at tick: Int, path: String) throws {
+    private func act(on call: Call, in situation: Situation, at tick: Int) throws {
         switch situation {
-        case .nothing, .loss, .files, .converters: break
+        case .nothing, .loss, .files, .converters, .recording: break
         case .redundancy: if tick % 200 == 100 { try call.sendDTMF("5#") }
         case .muteAndHold:
             call.isMuted = tick % 100 >= 50
             call.isOnHold = tick % 300 >= 200 && tick < 900
-            call.setVolume(Decibels(Double(-tick % 20)))
+            call.volume = Decibels(Double(-tick % 20))
         case .keys:
             if tick % 200 == 0 { try call.sendDTMF("5#", duration: .milliseconds(60), gap: .milliseconds(40)) }
-            if tick % 200 == 150 { call.pressKey(DTMFDigit.all[tick / 200]) }
-            if tick % 200 == 180 { call.releaseKey() }
+            if tick % 200 == 150 { try call.pressKey(DTMFDigit.all[tick / 200]) }
+            if tick % 200 == 180 { try call.releaseKey() }
         case .inBandTones:
             if tick % 100 == 0 { try call.sendInBandDTMF("7", duration: .milliseconds(60)) }
             if tick % 200 == 50 { try call.insertTone(Self.busyTone) }
-            if tick % 200 == 150 { call.removeTone() }
-        case .recording:
-            let name = "\(path).\(call.name)"
-            if tick == 50 { try call.startRecording(near: "\(name).near.wav", far: "\(name).far.wav") }
+            if tick % 200 == 150 { try call.removeTone() }
         }
     }
 
@@ -356,18 +366,18 @@ struct SteadyTickRealTimeTests {
         let codec = try PluginRegistry.standard().codec(named: name)
         let (left, right) = MemoryLink.pair()
         return try [(left, right), (right, left)].map { own, other in
-            let rules = RTPSessionConfiguration(canonicalName: "leg", destination: other.localAddress)
-            let transport = RTPTransport(
-                session: RTPSession(configuration: rules, seed: UInt64(own.localAddress.port)),
-                link: own,
-                localAddress: own.localAddress,
-                payloadType: codec.description.staticPayloadType ?? 96,
-                clockRate: UInt32(codec.description.clockRate),
-                telephoneEventPayloadType: 101
-            )
-            let stream = try AudioStream(codec, AudioStreamConfiguration(), transport: transport)
+            var agreement = MediaAgreement()
+            agreement.codec = AgreedCodec(name)
+            agreement.remote = other.localAddress
+            let formats = try AgreedFormats(agreement, standIn: { nil }, find: { _ in codec })
+            var rules = RTPSessionConfiguration(canonicalName: "leg")
+            rules.addresses = agreement.addresses(hasControlPort: false)
+            let session = RTPSession(configuration: rules, payloads: formats.payloads, seed: 1)
+            let leg = RTPLeg(session: session, port: RTPPort(link: own, localAddress: own.localAddress))
+            let stream = try AudioStream(agreement, formats, AudioStreamConfiguration(), over: leg)
             let format = codec.description.format
-            try stream.assemble(in: &graph, source: SamplePlayerFilter(chirps(5, format), format: format))
+            try stream.linkReceiving(in: &graph)
+            try stream.linkSending(in: &graph, source: SamplePlayerFilter(chirps(5, format), format: format))
             return stream
         }
     }

@@ -6,34 +6,33 @@ import Testing
 /// The echo of a call's own card, in virtual time.
 @Suite struct EchoCallTests {
     /// A call on a card in a room, and the other side, which speaks and hears.
-    private func run(_ voice: VoiceProcessingConfiguration, seconds: Int) throws -> (LegReport, Decibels) {
+    private func run(_ voice: VoiceProcessingConfiguration, seconds: Int) async throws -> (LegReport, Decibels) {
         let (left, right) = MemoryLink.pair()
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
         let card = RoomCard()
-        try engine.setPlaybackCard(card)
-        try engine.setCaptureCard(card)
+        try await engine.setCard(card, .playback)
+        try await engine.setCard(card, .capture)
         let format = AudioFormat(sampleRate: 16000)
         var calling = CallConfiguration(network: .link(left, local: left.localAddress))
-        calling.remote = right.localAddress
+        calling.agreement.remote = right.localAddress
         calling.source = .samples(try EchoRig.speech(Double(seconds)), format)
         calling.sink = .none
-        calling.stream.codec = "L16"
+        calling.agreement.codec = "L16"
         var called = CallConfiguration(network: .link(right, local: right.localAddress))
-        called.remote = left.localAddress
-        called.stream.codec = "L16"
+        called.agreement.remote = left.localAddress
+        called.agreement.codec = "L16"
         called.stream.voiceProcessing = voice
-        let calls = try engine.makeCalls([calling, called])
+        let calls = try await engine.makeCalls([calling, called])
         try engine.advance(by: .seconds(seconds))
         let report = calls[1].report()
         let level = calls[1].sentLevel.rms
-        try calls[1].end()
+        try await calls[1].end()
         #expect(try !engine.drawing(asDOT: false).contains("echo canceller"))
         return (report, level)
     }
 
-    @Test func `the far end does not hear itself`() throws {
-        let (report, level) = try run(VoiceProcessingConfiguration(), seconds: 12)
+    @Test func `the far end does not hear itself`() async throws {
+        let (report, level) = try await run(VoiceProcessingConfiguration(), seconds: 12)
         let echo = try #require(report.echo)
         #expect(echo.erleDb >= 25)
         #expect(try #require(echo.delayMs) >= 40)
@@ -49,40 +48,39 @@ import Testing
         #expect(metrics.contains("media_echo_realignments_total\(labels) \(echo.realignments)\n"))
     }
 
-    @Test func `without a canceller it does`() throws {
+    @Test func `without a canceller it does`() async throws {
         var voice = VoiceProcessingConfiguration()
         voice.echoCancelling = .off
-        let (report, level) = try run(voice, seconds: 3)
+        let (report, level) = try await run(voice, seconds: 3)
         #expect(report.echo == nil)
         #expect(level.value > -45)
     }
 
-    @Test func `a name that is not registered is refused`() throws {
+    @Test func `a name that is not registered is refused`() async throws {
         var voice = VoiceProcessingConfiguration()
         voice.processor = "nothing"
-        let error = #expect(throws: EngineError.self) { _ = try run(voice, seconds: 1) }
+        let error = await #expect(throws: EngineError.self) { _ = try await run(voice, seconds: 1) }
         #expect(error?.description.contains("built-in") == true)
     }
 
-    @Test func `calls on one card share one canceller, which goes with the last`() throws {
+    @Test func `calls on one card share one canceller, which goes with the last`() async throws {
         let engine = try CallEngine(.virtual())
-        defer { engine.shutDown() }
-        try engine.setPlaybackCard(NullCard())
-        try engine.setCaptureCard(NullCard())
-        let calls = try engine.makeCalls(
+        try await engine.setCard(NullCard(), .playback)
+        try await engine.setCard(NullCard(), .capture)
+        let calls = try await engine.makeCalls(
             (0..<2).map { _ in
                 let (left, right) = MemoryLink.pair()
                 var call = CallConfiguration(network: .link(left, local: left.localAddress))
-                call.remote = right.localAddress
+                call.agreement.remote = right.localAddress
                 return call
             }
         )
-        func cancellerCount() -> Int { engine.state.withLock { $0.devices.voices.count } }
+        func cancellerCount() -> Int { engine.core.state.withLock { $0.sections.sharedVoices.count } }
         #expect(cancellerCount() == 1)
-        try calls[0].end()
+        try await calls[0].end()
         #expect(cancellerCount() == 1)
         try engine.advance(by: .milliseconds(100))
-        try calls[1].end()
+        try await calls[1].end()
         #expect(cancellerCount() == 0)
     }
 }

@@ -39,8 +39,8 @@ struct EchoSteadyTickRealTimeTests {
         let counts = try TickingThread.count(
             tick: { runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
             control: { tick in
-                if tick == 800 { runner.send(canceller.lostFramesCommand(rate / 1000)) }
-                if tick == 900 { runner.send(canceller.resetCommand) }
+                if tick == 800 { runner.send(.lostFrames(rate / 1000), to: canceller) }
+                if tick == 900 { runner.send(.reset, to: canceller) }
                 runner.drainEvents { _ in }
             }
         )

@@ -37,7 +37,6 @@ import Testing
             (caller, callee) = (calls[0], calls[1])
         }
 
-
         func advance(_ milliseconds: Int64) throws { try engine.advance(by: .milliseconds(milliseconds)) }
     }
 

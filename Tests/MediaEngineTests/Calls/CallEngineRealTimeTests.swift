@@ -101,7 +101,9 @@ import Testing
             call.isMuted = false
             _ = (call.report(), call.sentLevel, call.heardLevel, call.receivedKeys)
         }
-        _ = (engine.tickStatistics, engine.scheduling, engine.cardStatistics(.playback), engine.cardStatistics(.capture))
+        _ = (
+            engine.tickStatistics, engine.scheduling, engine.cardStatistics(.playback), engine.cardStatistics(.capture)
+        )
         _ = (engine.routeChanges, engine.cardReports)
         let heard = callee.report().received.packets
         #expect(await Polling.eventually { callee.report().received.packets > heard })

@@ -62,7 +62,9 @@ import Testing
         #expect(abs(estimated - measured) < 25, "estimated \(estimated), measured \(measured)")
     }
 
-    @Test func `5 % loss shows, in bursts and gaps, and costs quality, here and by the other side's account`() async throws {
+    @Test func `5 % loss shows, in bursts and gaps, and costs quality, here and by the other side's account`()
+        async throws
+    {
         let clean = try await run().legs[1].quality
         let report = try await run(seconds: 60, loss: 5)
         let lossy = report.legs[1].quality
@@ -81,7 +83,9 @@ import Testing
     }
 
     @Test func `packets that come too late count as discarded`() async throws {
-        let leg = try await run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[1]
+        let leg = try await run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[
+            1
+        ]
         #expect(leg.received.late > 20 && leg.quality.lossPercent == 0)
         let share = Double(leg.received.late) / Double(leg.received.packets) * 100
         #expect(abs(leg.quality.discardPercent - share) < 1)
@@ -145,7 +149,13 @@ import Testing
     }
 
     @Test func `the same seed gives the same report, byte for byte`() async throws {
-        let first = try await run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 4)
+        let first = try await run(
+            codec: "opus",
+            seconds: thorough(20, quick: 8),
+            loss: 5,
+            jitter: .milliseconds(40),
+            seed: 4
+        )
         let second = try await run(
             codec: "opus",
             seconds: thorough(20, quick: 8),
@@ -154,7 +164,13 @@ import Testing
             seed: 4
         )
         #expect(first.openMetrics == second.openMetrics && first.table == second.table && first == second)
-        let other = try await run(codec: "opus", seconds: thorough(20, quick: 8), loss: 5, jitter: .milliseconds(40), seed: 5)
+        let other = try await run(
+            codec: "opus",
+            seconds: thorough(20, quick: 8),
+            loss: 5,
+            jitter: .milliseconds(40),
+            seed: 5
+        )
         #expect(first.openMetrics != other.openMetrics)
     }
 

@@ -40,7 +40,6 @@ import Testing
             (caller, callee) = (calls[0], calls[1])
         }
 
-
         func advance(_ seconds: Double) throws {
             try engine.advance(by: .milliseconds(Int64(seconds * 1000)))
         }
@@ -198,7 +197,8 @@ import Testing
 
     // MARK: Keys
 
-    @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) async throws {
+    @Test(arguments: [nil, 121] as [UInt8?]) func `digits survive the loss of any one packet`(red: UInt8?) async throws
+    {
         for lost in stride(from: 0, to: 60, by: thorough(1, quick: 7)) {
             let pair = try await Pair(codec: "PCMU", red: red, dropping: { index, _, _ in index == lost })
             try pair.caller.sendDTMF("115#")

@@ -51,7 +51,8 @@ import Testing
 
     /// What the former source sent last may stand far ahead of it.
     @Test(arguments: [PlayoutDelay.automatic, .fixed(.milliseconds(100))])
-    func `its time stamps may be lower, and its noise repeat them before anything is played`(delay: PlayoutDelay) async throws
+    func `its time stamps may be lower, and its noise repeat them before anything is played`(delay: PlayoutDelay)
+        async throws
     {
         let receiver = try await CallReceiver { $0.stream.playoutDelay = delay }
         func datagram(_ number: Int, ssrc: UInt32) -> [UInt8] {

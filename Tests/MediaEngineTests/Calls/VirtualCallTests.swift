@@ -48,7 +48,9 @@ import Testing
         return Outcome(legs: legs, heard: collector.samples, sent: signal, format: codecFormat)
     }
 
-    @Test(arguments: ["opus", "PCMU", "PCMA", "G722", "L16"]) func `a clean call loses nothing`(codec: String) async throws {
+    @Test(arguments: ["opus", "PCMU", "PCMA", "G722", "L16"]) func `a clean call loses nothing`(codec: String)
+        async throws
+    {
         let outcome = try await run(codec: codec)
         for leg in outcome.legs {
             // L16 sends 10 ms in a packet, the others 20.

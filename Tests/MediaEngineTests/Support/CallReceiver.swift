@@ -23,7 +23,6 @@ final class CallReceiver {
         call = try await engine.makeCall(configuration)
     }
 
-
     /// What the call tells of what it received.
     var received: LegReport.Received { call.report().received }
 

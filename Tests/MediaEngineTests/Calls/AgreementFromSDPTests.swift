@@ -1,0 +1,123 @@
+@testable import MediaEngine
+import SDP
+import Testing
+
+/// What session descriptions agree on, as a call takes it.
+@Suite struct AgreementFromSDPTests {
+    private static func session(_ formats: [PayloadFormat], port: UInt16) -> SessionConfiguration {
+        SessionConfiguration(
+            address: "192.0.2.\(port % 100)",
+            media: [MediaConfiguration(port: port, formats: formats)]
+        )
+    }
+
+    /// What both sides agree on when the first offers.
+    private static func agree(
+        _ offered: SessionConfiguration,
+        _ answering: SessionConfiguration
+    ) throws -> (offerer: AgreedMedia, answerer: AgreedMedia) {
+        var offerer = OfferAnswer(offered)
+        var answerer = OfferAnswer(answering)
+        try answerer.receiveOffer(try offerer.makeOffer())
+        let answer = try answerer.makeAnswer()
+        let session = try offerer.receiveAnswer(answer)
+        return (try #require(session.audio), try #require(answerer.agreed?.audio))
+    }
+
+    @Test func `codecs, numbers, events, noise and addresses come over, each side with its own numbers`() throws {
+        let registry = PluginRegistry.standard()
+        let ours = try registry.payloadFormats(for: ["opus", "PCMU"], hasRedundancy: true)
+        #expect(ours.map(\.payloadType) == [96, 0, 97, 13, 101, 98])
+        let theirs = [
+            PayloadFormat(payloadType: 111, encodingName: "opus", clockRate: 48_000, channelCount: 2),
+            PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000),
+            PayloadFormat(payloadType: 110, encodingName: "telephone-event", clockRate: 48_000),
+        ]
+        let (offerer, _) = try Self.agree(Self.session(ours, port: 4000), Self.session(theirs, port: 5004))
+        let agreement = try MediaAgreement(offerer, in: registry)
+        let codec = try #require(agreement.codec)
+        #expect(codec.name.lowercased().hasPrefix("opus/48000") && codec.receivedPayloadType == 96)
+        #expect(agreement.acceptedCodecs.map(\.name) == ["PCMU/8000"])
+        #expect(agreement.telephoneEvents?.clockRate == 48_000)
+        #expect(agreement.telephoneEvents?.receivedPayloadType == 101)
+        #expect(agreement.redPayloadType == nil && agreement.comfortNoisePayloadType == nil)
+        #expect(agreement.remote == SocketAddress(host: "192.0.2.4", port: 5004))
+        #expect(agreement.multiplexesControl && agreement.remoteControl == nil)
+        #expect(agreement.direction == .sendReceive)
+        _ = try AgreedFormats(agreement, in: registry)
+    }
+
+    @Test(arguments: [(30, 30), (25, 20), (3, 10), (500, 120)])
+    func `a packet time that is asked for is met as nearly as can be`(
+        wanted: Int,
+        met: Int64
+    ) throws {
+        let registry = PluginRegistry.standard()
+        let formats = try registry.payloadFormats(for: ["PCMU"])
+        var theirs = Self.session(formats, port: 5004)
+        theirs.media[0].packetTime = wanted
+        let (offerer, _) = try Self.agree(Self.session(formats, port: 4000), theirs)
+        #expect(try MediaAgreement(offerer, in: registry).packetTime == .milliseconds(met))
+    }
+
+    @Test func `a direction is seen from here`() throws {
+        let registry = PluginRegistry.standard()
+        let formats = try registry.payloadFormats(for: ["PCMU"])
+        var theirs = Self.session(formats, port: 5004)
+        theirs.media[0].direction = .sendOnly
+        let (offerer, answerer) = try Self.agree(Self.session(formats, port: 4000), theirs)
+        #expect(try MediaAgreement(offerer, in: registry).direction == .receiveOnly)
+        #expect(try MediaAgreement(answerer, in: registry).direction == .sendOnly)
+    }
+
+    @Test func `a codec that is not here is passed over, and none at all is an error`() throws {
+        var registry = PluginRegistry.standard()
+        let formats = try registry.payloadFormats(for: ["opus", "PCMU"])
+        let (offerer, _) = try Self.agree(Self.session(formats, port: 4000), Self.session(formats, port: 5004))
+        try registry.setEnabled(false, codecsNamed: "opus")
+        #expect(try MediaAgreement(offerer, in: registry).codec?.name == "PCMU/8000")
+        try registry.setEnabled(false, codecsNamed: "PCMU")
+        let reduced = registry
+        let error = #expect(throws: EngineError.self) { try MediaAgreement(offerer, in: reduced) }
+        guard case .codec(let codec) = error else {
+            Issue.record("expected a codec error, got \(String(describing: error))")
+            return
+        }
+        #expect(codec.code == .unknownCodec)
+    }
+
+    @Test func `two engines that offer and answer hear each other`() async throws {
+        let engine = try CallEngine(.virtual())
+        let ports = [
+            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
+            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
+        ]
+        let formats = try engine.registry.payloadFormats(for: ["G722", "PCMU"])
+        let sessions = ports.map { port in
+            var medium = MediaConfiguration(port: port.localAddress.port, formats: formats)
+            medium.controlPort = port.localControlAddress?.port
+            medium.isMultiplexed = false
+            return SessionConfiguration(address: "127.0.0.1", media: [medium])
+        }
+        let (offerer, answerer) = try Self.agree(sessions[0], sessions[1])
+        var calls: [Call] = []
+        for (port, media) in zip(ports, [offerer, answerer]) {
+            var configuration = CallConfiguration(network: .reserved(port))
+            configuration.agreement = try MediaAgreement(media, in: engine.registry)
+            configuration.source = .samples(chirps(3, AudioFormat(sampleRate: 16_000)), AudioFormat(sampleRate: 16_000))
+            configuration.sink = .none
+            calls.append(try await engine.makeCall(configuration))
+        }
+        try engine.advance(by: .seconds(2))
+        for call in calls {
+            #expect(call.report().received.packets > 90 && call.report().received.lost == 0)
+            #expect(call.agreement.codec?.name == "G722/8000")
+        }
+        // The ports are the calls'.
+        var second = CallConfiguration(network: .reserved(ports[0]))
+        second.source = .silence
+        second.sink = .none
+        let taken = second
+        await #expect(throws: EngineError.self) { try await engine.makeCall(taken) }
+    }
+}

@@ -139,7 +139,7 @@ struct CardRouteRealTimeTests {
 
     @Test func `a card that goes away is replaced without anybody asking`() async throws {
         defer { routes.shutDown() }
-        let wanted = FaultyCard([ScriptedFault(.unplug, at: MonotonicClock.current + .milliseconds(100))])
+        let wanted = FaultyCard([ScriptedFault(.unplug, at: MonotonicClock.current + .seconds(1))])
         let route = route(wanted, fallbacks: [NullCard(name: "spare")])
         var graph = Graph()
         try graph.connect(SilenceFilter(format: format), to: route.filter)
@@ -152,7 +152,9 @@ struct CardRouteRealTimeTests {
         try await told.wait { events in
             events.contains { if case .changed(let change) = $0.kind { change.to == "spare" } else { false } }
         }
-        #expect(told.value.map(\.kind).prefix(3) == [.cardOpened, .cardLost, .fallback(wanted: "faulty")])
+        // A machine that does much else may run a card dry.
+        let kinds = told.value.map(\.kind).filter { if case .xrun = $0 { false } else { true } }
+        #expect(kinds.prefix(3) == [.cardOpened, .cardLost, .fallback(wanted: "faulty")])
         await route.release()
         #expect(route.openCount == 0)
     }

@@ -90,6 +90,7 @@ struct CardSections {
     ///   - own: What the call wants done to the signal; one that another call already uses takes its place.
     ///   - loop: The loop that runs it.
     /// - Returns: Where the call's signal lies, what works on it, and what runs it.
+    /// - Throws: `GraphError` when the filters cannot be linked.
     mutating func addCapture(
         _ own: CallVoice?,
         _ loop: MediaLoop

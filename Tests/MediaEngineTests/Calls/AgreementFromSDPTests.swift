@@ -4,7 +4,7 @@ import Testing
 
 /// What session descriptions agree on, as a call takes it.
 @Suite struct AgreementFromSDPTests {
-    private static func session(_ formats: [PayloadFormat], port: UInt16) -> SessionConfiguration {
+    static func session(_ formats: [PayloadFormat], port: UInt16) -> SessionConfiguration {
         SessionConfiguration(
             address: "192.0.2.\(port % 100)",
             media: [MediaConfiguration(port: port, formats: formats)]
@@ -12,12 +12,12 @@ import Testing
     }
 
     /// What both sides agree on when the first offers.
-    private static func agree(
+    static func agree(
         _ offered: SessionConfiguration,
         _ answering: SessionConfiguration
     ) throws -> (offerer: AgreedMedia, answerer: AgreedMedia) {
-        var offerer = OfferAnswer(offered)
-        var answerer = OfferAnswer(answering)
+        var offerer = OfferAnswer(configuration: offered, sessionID: 1)
+        var answerer = OfferAnswer(configuration: answering, sessionID: 2)
         try answerer.receiveOffer(try offerer.makeOffer())
         let answer = try answerer.makeAnswer()
         let session = try offerer.receiveAnswer(answer)
@@ -84,40 +84,5 @@ import Testing
             return
         }
         #expect(codec.code == .unknownCodec)
-    }
-
-    @Test func `two engines that offer and answer hear each other`() async throws {
-        let engine = try CallEngine(.virtual())
-        let ports = [
-            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
-            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
-        ]
-        let formats = try engine.registry.payloadFormats(for: ["G722", "PCMU"])
-        let sessions = ports.map { port in
-            var medium = MediaConfiguration(port: port.localAddress.port, formats: formats)
-            medium.controlPort = port.localControlAddress?.port
-            medium.isMultiplexed = false
-            return SessionConfiguration(address: "127.0.0.1", media: [medium])
-        }
-        let (offerer, answerer) = try Self.agree(sessions[0], sessions[1])
-        var calls: [Call] = []
-        for (port, media) in zip(ports, [offerer, answerer]) {
-            var configuration = CallConfiguration(network: .reserved(port))
-            configuration.agreement = try MediaAgreement(media, in: engine.registry)
-            configuration.source = .samples(chirps(3, AudioFormat(sampleRate: 16_000)), AudioFormat(sampleRate: 16_000))
-            configuration.sink = .none
-            calls.append(try await engine.makeCall(configuration))
-        }
-        try engine.advance(by: .seconds(2))
-        for call in calls {
-            #expect(call.report().received.packets > 90 && call.report().received.lost == 0)
-            #expect(call.agreement.codec?.name == "G722/8000")
-        }
-        // The ports are the calls'.
-        var second = CallConfiguration(network: .reserved(ports[0]))
-        second.source = .silence
-        second.sink = .none
-        let taken = second
-        await #expect(throws: EngineError.self) { try await engine.makeCall(taken) }
     }
 }

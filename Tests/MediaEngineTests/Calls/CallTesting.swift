@@ -7,11 +7,8 @@ final class CallPair {
     let callee: Call
     let heard: CallCollector
 
-    /// - Parameters:
-    ///   - source: What the caller says.
-    ///   - codec: What both send.
-    ///   - engine: The engine, a new one unless given.
-    ///   - configure: Changes what the caller is made of, and the callee.
+    /// A caller that says `source`, and a callee, in a new engine unless one is given; `configure` changes what they are
+    /// made of.
     init(
         saying source: CallSource,
         codec: AgreedCodec = "PCMU",

@@ -107,8 +107,8 @@ import Testing
         #expect((0.8...1.1).contains(last))
     }
 
-    @Test(arguments: MediaDirection.allCases) func `a direction opens and closes each way, apart from hold`(
-        direction: MediaDirection
+    @Test(arguments: SDP.MediaDirection.allCases) func `a direction opens and closes each way, apart from hold`(
+        direction: SDP.MediaDirection
     ) async throws {
         let pair = try await CallPair(saying: Self.tone(6)) { _, called in called.source = Self.tone(6) }
         try pair.advance(500)

@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import SDP
 import Testing
 
 /// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.
@@ -90,5 +91,40 @@ import Testing
             return
         }
         #expect(network.code == .portInUse)
+    }
+
+    @Test func `two engines that offer and answer hear each other`() async throws {
+        let engine = try CallEngine(.virtual())
+        let ports = [
+            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
+            try await engine.reserve(.loopback(port: 0), hasControlPort: true),
+        ]
+        let formats = try engine.registry.payloadFormats(for: ["G722", "PCMU"])
+        let sessions = ports.map { port in
+            var medium = MediaConfiguration(port: port.localAddress.port, formats: formats)
+            medium.controlPort = port.localControlAddress?.port
+            medium.isMultiplexed = false
+            return SessionConfiguration(address: "127.0.0.1", media: [medium])
+        }
+        let (offerer, answerer) = try AgreementFromSDPTests.agree(sessions[0], sessions[1])
+        var calls: [Call] = []
+        for (port, media) in zip(ports, [offerer, answerer]) {
+            var configuration = CallConfiguration(network: .reserved(port))
+            configuration.agreement = try MediaAgreement(media, in: engine.registry)
+            configuration.source = .samples(chirps(3, AudioFormat(sampleRate: 16_000)), AudioFormat(sampleRate: 16_000))
+            configuration.sink = .none
+            calls.append(try await engine.makeCall(configuration))
+        }
+        try engine.advance(by: .seconds(2))
+        for call in calls {
+            #expect(call.report().received.packets > 90 && call.report().received.lost == 0)
+            #expect(call.agreement.codec?.name == "G722/8000")
+        }
+        // The ports are the calls'.
+        var second = CallConfiguration(network: .reserved(ports[0]))
+        second.source = .silence
+        second.sink = .none
+        let taken = second
+        await #expect(throws: EngineError.self) { try await engine.makeCall(taken) }
     }
 }

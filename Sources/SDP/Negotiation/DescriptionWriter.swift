@@ -41,6 +41,23 @@ struct DescriptionWriter {
         return try "IN \(family) \(word(host, "The address of the session"))"
     }
 
+    /// The lines before the first medium.
+    static func session(
+        _ configuration: SessionConfiguration,
+        _ origin: String,
+        connection: String,
+        times: String
+    ) throws(SDPError) -> [DescriptionLine] {
+        var writer = DescriptionWriter()
+        try writer.append("v", "0")
+        try writer.append("o", origin)
+        try writer.append("s", configuration.sessionName.isEmpty ? "-" : configuration.sessionName)
+        try writer.append("c", connection)
+        try writer.append("t", times)
+        for attribute in configuration.attributes { try writer.append(attribute) }
+        return writer.lines
+    }
+
     /// The lines of a medium that is refused or off.
     static func refusal(kind: String, transport: String, format: String) throws(SDPError) -> [DescriptionLine] {
         [try DescriptionLine("m", "\(kind) 0 \(transport) \(format)")]

@@ -309,14 +309,9 @@ extension OfferAnswer {
         // All of the o= line but the version stays (RFC 3264, section 8).
         let (userName, address) = (lastWritten?.userName ?? wishedName, lastWritten?.address ?? connection)
         func written(_ version: UInt64) throws(SDPError) -> Written {
-            var writer = DescriptionWriter()
-            try writer.append("v", "0")
-            try writer.append("o", "\(userName) \(sessionID) \(version) \(address)")
-            try writer.append("s", configuration.sessionName.isEmpty ? "-" : configuration.sessionName)
-            try writer.append("c", connection)
-            try writer.append("t", times)
-            for attribute in configuration.attributes { try writer.append(attribute) }
-            let description = SessionDescription(sessionLines: writer.lines, sections: sections)
+            let origin = "\(userName) \(sessionID) \(version) \(address)"
+            let lines = try DescriptionWriter.session(configuration, origin, connection: connection, times: times)
+            let description = SessionDescription(sessionLines: lines, sections: sections)
             return Written(description: description, version: version, userName: userName, address: address)
         }
         guard let lastWritten else { return try written(1) }

@@ -159,4 +159,30 @@ import Testing
             #expect(failure { () throws(SDPError) in try session.makeOffer() }?.code == .invalidConfiguration)
         }
     }
+
+    @Test func `what is announced keeps its numbers`() throws {
+        let sound = PayloadFormat(payloadType: 77, encodingName: "PCMA", clockRate: 8000)
+        var medium = MediaConfiguration(port: 5004, formats: [sound, PayloadFormat(redundant: sound, payloadType: 5)])
+        medium.direction = .sendOnly
+        medium.isMultiplexed = false
+        medium.packetTime = 20
+        let configuration = SessionConfiguration(address: "192.0.2.7", media: [medium])
+        let announced = try SessionDescription(announcing: configuration, sessionID: 42)
+        #expect(
+            announced.description == """
+                v=0\r
+                o=- 42 1 IN IP4 192.0.2.7\r
+                s=-\r
+                c=IN IP4 192.0.2.7\r
+                t=0 0\r
+                m=audio 5004 RTP/AVP 77 5\r
+                a=rtpmap:77 PCMA/8000\r
+                a=rtpmap:5 red/8000\r
+                a=fmtp:5 77/77\r
+                a=ptime:20\r
+                a=sendonly\r
+
+                """
+        )
+    }
 }

@@ -168,7 +168,7 @@ struct SendCommand: AsyncParsableCommand {
         _ = await Interruption.wait((encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(30))
     }
 
-    /// The description that others play the stream by: an offer to send to where they are.
+    /// The description that others play the stream by: it says where to listen, and for what.
     private func description(_ configuration: CallConfiguration, _ registry: PluginRegistry) throws -> String {
         let (agreement, wishes) = (configuration.agreement, configuration.stream.encoder)
         let codec = try registry.codec(named: encoder.codec).description
@@ -196,7 +196,7 @@ struct SendCommand: AsyncParsableCommand {
         medium.isMultiplexed = false
         let host = (agreement.remote ?? .loopback(port: to.port)).host
         let session = SessionConfiguration(address: host, media: [medium])
-        var offering = OfferAnswer(configuration: session, sessionID: UInt64.random(in: .min ... .max))
-        return try offering.makeOffer().description
+        let sessionID = UInt64.random(in: .min ... .max)
+        return try SessionDescription(announcing: session, sessionID: sessionID).description
     }
 }

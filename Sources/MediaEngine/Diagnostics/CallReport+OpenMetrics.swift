@@ -42,6 +42,19 @@ extension CallReport {
         add("media_rejected_packets", "Packets that were none of this leg, or held nothing.") {
             Double($0.received.rejected)
         }
+        text.add(
+            "media_refused_packets",
+            .counter,
+            help: "Packets of others than the source that is heard, by reason.",
+            legs.flatMap { leg in
+                let refused = leg.received.refused
+                let reasons = [
+                    ("other_address", refused.otherAddress), ("unnamed_host", refused.unnamedHost),
+                    ("former_source", refused.formerSource), ("other_control", refused.otherControl),
+                ]
+                return reasons.map { ([("leg", leg.name), ("codec", codec), ("reason", $0.0)], Double($0.1)) }
+            }
+        )
         add("media_recovered_packets", "Packets rebuilt from their successor.") { Double($0.received.fecRecovered) }
         add("media_redundant_packets", "Packets that a copy replaced before they came.") {
             Double($0.received.redundant)

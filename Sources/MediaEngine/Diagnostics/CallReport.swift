@@ -54,6 +54,7 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("reordered") { "\($0.received.reordered)" }
         row("discarded") { "\($0.received.discarded)" }
         row("rejected") { "\($0.received.rejected)" }
+        row("of other sources, RTP / RTCP") { "\($0.received.refused.packets) / \($0.received.refused.otherControl)" }
         row("concealed ms") { "\($0.received.concealedMs)" }
         row("recovered by FEC") { "\($0.received.fecRecovered)" }
         row("recovered by RED") { "\($0.received.redundant)" }

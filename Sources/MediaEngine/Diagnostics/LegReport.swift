@@ -51,6 +51,9 @@ public struct LegReport: Sendable, Hashable, Codable {
         /// RTCP from another address, or about another source.
         public var otherControl: Int
 
+        /// RTP, whatever the reason.
+        var packets: Int { otherAddress + unnamedHost + formerSource }
+
         init(_ rtp: RTPStatistics) {
             otherAddress = Int(rtp.otherAddressCount)
             unnamedHost = Int(rtp.unnamedHostCount)

@@ -201,6 +201,55 @@ import Testing
         #expect(try Self.digits(in: file.path) == "9")
     }
 
+    @Test func `a key that is held during a call sounds until it is released, and its time is measured`() async throws {
+        let engine = try engine()
+        let file = TemporaryFile()
+        let card = FileCard(playbackPath: file.path)
+        try await engine.setCard(card, .playback)
+        try await engine.setCard(named: "null", .capture)
+        let (left, right) = MemoryLink.pair()
+        var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+        calling.agreement.remote = right.localAddress
+        let call = try await engine.makeCall(calling)
+        try engine.advance(by: .milliseconds(200))
+        try await engine.playDTMF(try #require(DTMFDigit("*")), for: nil)
+        try engine.advance(by: .milliseconds(700))
+        try engine.stopDTMF()
+        try engine.advance(by: .milliseconds(300))
+        #expect(engine.openToneStream == nil)
+        #expect(
+            engine.keyToSample.count == 1 && engine.keyToSample.allSatisfy { $0 >= .zero && $0 <= .milliseconds(10) }
+        )
+        try await call.end()
+        try card.finish()
+        let samples = try WAVFile.read(file.path).1
+        let loud = samples.indices.filter { abs(Int(samples[$0])) > 500 }
+        let length = Double((loud.last ?? 0) - (loud.first ?? 0)) / 48
+        #expect(abs(length - 700) < 15)
+    }
+
+    @Test func `more keys than fit are refused, wherever they would sound`() async throws {
+        let engine = try engine()
+        try await engine.setRinger(named: "null")
+        try await engine.setCard(named: "null", .playback)
+        try await engine.setCard(named: "null", .capture)
+        func fill() async throws {
+            for count in 0..<1000 {
+                do throws(EngineError) {
+                    try await engine.playDTMF(DTMFDigit.all[0])
+                } catch {
+                    guard case .state(let failure) = error, failure.code == .queueFull else { throw error }
+                    #expect(count > 10)
+                    return
+                }
+            }
+            Issue.record("1000 keys were taken")
+        }
+        try await fill()
+        _ = try await twoLegs(engine)
+        try await fill()
+    }
+
     private static func digits(in path: String) throws -> String {
         let (format, samples) = try WAVFile.read(path)
         let detector = try DTMFDetector(sampleRate: format.sampleRate)

@@ -79,8 +79,12 @@ private struct DescribedStream {
             configuration: SessionConfiguration(address: local.host, media: [medium]),
             sessionID: 1
         )
-        try session.receiveOffer(offer)
-        _ = try session.makeAnswer()
+        do throws(SDPError) {
+            try session.receiveOffer(offer)
+            _ = try session.makeAnswer()
+        } catch {
+            throw error.code == .notAcceptable ? Self.unknown(audio, path) : error as any Error
+        }
         guard let media = session.agreed?.audio else { throw Self.unknown(audio, path) }
         var agreement = try MediaAgreement(media, in: registry)
         // One codec is heard; whoever sends is heard, for the description tells where to, and not from where.

@@ -1,4 +1,5 @@
-import MediaEngine
+@testable import MediaEngine
+import MediaEngineTesting
 import Testing
 
 /// Calls and tones on cards that live in virtual time.

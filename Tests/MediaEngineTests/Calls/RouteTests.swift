@@ -1,4 +1,5 @@
-import MediaEngine
+@testable import MediaEngine
+import MediaEngineTesting
 import Testing
 
 /// Cards that change while calls run.
@@ -38,7 +39,7 @@ import Testing
         }
     }
 
-    private func faults(_ script: (CardFault, Double)...) -> [ScriptedFault] {
+    private func faults(_ script: (ScriptedFault.Kind, Double)...) -> [ScriptedFault] {
         script.map { ScriptedFault($0.0, at: .zero + .milliseconds(Int64($0.1 * 1000))) }
     }
 
@@ -128,8 +129,8 @@ import Testing
     @Test func `a change that cannot be made leaves the card in use`() async throws {
         let fixture = try await Fixture(playback: NullCard(), capture: NullCard())
         try fixture.engine.advance(by: .seconds(1))
-        #expect(throws: EngineError.self) {
-            try fixture.engine.setPlaybackCard(FaultyCard(faults((.unplug, 0))))
+        await #expect(throws: EngineError.self) {
+            try await fixture.engine.setCard(FaultyCard(faults((.unplug, 0))), .playback)
         }
         try fixture.engine.advance(by: .seconds(1))
         #expect(fixture.engine.cardName(.playback) == "null" && fixture.engine.routeChanges.isEmpty)

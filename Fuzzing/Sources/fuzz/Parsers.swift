@@ -84,7 +84,12 @@ enum Parsers {
                 timestamp: packet.count > 4 ? UInt32(packet[2]) << 24 | UInt32(packet[3]) << 8 | UInt32(packet[4]) : 0,
                 ssrc: 1
             )
-            receiver.receive(header, payload: packet.extracting(min(5, packet.count)..<packet.count), arrival: now)
+            receiver.receive(
+                header,
+                payload: packet.extracting(min(5, packet.count)..<packet.count),
+                clockRate: header.sequenceNumber & 1 == 0 ? 8000 : 48000,
+                arrival: now
+            )
             take()
         }
         receiver.reset()

@@ -6,6 +6,27 @@ extension CodecDescription {
         rtpmapChannelCount == 1 ? "\(name)/\(clockRate)" : "\(name)/\(clockRate)/\(rtpmapChannelCount)"
     }
 
+    /// Why no call can be made with a codec of this description; nil when one can.
+    ///
+    /// What comes from the network is divided by rates and durations on the media thread, so they are checked before.
+    var defect: String? {
+        if name.isEmpty || !name.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x2F }) {
+            return "its name is not made of visible ASCII characters other than '/'"
+        }
+        if !(1000...384_000).contains(clockRate) { return "its clock rate is \(clockRate) Hz, not 1000 to 384000" }
+        if !(1000...384_000).contains(format.sampleRate) {
+            return "its sample rate is \(format.sampleRate) Hz, not 1000 to 384000"
+        }
+        if !(1...8).contains(format.channelCount) || !(1...8).contains(rtpmapChannelCount) {
+            return "it has \(format.channelCount) channels, not 1 to 8"
+        }
+        if let type = staticPayloadType, type > 127 { return "its payload type is \(type), not 0 to 127" }
+        if ptimes.lowerBound <= .zero || ptimes.upperBound > .milliseconds(200) || !ptimes.contains(defaultPtime) {
+            return "its packets do not last more than 0 and at most 200 ms"
+        }
+        return nil
+    }
+
     /// Frames in a packet of `ptime`, or of the default.
     ///
     /// - Throws: `CodecError` when `ptime` is outside `ptimes` or holds no whole number of frames.

@@ -95,11 +95,18 @@ public struct PluginRegistry: Sendable {
     // MARK: What plugins call
 
     /// Registers `codec` for the plugin that is being loaded, or for the application itself outside of one.
+    ///
+    /// One whose description cannot be right (a clock rate of 0, say) is refused: see `LoadedPlugin.errors` and the log.
     public mutating func add(_ codec: any AudioCodec) {
         guard let registering else {
             let earlier = entries.lazy.compactMap { $0.plugin as? ApplicationCodecs }.first
             load(ApplicationCodecs(codecs: (earlier?.codecs ?? []) + [codec]))
             return
+        }
+        if let defect = codec.description.defect {
+            let message = "The codec \(codec.description.rtpmap) is refused: \(defect). Mend its description."
+            logger.error("\(message)")
+            return noteError(message)
         }
         entries[registering].loaded.codecs.append(codec.description.rtpmap)
         let owner = entries[registering].plugin.name

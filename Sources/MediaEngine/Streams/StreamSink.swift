@@ -76,8 +76,13 @@ public final class StreamSink: AsyncSequence, Sendable {
             guard !Task.isCancelled, !state.withLock({ $0.hasEnded }) else { return nil }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
-                    state.withLock { $0.waiting = continuation }
+                    let hasEnded = state.withLock { state in
+                        if !state.hasEnded { state.waiting = continuation }
+                        return state.hasEnded
+                    }
+                    guard !hasEnded else { return continuation.resume() }
                     filter.ask(for: blockFrameCount)
+                    // What came in between is not told again.
                     if Task.isCancelled || filter.holds(blockFrameCount) { resume() }
                 }
             } onCancel: {

@@ -93,11 +93,19 @@ public final class StreamSource: Sendable {
             try Task.checkCancellation()
             next += tryWrite(samples.span.extracting(next...)) * format.channelCount
             guard next < samples.count, !state.withLock({ $0.isFinished }) else { return }
-            await withCheckedContinuation { continuation in
-                state.withLock { $0.waiting.append(continuation) }
-                // Room that came in between is told at once.
-                filter.askForRoom()
-                if filter.hasRoom { resumeWriters() }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isFinished = state.withLock { state in
+                        if !state.isFinished { state.waiting.append(continuation) }
+                        return state.isFinished
+                    }
+                    guard !isFinished else { return continuation.resume() }
+                    filter.askForRoom()
+                    // What came in between is not told again.
+                    if Task.isCancelled || filter.hasRoom { resumeWriters() }
+                }
+            } onCancel: {
+                resumeWriters()
             }
         }
     }

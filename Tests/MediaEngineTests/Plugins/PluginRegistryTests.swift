@@ -101,6 +101,47 @@ private final class LogCapture: Sendable {
         #expect(registry.plugins.first { $0.name == "extra" }?.codecs == ["PCMU/8000"])
     }
 
+    /// L16 by another description.
+    private struct Described: AudioCodec {
+        let description: CodecDescription
+
+        func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+            try L16Codec(sampleRate: 8000).makeEncoder(configuration)
+        }
+
+        func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+            try L16Codec(sampleRate: 8000).makeDecoder(channelCount: channelCount)
+        }
+    }
+
+    private static let narrow = AudioFormat(sampleRate: 8000)
+
+    @Test(arguments: [
+        CodecDescription(name: "x", clockRate: 0, format: narrow),
+        CodecDescription(name: "x", clockRate: -8000, format: narrow),
+        CodecDescription(name: "x", clockRate: 1 << 24, format: narrow),
+        CodecDescription(name: "x", clockRate: 8000, format: AudioFormat(sampleRate: 0)),
+        CodecDescription(name: "x", clockRate: 8000, format: AudioFormat(sampleRate: 8000, channelCount: 0)),
+        CodecDescription(name: "", clockRate: 8000, format: narrow),
+        CodecDescription(name: "a/b", clockRate: 8000, format: narrow),
+        CodecDescription(name: "x", clockRate: 8000, format: narrow, staticPayloadType: 128),
+        CodecDescription(name: "x", clockRate: 8000, format: narrow, defaultPtime: .zero),
+        CodecDescription(name: "x", clockRate: 8000, format: narrow, ptimes: .zero ... .milliseconds(20)),
+        CodecDescription(name: "x", clockRate: 8000, format: narrow, defaultPtime: .seconds(1)),
+    ])
+    func `a codec whose description cannot be right is refused, and that is told`(description: CodecDescription) {
+        let log = LogCapture()
+        var registry = PluginRegistry.standard(logger: log.logger)
+        let before = names(registry)
+        registry.load(Codecs(codecs: [Described(description: description), L16Codec(sampleRate: 32000)]))
+        #expect(names(registry).count == before.count + 1)
+        let plugin = registry.plugins.first { $0.name == "extra" }
+        #expect(plugin?.errors.count == 1 && plugin?.errors.first?.contains("refused") == true)
+        #expect(log.lines.count == 1)
+        registry.add(Described(description: description))
+        #expect(names(registry).count == before.count + 1)
+    }
+
     @Test func `a bare name means the newest of its rates`() throws {
         var registry = PluginRegistry.standard()
         registry.load(Codecs(codecs: [L16Codec(sampleRate: 32000)]))

@@ -69,7 +69,10 @@ final class MediaThread: @unchecked Sendable {
         )
         guard code == 0 else {
             start.release()
-            throw DriverError(.noThread, "The thread \(name) cannot be started: \(String(cString: strerror(code))). End others.")
+            throw DriverError(
+                .noThread,
+                "The thread \(name) cannot be started: \(String(cString: strerror(code))). End others."
+            )
         }
         self.thread = thread
     }

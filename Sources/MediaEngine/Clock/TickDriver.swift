@@ -44,6 +44,7 @@ package protocol TickPacer: AnyObject, Sendable {
     ///   - deadline: When the tick is due by the clock.
     ///   - tickDuration: The time between two ticks.
     ///   - sleeper: What sleeps, and does what the thread is woken for.
+    /// - Returns: When the tick was really due.
     func wait(until deadline: MediaTime, tickDuration: Duration, _ sleeper: Sleeper) -> MediaTime
 }
 

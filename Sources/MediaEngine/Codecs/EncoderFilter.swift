@@ -49,8 +49,6 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     ///   - payloadType: The RTP payload type of the packets, 0 to 127.
     ///   - phase: Ticks of silence that the first packet begins with, so that the packets of many legs are not all full in
     ///     the same tick; less than a packet.
-    ///   - sending: Whether packets are sent.
-    ///   - former: The encoder whose place this one will take, by `takeOver`.
     /// - Throws: `CodecError` when the codec cannot do what the configuration asks.
     package convenience init(
         codec: any AudioCodec,
@@ -68,6 +66,8 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         )
     }
 
+    /// As the other, with `sending`, which says whether packets are sent, and the encoder whose place this one will take
+    /// by `takeOver`.
     init(
         codec: any AudioCodec,
         configuration: EncoderConfiguration,

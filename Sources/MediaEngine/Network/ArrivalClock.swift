@@ -20,6 +20,7 @@ final class ArrivalClock: @unchecked Sendable {
     ///   - stamp: When the datagram arrived.
     ///   - tick: The tick's time.
     ///   - lastEmpty: When the socket was last seen to be empty: nothing arrived before that.
+    /// - Returns: The instant of the monotonic clock.
     func arrival(_ stamp: Int64, in tick: MediaTime, after lastEmpty: MediaTime) -> MediaTime {
         if tick != self.tick {
             self.tick = tick

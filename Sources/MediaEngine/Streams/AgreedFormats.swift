@@ -19,6 +19,7 @@ package struct AgreedFormats: Sendable {
     ///
     /// - Parameters:
     ///   - agreement: What was agreed.
+    ///   - standIn: Gives the codec that stands in while nothing is agreed.
     ///   - find: Finds a codec by its name.
     /// - Throws: `CodecError` when a codec is unknown, lacks a payload type, or one number means two things.
     init(

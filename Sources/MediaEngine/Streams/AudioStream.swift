@@ -120,7 +120,8 @@ package final class AudioStream: @unchecked Sendable {
             )
         }
         let keepsSendFormat = former?.format == encoder.format
-        sendGain = former.flatMap { keepsSendFormat ? $0.sendGain : nil } ?? GainFilter(format: format, controls.sendGain)
+        sendGain =
+            former.flatMap { keepsSendFormat ? $0.sendGain : nil } ?? GainFilter(format: format, controls.sendGain)
         sendMeter = former.flatMap { keepsSendFormat ? $0.sendMeter : nil } ?? LevelMeterFilter(format: format)
         sendTones = former.flatMap { keepsSendFormat ? $0.sendTones : nil } ?? ToneFilter(format: format)
         let heardFormat = playoutCore.format

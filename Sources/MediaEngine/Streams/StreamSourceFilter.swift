@@ -61,7 +61,8 @@ final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilter.Event
 
     func write(_ source: Span<Int16>) -> Int {
         let frameCount = min(source.count / format.channelCount, max(freeFrameCount, 0))
-        return samples.push(contentsOf: source.extracting(first: frameCount * format.channelCount)) / format.channelCount
+        return samples.push(contentsOf: source.extracting(first: frameCount * format.channelCount))
+            / format.channelCount
     }
 
     func add(_ mark: StreamMark) -> Bool { marks.push(mark) }

@@ -51,7 +51,8 @@ package struct RTCPScheduler: Sendable, BitwiseCopyable {
     /// Tells how many members and senders there are.
     ///
     /// When members have left, the next packet moves closer in proportion (reverse reconsideration, section 6.3.4).
-    package mutating func update(memberCount members: Int, senderCount senders: Int, isSender: Bool, at now: MediaTime) {
+    package mutating func update(memberCount members: Int, senderCount senders: Int, isSender: Bool, at now: MediaTime)
+    {
         memberCount = max(members, 1)
         senderCount = min(max(senders, 0), memberCount)
         self.isSender = isSender

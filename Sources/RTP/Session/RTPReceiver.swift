@@ -35,6 +35,7 @@ struct RTPReceiver {
     ///   - address: Who sent it.
     ///   - arrival: When it came.
     ///   - counters: Where it is counted.
+    /// - Returns: What to do with it.
     mutating func receive(
         _ packet: RTPPacket,
         payload: Span<UInt8>,

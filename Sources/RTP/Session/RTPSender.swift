@@ -39,6 +39,7 @@ struct RTPSender: BitwiseCopyable {
     ///   - clockRate: How fast the time stamp counts, in Hz; 0 for telephone events, whose time stamp is that of their start
     ///     and does not relate time and wall clock.
     ///   - now: When the packet is sent.
+    /// - Returns: The header to write in front of the payload.
     mutating func prepare(
         payloadType: UInt8,
         isMarked: Bool,

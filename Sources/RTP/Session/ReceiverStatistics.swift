@@ -1,6 +1,5 @@
 package import CallBasics
 
-
 /// What one receiver knows of one source: validity, extended sequence numbers, loss and jitter.
 ///
 /// A new source counts as valid after `probation` packets in sequence, which are then counted, too. A jump of sequence

@@ -1,6 +1,5 @@
 package import CallBasics
 
-
 /// Decides when a leg's socket is worth a look, so that a calm stream costs one system call a packet.
 ///
 /// A packet that follows its predecessor in number, time stamp and time is calm: nothing else waits behind it, and the
@@ -37,7 +36,13 @@ package struct ReceptionPacing {
     package mutating func tookForeign() { calmCount = 0 }
 
     /// A packet was taken in the tick at `now`, which lasts `tick`.
-    package mutating func took(_ header: RTPHeader, clockRate: UInt32, arrival: MediaTime, at now: MediaTime, tick: Duration) {
+    package mutating func took(
+        _ header: RTPHeader,
+        clockRate: UInt32,
+        arrival: MediaTime,
+        at now: MediaTime,
+        tick: Duration
+    ) {
         defer { previous = (header.sequenceNumber, header.timestamp, arrival) }
         calmCount &+= 1
         guard let previous, header.sequenceNumber == previous.sequence &+ 1, clockRate > 0 else { return calmCount = 0 }

@@ -217,6 +217,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - address: Where it came from.
     ///   - sharesPort: Whether RTP and RTCP share one port (RFC 5761).
+    /// - Returns: Whether it counts.
     package mutating func admitControl(from address: SocketAddress, sharesPort: Bool) -> Bool {
         let expected = phase == .learning ? current?.address ?? named : current?.address
         let isRelearnt = phase == .relearning && (named.map { Self.isSameHost($0, address) } ?? false)

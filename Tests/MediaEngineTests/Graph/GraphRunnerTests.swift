@@ -123,7 +123,9 @@ import Testing
         var seen: [GraphEvent] = []
         runner.drainEvents { seen.append($0) }
         #expect(seen.count == 2)
-        #expect(seen.allSatisfy { $0.time.nanoseconds == 2 && $0.message.load(as: PassThrough.Event.self) == .third(3) })
+        #expect(
+            seen.allSatisfy { $0.time.nanoseconds == 2 && $0.message.load(as: PassThrough.Event.self) == .third(3) }
+        )
         #expect(Set(seen.map(\.filter)).isSubset(of: passes.map(\.id)))
         #expect(runner.droppedEventCount == 2)
     }

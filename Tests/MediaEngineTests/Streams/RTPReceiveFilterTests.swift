@@ -180,7 +180,9 @@ private final class ReceiveRig {
         #expect(rig.sink.headers.indices.filter { rig.sink.headers[$0].beginsSource } == [0, 50])
         #expect(rig.sourceChangeCount == 1)
         let statistics = rig.session.statistics
-        #expect(statistics.receivedPacketCount == 100 && statistics.lostCount == 0 && statistics.foreignPacketCount == 0)
+        #expect(
+            statistics.receivedPacketCount == 100 && statistics.lostCount == 0 && statistics.foreignPacketCount == 0
+        )
     }
 
     @Test func `goodbye is told when the source says it, and by nobody else`() throws {

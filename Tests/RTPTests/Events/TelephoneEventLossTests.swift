@@ -165,7 +165,12 @@ import Testing
         var reports: [TelephoneEventReceiver.Report] = []
         for packet in packets {
             let parsed = try RTPPacket(parsing: packet.bytes.span)
-            receiver.receive(parsed.header, payload: parsed.payload(in: packet.bytes.span), clockRate: 8000, arrival: packet.time)
+            receiver.receive(
+                parsed.header,
+                payload: parsed.payload(in: packet.bytes.span),
+                clockRate: 8000,
+                arrival: packet.time
+            )
             while let report = receiver.next() { reports.append(report) }
         }
         receiver.advance(to: MediaTime(nanoseconds: 1_000_000_000_000))

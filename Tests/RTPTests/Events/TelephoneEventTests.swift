@@ -164,7 +164,12 @@ import Testing
                 ssrc: 1
             )
             let payload = withUnsafeBytes(of: generator.next()) { Array($0.prefix(Int(random >> 60))) }
-            receiver.receive(header, payload: payload.span, clockRate: 8000, arrival: MediaTime(nanoseconds: Int64(step) * 10_000_000))
+            receiver.receive(
+                header,
+                payload: payload.span,
+                clockRate: 8000,
+                arrival: MediaTime(nanoseconds: Int64(step) * 10_000_000)
+            )
             while let report = receiver.next() {
                 open += report.kind == .started ? 1 : -1
                 #expect((0...2).contains(open))

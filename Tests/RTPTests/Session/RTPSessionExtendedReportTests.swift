@@ -135,7 +135,14 @@ import Testing
             // The first two make the source valid; then no run is longer than a vector.
             guard index < 2 || index % 2 == 1 else { continue }
             _ = long.receive(RTPSessionTests.packet(index).span, from: RTPSessionTests.peerAddress, arrival: time)
-            _ = long.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: time)
+            _ = long.prepare(
+                payloadType: 0,
+                isMarked: false,
+                timestamp: 0,
+                payloadByteCount: 1,
+                clockRate: 8000,
+                at: time
+            )
         }
         let question = bytes("80c90001 0000004d 80cf0004 0000004d 04000002 00000001 00000002")
         _ = long.receive(question.span, from: RTPSessionTests.peerAddress, arrival: RTPSessionTests.at(1000))
@@ -174,7 +181,14 @@ import Testing
         let session = RTPSessionTests.session()
         for index in 0..<100 {
             let time = RTPSessionTests.at(index * 20)
-            _ = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: time)
+            _ = session.prepare(
+                payloadType: 0,
+                isMarked: false,
+                timestamp: 0,
+                payloadByteCount: 1,
+                clockRate: 8000,
+                at: time
+            )
             _ = session.receive(RTPSessionTests.packet(index).span, from: RTPSessionTests.peerAddress, arrival: time)
         }
         return session
@@ -291,7 +305,14 @@ import Testing
 
     @Test func `runs of what was never sent, or that do not add up, are counted, not believed`() throws {
         let session = session()
-        let next = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: .zero)
+        let next = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 0,
+            payloadByteCount: 1,
+            clockRate: 8000,
+            at: .zero
+        )
         let first = next.sequenceNumber &- 100
         let lies: [(UInt16, UInt16, String)] = [
             (first &- 1, 10, "0003 4007"), (first &+ 92, 10, "0003 4007"), (first &+ 20_000, 10, "0003 4007"),

@@ -68,7 +68,14 @@ import Testing
 
     @Test func `packets are numbered from a random start and carry a random offset`() throws {
         let session = Self.session()
-        let first = session.prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 160, clockRate: 8000, at: .zero)
+        let first = session.prepare(
+            payloadType: 0,
+            isMarked: true,
+            timestamp: 0,
+            payloadByteCount: 160,
+            clockRate: 8000,
+            at: .zero
+        )
         let second = session.prepare(
             payloadType: 0,
             isMarked: false,
@@ -81,7 +88,14 @@ import Testing
         #expect(second.timestamp == first.timestamp &+ 160)
         #expect(first.ssrc == session.localSSRC && first.isMarked)
         #expect(session.statistics.sentPacketCount == 2 && session.statistics.sentPayloadByteCount == 320)
-        let same = Self.session().prepare(payloadType: 0, isMarked: true, timestamp: 0, payloadByteCount: 0, clockRate: 8000, at: .zero)
+        let same = Self.session().prepare(
+            payloadType: 0,
+            isMarked: true,
+            timestamp: 0,
+            payloadByteCount: 0,
+            clockRate: 8000,
+            at: .zero
+        )
         let other = Self.session(2).prepare(
             payloadType: 0,
             isMarked: true,
@@ -163,7 +177,9 @@ import Testing
         }
         let statistics = session.statistics
         #expect(session.destination == Self.peerAddress && statistics.remoteSSRC == 77)
-        #expect(statistics.sourceChangeCount == 0 && statistics.collisionCount == 0 && statistics.receivedPacketCount == 10)
+        #expect(
+            statistics.sourceChangeCount == 0 && statistics.collisionCount == 0 && statistics.receivedPacketCount == 10
+        )
         #expect(statistics.otherAddressCount == 3 * 990 && statistics.otherControlCount == 990)
         let again = session.receive(Self.packet(10).span, from: Self.peerAddress, arrival: Self.at(20_000))
         #expect(Self.media(again)?.verdict == .inOrder)
@@ -272,7 +288,14 @@ import Testing
 
     @Test func `somebody with this side's SSRC makes it change, with goodbye`() throws {
         let session = Self.session()
-        _ = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: .zero)
+        _ = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 0,
+            payloadByteCount: 1,
+            clockRate: 8000,
+            at: .zero
+        )
         let old = session.localSSRC
         let collision = session.receive(Self.packet(1, ssrc: old).span, from: Self.peerAddress, arrival: Self.at(10))
         #expect(Self.reason(collision) == .collision && session.localSSRC != old)
@@ -348,7 +371,14 @@ import Testing
 
     @Test func `a sender report relates RTP time and wall clock`() throws {
         let session = Self.session()
-        let header = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 160, clockRate: 8000, at: .zero)
+        let header = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 0,
+            payloadByteCount: 160,
+            clockRate: 8000,
+            at: .zero
+        )
         let (datagram, time) = try #require(nextControl(session, from: .zero))
         let report = try RTCPSenderReport(parsing: datagram.span)
         #expect(report.packetCount == 1 && report.octetCount == 160)
@@ -373,7 +403,14 @@ import Testing
         var target = storage.mutableSpan
         let none = session.makeGoodbye(at: .zero, into: &target)
         #expect(none == 0)
-        _ = session.prepare(payloadType: 0, isMarked: false, timestamp: 0, payloadByteCount: 1, clockRate: 8000, at: .zero)
+        _ = session.prepare(
+            payloadType: 0,
+            isMarked: false,
+            timestamp: 0,
+            payloadByteCount: 1,
+            clockRate: 8000,
+            at: .zero
+        )
         let count = session.makeGoodbye(at: .zero, into: &target)
         #expect(count > 8 && storage[count - 7] == 203)
     }

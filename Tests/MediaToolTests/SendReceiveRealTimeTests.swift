@@ -77,6 +77,31 @@ import Testing
         #expect(try (leg(receiver)["received"] as? [String: Any])?["rejected"] as? Int == 0)
     }
 
+    @Test func `a description is taken as an offer: the first codec that is here is heard`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        func describe(_ formats: String, _ lines: String) throws -> String {
+            let text =
+                "v=0\r\no=- 1 1 IN IP4 door.example\r\ns=-\r\nc=IN IP4 door.example\r\nt=0 0\r\n"
+                + "m=audio \(port) RTP/AVP \(formats)\r\n\(lines)"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: scratch.file("x.sdp")))
+            return scratch.file("x.sdp")
+        }
+        let both = try describe("98 8", "a=rtpmap:98 EVS/16000\r\na=inactive\r\n")
+        let receiver = try ToolRun(["receive", "--sdp", both, "--device", "null", "--json"])
+        FreePort.waitUntilTaken(port)
+        let sent = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--codec", "PCMA", "--seconds", "0.5")
+        #expect(sent.status == 0)
+        #expect(receiver.wait() == 0, "\(receiver.errors)")
+        #expect(try receiver.json()["codec"] as? String == "PCMA")
+        #expect(try #require(try received(receiver)["packets"] as? Int) >= 20)
+        let asked = try ToolRun.finished("receive", "--sdp", both, "--codec", "opus", "--device", "null")
+        #expect(asked.status == 1 && asked.errors.contains("has no codec opus"), "\(asked.errors)")
+        let foreign = try describe("98", "a=rtpmap:98 EVS/16000\r\n")
+        let refused = try ToolRun.finished("receive", "--sdp", foreign, "--seconds", "0.1", "--device", "null")
+        #expect(refused.status == 1 && refused.errors.contains("EVS/16000 as 98"), "\(refused.errors)")
+    }
+
     @Test func `junk, a foreign source and an unknown payload type are counted`() throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()

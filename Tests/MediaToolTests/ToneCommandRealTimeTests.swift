@@ -108,6 +108,17 @@ import Testing
         #expect(delays.count == 2 && delays.allSatisfy { $0 >= 0 && $0 < 100 })
     }
 
+    @Test func `a role without a card is silent and says so, and a card that was named must open`() throws {
+        let absent = ["MEDIA_ENGINE_AQ": "alsa:no-such-pcm"]
+        let role = try ToolRun.finished("dtmf", "1", "--json", environment: absent)
+        #expect(role.status == 0, "\(role.errors)")
+        #expect(try role.json()["device"] as? String == "AQ: Audio Queue Device")
+        #expect(role.errors.hasPrefix("Note: AQ: Audio Queue Device uses the built-in null card"), "\(role.errors)")
+        #expect(role.errors.contains("no-such-pcm"))
+        let named = try ToolRun.finished("dtmf", "1", "--device", "alsa:no-such-pcm")
+        #expect(named.status == 1 && named.errors.contains("no-such-pcm"), "\(named.errors)")
+    }
+
     @Test func `a file of any rate and channels is heard`() throws {
         let scratch = try Scratch()
         let generator = ToneGenerator(format: AudioFormat(sampleRate: 6000, channelCount: 2))

@@ -122,19 +122,24 @@ import Testing
             ]
             return header + [UInt8](repeating: 0x7F, count: 160)
         }
-        func send(_ bytes: [UInt8]) { socket.send(bytes.span, to: .loopback(port: port), at: .zero) }
+        let foreign = try UDPSocket(bind: .loopback(port: 0))
+        func send(_ bytes: [UInt8], from sender: UDPSocket) {
+            sender.send(bytes.span, to: .loopback(port: port), at: .zero)
+        }
+        func send(_ bytes: [UInt8]) { send(bytes, from: socket) }
         for sequence in 1...20 {
             send(packet(sequence))
             pass(.milliseconds(20))
             if sequence == 5 { for length in 0..<12 { send(Array(packet(6).prefix(length))) } }
             if sequence == 6 { send(packet(40, type: 96)) }
-            if sequence == 7 { send(packet(41, ssrc: 9)) }
+            if sequence == 7 { send(packet(41, ssrc: 9), from: foreign) }
             if sequence == 8 { send([UInt8](repeating: 0xFF, count: 1400)) }
         }
         #expect(receiver.wait() == 0)
         let counters = try received(receiver)
         #expect(counters["packets"] as? Int == 20 && counters["lost"] as? Int == 0)
         #expect(try #require(counters["rejected"] as? Int) >= 13)
+        #expect((counters["refused"] as? [String: Any])?["otherAddress"] as? Int == 1)
         #expect(try WAVFile.read(scratch.file("h.wav")).1.count == 20 * 160)
     }
 

@@ -19,6 +19,22 @@ extension Call {
             place.mixerInput = input.number
             orders.append(.command(.open(input.number), to: shared.mixer))
         }
+        do {
+            orders += try join(&shared, &place, loop)
+        } catch {
+            if let input = place.mixerInput { shared.mixer.removeInput(input) }
+            throw error
+        }
+        return orders
+    }
+
+    /// Makes the call's own sections; answers what runs them, with what is captured for them.
+    private func join(
+        _ shared: inout CardSections,
+        _ place: inout CallSections.Place,
+        _ loop: MediaLoop
+    ) throws(GraphError) -> [GraphRunner.Order] {
+        var orders: [GraphRunner.Order] = []
         place.voice = ownVoice
         if source.isCallCard {
             let captured = try shared.addCapture(ownVoice, loop)
@@ -51,8 +67,9 @@ extension Call {
         return orders
     }
 
-    /// Serves, and listens to, what the call has, now that it is in the graph.
+    /// Serves, and listens to, what the call has, and begins to open its cards; `end` or `discard` undo it.
     func begin() {
+        listen(to: stream)
         source.begin(engine.timebase, engine.loop) { [weak self] in self?.sourceEnded() }
         sink.begin(engine.timebase, engine.loop)
         if let capture { engine.timebase.add(capture) }
@@ -92,8 +109,9 @@ extension Call {
         }
     }
 
-    /// Closes what was opened for a call that never began.
+    /// Closes what was opened for a call that never got into the graph.
     func discard() async {
+        for route in routes { await route.release() }
         // Why it did not begin is told; files that hold nothing have nothing to tell.
         do { try await close() } catch {}
         if case .reserved(let reservation) = configuration.network { reservation.giveBack(sockets) }

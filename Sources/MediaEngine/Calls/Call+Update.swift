@@ -27,29 +27,40 @@ extension Call {
             at: engine.now
         )
         if stream.playout !== former.playout { orders += sink.follow(stream.playout) }
-        orders += try edit { (sections) throws(GraphError) in
-            try sections.replace(with: stream, recording, engine.loop)
+        let gone = former.filters.filter { filter in !stream.filters.contains { $0 === filter } }
+        listen(to: stream)
+        let settled: UInt64
+        do throws(EngineError) {
+            settled = try edit(after: orders) { (sections) throws(GraphError) in
+                try sections.replace(with: stream, recording, engine.loop)
+            }
+        } catch {
+            engine.loop.forget(stream.filters.filter { filter in !former.filters.contains { $0 === filter } })
+            throw error
         }
-        let settled = try engine.loop.give(orders)
         state.withLock { state in
             state.stream = stream
             state.protection = LossPolicy(stream.lossAbilities)
         }
         follow(agreement)
-        engine.loop.forget(former.filters)
-        listen()
         await engine.loop.settled(settled)
+        engine.loop.forget(gone)
     }
 
-    /// Changes a copy of the sections, and keeps it when that has worked.
+    /// Changes the sections and runs them, together with `orders` and after these; answers when that is done.
+    ///
+    /// Thread: under the lock of changes.
+    /// - Throws: `EngineError` when it cannot be done; then nothing has changed.
     func edit(
+        after orders: [GraphRunner.Order] = [],
         _ body: (inout CallSections) throws(GraphError) -> [GraphRunner.Order]
-    ) throws(EngineError) -> [GraphRunner.Order] {
+    ) throws(EngineError) -> UInt64 {
         guard var sections = state.withLock({ $0.sections }) else { throw endedError }
-        let orders: [GraphRunner.Order]
-        do throws(GraphError) { orders = try body(&sections) } catch { throw .graph(error) }
+        let edits: [GraphRunner.Order]
+        do throws(GraphError) { edits = try body(&sections) } catch { throw .graph(error) }
+        let settled = try engine.loop.give(orders + edits)
         state.withLock { $0.sections = sections }
-        return orders
+        return settled
     }
 
     /// Makes direction, and what is expected of the other side, follow what was agreed.

@@ -128,8 +128,7 @@ public final class Call: Sendable {
     }
 
     /// Listens to the filters of the stream that talk.
-    func listen() {
-        let stream = stream
+    func listen(to stream: AudioStream) {
         engine.loop.listen(to: stream.receiver) { [weak self] event, time in self?.handle(event, at: time) }
         guard let keyListener = stream.keyListener else { return }
         engine.loop.listen(to: keyListener) { [weak self] event, _ in

@@ -56,10 +56,9 @@ extension Call {
         guard !hasEnded else { throw endedError }
         let recording = try await CallRecording(stream, near: near, far: far)
         do {
-            let orders = try edit { (sections) throws(GraphError) in
+            _ = try edit { (sections) throws(GraphError) in
                 try sections.add(recording, to: stream, engine.loop)
             }
-            try engine.loop.give(orders)
         } catch {
             // What is told is why it does not record, not what becomes of the empty files.
             do { try await recording.close(engine.timebase) } catch {}
@@ -76,10 +75,9 @@ extension Call {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 guard let recording = state.withLock({ $0.recording }), !hasEnded else { return }
-                let orders = try edit { (sections) throws(GraphError) in
+                let settled = try edit { (sections) throws(GraphError) in
                     try sections.remove(recording, engine.loop)
                 }
-                let settled = try engine.loop.give(orders)
                 state.withLock { $0.recording = nil }
                 await engine.loop.settled(settled)
                 try await recording.close(engine.timebase)

@@ -103,7 +103,7 @@ extension EngineCore {
                 state.callCount += 1
                 return state.callCount
             }
-            return Call(
+            let call = Call(
                 configuration,
                 number: number,
                 stream: stream,
@@ -115,6 +115,8 @@ extension EngineCore {
                 phase: phase,
                 engine: self
             )
+            call.begin()
+            return call
         } catch {
             await source.close(timebase, loop)
             throw error
@@ -173,7 +175,6 @@ extension EngineCore {
             do {
                 var orders: [GraphRunner.Order] = []
                 for call in calls { orders += try call.join(&state.sections, loop) }
-                for call in calls { call.listen() }
                 try loop.give(orders, pacer: pacer)
             } catch {
                 state.sections = former
@@ -181,7 +182,6 @@ extension EngineCore {
             }
             for call in calls { state.calls[call.number] = call }
         }
-        for call in calls { call.begin() }
     }
 
     /// Takes a call out of the graph; answers when the media thread is done with it.

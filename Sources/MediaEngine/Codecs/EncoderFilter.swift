@@ -29,10 +29,15 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     private let encoder: any AudioEncoder
     private let payloadType: UInt8
     private let timestampStep: UInt32
+    /// What waits for a packet: less than one, but for what a former encoder with longer packets has left.
     private let gathered: UnsafeMutablePointer<Int16>
     private let gatheredCapacity: Int
     private var gatheredCount = 0
-    private var timestamp: UInt32
+    /// Samples in a packet.
+    private let packetCount: Int
+    /// Which tick of a packet is the first, until that is done.
+    private var phase: Duration?
+    private var timestamp: UInt32 = 0
     private var marksNext = true
     private let sending: Switches
     private let bridge: PolyphaseResampler?
@@ -47,14 +52,14 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     ///   - codec: The codec.
     ///   - configuration: What the encoder is to do.
     ///   - payloadType: The RTP payload type of the packets, 0 to 127.
-    ///   - phase: Ticks of silence that the first packet begins with, so that the packets of many legs are not all full in
-    ///     the same tick; less than a packet.
+    ///   - phase: At which times packets begin, counted from multiples of their length: the first one begins with as much
+    ///     silence as that takes, so that the packets of many legs are not all full in the same tick. Nil begins at once.
     /// - Throws: `CodecError` when the codec cannot do what the configuration asks.
     package convenience init(
         codec: any AudioCodec,
         configuration: EncoderConfiguration,
         payloadType: UInt8,
-        phase: Duration = .zero
+        phase: Duration? = nil
     ) throws(CodecError) {
         try self.init(
             codec: codec,
@@ -72,7 +77,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         codec: any AudioCodec,
         configuration: EncoderConfiguration,
         payloadType: UInt8,
-        phase: Duration,
+        phase: Duration?,
         sending: Switches,
         continuing former: EncoderFilter?
     ) throws(CodecError) {
@@ -82,20 +87,20 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         let format = encoder.format
         let clockRate = codec.description.clockRate
         timestampStep = UInt32(clamping: encoder.frameCount * clockRate / format.sampleRate)
-        gatheredCapacity = encoder.frameCount * format.channelCount
+        self.phase = phase
+        packetCount = encoder.frameCount * format.channelCount
+        // A resampler may give some frames more than the ratio says.
+        let inherited = former.map { $0.inheritedFrameCount * format.sampleRate / $0.format.sampleRate + 64 }
+        gatheredCapacity = packetCount + (inherited ?? 0) * format.channelCount
         gathered = .allocate(capacity: gatheredCapacity)
         gathered.initialize(repeating: 0, count: gatheredCapacity)
-        let phaseFrameCount = min(format.frameCount(in: phase), encoder.frameCount &- 1)
-        gatheredCount = phaseFrameCount * format.channelCount
-        // The first frame that is not silence has the time stamp 0.
-        timestamp = 0 &- UInt32(clamping: phaseFrameCount * clockRate / format.sampleRate)
         bridge = former.flatMap { former in
             guard former.format.sampleRate != format.sampleRate else { return nil }
             return PolyphaseResampler(
                 from: former.format.sampleRate,
                 to: format.sampleRate,
                 channelCount: format.channelCount,
-                maximumFrameCount: former.encoder.frameCount
+                maximumFrameCount: former.inheritedFrameCount
             )
         }
         bitrate = configuration.bitrate
@@ -147,9 +152,10 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     }
 
     private func takeOver(_ former: EncoderFilter) {
-        let waiting = UnsafeBufferPointer(start: former.gathered, count: former.gatheredCount).span
+        let count = min(former.gatheredCount, former.inheritedFrameCount * former.format.channelCount)
+        let waiting = UnsafeBufferPointer(start: former.gathered, count: count).span
         // What the other rate's time stamp has come to is gone on from (RFC 7160, section 4.1): the present instant.
-        let now = former.timestamp &+ former.units(ofSamples: former.gatheredCount)
+        let now = former.timestamp &+ former.units(ofSamples: count)
         var target = UnsafeMutableBufferPointer(start: gathered, count: gatheredCapacity).mutableSpan
         if let bridge {
             gatheredCount = bridge.process(waiting, into: &target).produced &* format.channelCount
@@ -157,11 +163,14 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             gatheredCount = min(waiting.count, gatheredCapacity)
             for index in 0..<gatheredCount { target[index] = waiting[index] }
         }
-        if gatheredCount == gatheredCapacity { gatheredCount = 0 }
+        phase = nil
         timestamp = now &- units(ofSamples: gatheredCount)
         marksNext = former.marksNext
         counters = former.counters
     }
+
+    /// Frames that another encoder takes over at most.
+    private var inheritedFrameCount: Int { 2 * encoder.frameCount }
 
     private func units(ofSamples count: Int) -> UInt32 {
         UInt32(clamping: count / format.channelCount &* Int(timestampStep) / encoder.frameCount)
@@ -174,25 +183,43 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         let block = io.input()
         let samples = block.samples
         let packets = io.outputPackets()
+        if let phase { begin(phase, io) }
+        while gatheredCount >= packetCount { emitPacket(to: packets, at: io.time) }
         var taken = 0
         while taken < samples.count {
-            let count = min(samples.count &- taken, gatheredCapacity &- gatheredCount)
+            let count = min(samples.count &- taken, packetCount &- gatheredCount)
             samples.extracting(taken..<taken &+ count).withUnsafeBufferPointer { piece in
                 guard let start = piece.baseAddress else { return }
                 (gathered + gatheredCount).update(from: start, count: count)
             }
             taken = taken &+ count
             gatheredCount = gatheredCount &+ count
-            if gatheredCount == gatheredCapacity {
+            if gatheredCount == packetCount {
                 emitPacket(to: packets, at: io.time)
                 statistics.publish(counters)
             }
         }
     }
 
+    /// Puts silence before the first sample.
+    private func begin(_ phase: Duration, _ io: borrowing FilterIO) {
+        self.phase = nil
+        let tick = max(format.frameCount(in: io.tickDuration), 1)
+        let count = max(encoder.frameCount / tick, 1)
+        let tickNumber = Int(io.time.nanoseconds / max(io.tickDuration.nanoseconds, 1))
+        let silence = (tickNumber &+ format.frameCount(in: phase) / tick) % count &* tick
+        gatheredCount = silence &* format.channelCount
+        // The first frame that is not silence has the time stamp 0.
+        timestamp = 0 &- units(ofSamples: gatheredCount)
+    }
+
     private func emitPacket(to packets: PacketBatch, at time: MediaTime) {
-        gatheredCount = 0
-        defer { timestamp = timestamp &+ timestampStep }
+        defer {
+            let rest = gatheredCount &- packetCount
+            if rest > 0 { gathered.update(from: gathered + packetCount, count: rest) }
+            gatheredCount = rest
+            timestamp = timestamp &+ timestampStep
+        }
         guard sending.isOn else {
             counters.silentPacketCount &+= 1
             marksNext = true
@@ -209,7 +236,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             arrival: time
         )
         var byteCount = 0
-        let samples = UnsafeBufferPointer(start: gathered, count: gatheredCapacity)
+        let samples = UnsafeBufferPointer(start: gathered, count: packetCount)
         packets.append(header) { payload in
             byteCount = encoder.encode(samples.span, into: &payload)
             return byteCount

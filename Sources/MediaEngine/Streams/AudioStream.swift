@@ -55,7 +55,7 @@ package final class AudioStream: @unchecked Sendable {
     ///   - agreement: What was agreed.
     ///   - formats: The agreement with its codecs found.
     ///   - configuration: What this side wants.
-    ///   - phase: Silence that the first packet begins with, so that many legs do not encode in the same tick.
+    ///   - phase: At which times packets begin, so that many legs do not encode in the same tick; nil at once.
     ///   - leg: Session and port, which know the agreement.
     ///   - former: The stream whose place this one is to take.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
@@ -63,7 +63,7 @@ package final class AudioStream: @unchecked Sendable {
         _ agreement: MediaAgreement,
         _ formats: AgreedFormats,
         _ configuration: AudioStreamConfiguration,
-        phase: Duration = .zero,
+        phase: Duration? = nil,
         over leg: RTPLeg,
         continuing former: AudioStream? = nil
     ) throws(CodecError) {

@@ -130,13 +130,8 @@ final class EngineCore: Sendable {
     private func end() async {
         await withTaskGroup(of: Void.self) { group in
             for call in calls {
-                group.addTask { [configuration] in
-                    do throws(EngineError) {
-                        try await call.end()
-                    } catch {
-                        configuration.logger.warning("\(error)")
-                    }
-                }
+                // Virtual time is moved by one thread at a time.
+                if timebase.isVirtual { await end(call) } else { group.addTask { await self.end(call) } }
             }
         }
         let tones = state.withLock { state in
@@ -149,6 +144,14 @@ final class EngineCore: Sendable {
         for stream in tones { await stream.stop() }
         await BlockingWork.run { self.stopThreads() }
         eventSink.finish()
+    }
+
+    private func end(_ call: Call) async {
+        do throws(EngineError) {
+            try await call.end()
+        } catch {
+            configuration.logger.warning("\(error)")
+        }
     }
 
     private func stopThreads() {

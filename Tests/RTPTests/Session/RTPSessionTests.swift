@@ -200,6 +200,17 @@ import Testing
         #expect(statistics.receivedPacketCount == 20 && statistics.lostCount == 0)
     }
 
+    @Test(arguments: [MediaTime.zero, nil])
+    func `the named host's time to begin runs from the session's beginning, where that is told`(began: MediaTime?) {
+        var configuration = RTPSessionConfiguration(canonicalName: "test@host")
+        configuration.addresses.destination = Self.peerAddress
+        let session = RTPSession(configuration: configuration, payloads: Self.payloads, seed: 1, began: began)
+        // Nobody has sent anything for 5 s.
+        let reception = session.receive(Self.packet(1).span, from: Self.otherAddress, arrival: Self.at(5000))
+        #expect((Self.media(reception) != nil) == (began != nil))
+        #expect(session.statistics.unnamedHostCount == (began == nil ? 1 : 0))
+    }
+
     @Test func `a stray first packet does not keep the real source out`() {
         let session = Self.session()
         _ = session.receive(Self.packet(900, ssrc: 88).span, from: Self.otherAddress, arrival: .zero)

@@ -13,6 +13,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "CAllocationCounter", "CMeasure",
+                .product(name: "RTP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "SharedCore", package: "media-engine"),

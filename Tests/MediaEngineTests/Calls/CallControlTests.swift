@@ -113,10 +113,10 @@ import Testing
 
     @Test func `wrong keys and too many are refused with a reason`() async throws {
         let pair = try await Pair()
-        await #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }
+        #expect(throws: EngineError.self) { try pair.caller.sendDTMF("12x") }
         #expect(throws: EngineError.self) { try pair.caller.sendDTMF(String(repeating: "1", count: 65)) }
         let silent = try await Pair { $0.agreement.telephoneEvents = nil }
-        let error = await #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
+        let error = #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
         #expect("\(error.map { "\($0)" } ?? "")".contains("telephone events"))
     }
 

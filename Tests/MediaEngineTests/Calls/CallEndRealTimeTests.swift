@@ -138,6 +138,6 @@ private final class SlowCard: SoundCard {
     ) throws(CardError) -> any CardEndpoint {
         isOpening.update { $0 = true }
         Polling.wait { mayOpen.withLock { $0 } }
-        return try card.open(direction, configuration, at: now)
+        return card.open(direction, configuration, at: now)
     }
 }

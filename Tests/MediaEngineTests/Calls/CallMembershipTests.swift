@@ -1,5 +1,6 @@
 @testable import MediaEngine
 import MediaEngineTesting
+import SDP
 import Testing
 
 /// Calls on one card that come and go while another goes on, and what is left when the last has gone.
@@ -168,6 +169,6 @@ private final class BusyCard: SoundCard {
         at now: MediaTime
     ) throws(CardError) -> any CardEndpoint {
         guard now >= free else { throw CardError(.busy, "Another program has the card busy.") }
-        return try card.open(direction, configuration, at: now)
+        return card.open(direction, configuration, at: now)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import SDP
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import MediaEngine
 import SDP
+import TestSupport
 import Testing
 
 /// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.

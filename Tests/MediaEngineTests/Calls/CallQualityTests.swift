@@ -83,7 +83,9 @@ import Testing
     }
 
     @Test func `packets that come too late count as discarded`() throws {
-        let leg = try run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[1]
+        let leg = try run(seconds: 40, jitter: .milliseconds(150)) {
+            $0.stream.playoutDelay = .fixed(.milliseconds(20))
+        }.legs[1]
         #expect(leg.received.late > 20 && leg.quality.lossPercent == 0)
         let share = Double(leg.received.late) / Double(leg.received.packets) * 100
         #expect(abs(leg.quality.discardPercent - share) < 1)

@@ -179,6 +179,9 @@ final class BusTraffic {
     func send(_ request: BusRequest, over bus: OpenBus) {
         do throws(BusFailure) {
             waiting[try bus.send(request.call)] = request
+        } catch  where error.isOfConnection {
+            // The bus has gone, and nothing was read yet that says so.
+            request.reply.end(with: .failure(NotificationError.closed(error)))
         } catch {
             let text = "\(request.call.member) could not be sent: \(error.reason). Check what shows notifications."
             request.reply.end(with: .failure(NotificationError(.protocolViolation, text)))
@@ -247,6 +250,11 @@ extension BusSignal {
             body: body
         )
     }
+}
+
+extension BusFailure {
+    /// Whether the connection is over, and not what was sent wrong.
+    fileprivate var isOfConnection: Bool { [ENOTCONN, EPIPE, ECONNRESET, ESHUTDOWN, ECONNABORTED].contains(code) }
 }
 
 extension NotificationError {

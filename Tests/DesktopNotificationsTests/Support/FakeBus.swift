@@ -17,6 +17,9 @@ final class FakeBus: Sendable {
     }
 
     let address: String
+    /// One element for each connection that was accepted.
+    let arrived: AsyncStream<Void>
+    private let arrive: AsyncStream<Void>.Continuation
     /// One element for each connection that its client has closed.
     let gone: AsyncStream<Void>
     private let leave: AsyncStream<Void>.Continuation
@@ -26,6 +29,7 @@ final class FakeBus: Sendable {
 
     /// Listens, and accepts nobody when there is no manner: then its queue of connections is full.
     init(_ manner: Manner?) throws {
+        (arrived, arrive) = AsyncStream.makeStream()
         (gone, leave) = AsyncStream.makeStream()
         path = FileManager.default.temporaryDirectory.appendingPathComponent("fake-\(UUID().uuidString.prefix(8))").path
         address = "unix:path=" + path
@@ -34,10 +38,11 @@ final class FakeBus: Sendable {
             while Self.connect(to: path) {}
             return
         }
-        Thread.detachNewThread { [listener, weak self] in
+        Thread.detachNewThread { [listener, arrive, weak self] in
             while true {
                 let socket = accept(listener, nil, nil)
                 guard socket >= 0 else { return }
+                arrive.yield()
                 self?.serve(socket, manner)
             }
         }

@@ -84,9 +84,10 @@ import Testing
     }
 
     @Test func `packets that come too late count as discarded`() async throws {
-        let leg = try await run(jitter: .milliseconds(150)) { $0.stream.playoutDelay = .fixed(.milliseconds(20)) }.legs[
-            1
-        ]
+        let late = try await run(seconds: 40, jitter: .milliseconds(150)) {
+            $0.stream.playoutDelay = .fixed(.milliseconds(20))
+        }
+        let leg = late.legs[1]
         #expect(leg.received.late > 20 && leg.quality.lossPercent == 0)
         let share = Double(leg.received.late) / Double(leg.received.packets) * 100
         #expect(abs(leg.quality.discardPercent - share) < 1)

@@ -142,16 +142,6 @@ import Testing
         ),
         ("letters", "c=IN IP4 1.1.1.1\nm=" + String(repeating: "\u{301}", count: 32_000) + " 1 RTP/AVP 0"),
     ].map { ($0, Array($1.utf8)) }
-
-    /// Optimised each takes less than 50 ms on one core; the bound here is for tests that are not, beside others.
-    @Test(arguments: dearest.indices) func `the dearest input takes no longer than the next`(index: Int) {
-        let (name, bytes) = Self.dearest[index]
-        #expect(bytes.count <= SessionDescription.Limits.byteCount, "\(name)")
-        #expect((try? SessionDescription(parsing: bytes)) != nil, "\(name)")
-        let clock = ContinuousClock()
-        let fastest = (0..<3).map { _ in clock.measure { Self.exercise(bytes) } }.min() ?? .zero
-        #expect(fastest < .seconds(2), "\(name)")
-    }
 }
 
 extension SessionConfiguration {

@@ -74,7 +74,8 @@ struct OneProcessRealTimeTests {
         let executor = try bench.slowExecutor()
         try await withThrowingTaskGroup(of: RoomOutcome.self) { group in
             for _ in 0..<2 { group.addTask { try await executor.newChatRoom(address: "last") } }
-            try #require(await Polling.eventually { await executor.isRunning })
+            let isRunning = await Polling.eventually { await executor.isRunning }
+            #expect(isRunning)
             let start = Task {
                 let main = try bench.main(yieldLimit: Self.forEver)
                 try await main.start()

@@ -1,0 +1,17 @@
+@testable import SDP
+import Testing
+
+/// What it costs to read what somebody has made dear.
+@Suite(.serialized, .tags(.realtime), .timeLimit(.minutes(2)))
+struct InputCostRealTimeTests {
+    /// Optimised each takes less than 50 ms on one core; the bound is for a build that is not, and a machine that stalls.
+    @Test(arguments: HostileInputTests.dearest.indices)
+    func `the dearest input takes no longer than the next`(index: Int) {
+        let (name, bytes) = HostileInputTests.dearest[index]
+        #expect(bytes.count <= SessionDescription.Limits.byteCount, "\(name)")
+        #expect((try? SessionDescription(parsing: bytes)) != nil, "\(name)")
+        let clock = ContinuousClock()
+        let fastest = (0..<3).map { _ in clock.measure { HostileInputTests.exercise(bytes) } }.min() ?? .zero
+        #expect(fastest < .seconds(2), "\(name)")
+    }
+}

@@ -126,7 +126,7 @@ let package = Package(
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "SDPTests", dependencies: ["SDP"], swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [

@@ -5,8 +5,9 @@ import Testing
 /// What it costs to read what somebody has made dear.
 @Suite(.serialized, .tags(.realtime), .timeLimit(.minutes(2)))
 struct InputCostRealTimeTests {
-    /// Optimised each takes less than 50 ms on one core; without that, and under the thread sanitizer, up to 2.5 s. What
-    /// grows with the square of its length takes minutes there.
+    /// Optimised each takes less than 50 ms on one core.
+    ///
+    /// Without that, and under the thread sanitizer, up to 2.5 s; what grows with the square of its length takes minutes.
     @Test(arguments: HostileInputTests.dearest.indices)
     func `the dearest input takes no longer than the next`(index: Int) {
         let (name, bytes) = HostileInputTests.dearest[index]

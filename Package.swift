@@ -146,7 +146,7 @@ let package = Package(
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
         .target(name: "TestSupport", dependencies: ["CallBasics"], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "SDPTests", dependencies: ["SDP"], swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "CallBasics", "TestSupport"],

@@ -1,10 +1,13 @@
 @testable import SDP
+import TestSupport
 import Testing
 
 /// What it costs to read what somebody has made dear.
 @Suite(.serialized, .tags(.realtime), .timeLimit(.minutes(2)))
 struct InputCostRealTimeTests {
-    /// Optimised each takes less than 50 ms on one core; the bound is for a build that is not, and a machine that stalls.
+    /// Optimised each takes less than 50 ms on one core.
+    ///
+    /// Without that, and under the thread sanitizer, up to 2.5 s; what grows with the square of its length takes minutes.
     @Test(arguments: HostileInputTests.dearest.indices)
     func `the dearest input takes no longer than the next`(index: Int) {
         let (name, bytes) = HostileInputTests.dearest[index]
@@ -12,6 +15,6 @@ struct InputCostRealTimeTests {
         #expect((try? SessionDescription(parsing: bytes)) != nil, "\(name)")
         let clock = ContinuousClock()
         let fastest = (0..<3).map { _ in clock.measure { HostileInputTests.exercise(bytes) } }.min() ?? .zero
-        #expect(fastest < .seconds(2), "\(name)")
+        #expect(fastest < (isOptimised ? .milliseconds(500) : .seconds(10)), "\(name)")
     }
 }

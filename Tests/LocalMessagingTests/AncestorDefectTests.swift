@@ -6,7 +6,6 @@ import Testing
 @testable import LocalMessagingTesting
 
 /// What LLBSDMessaging, whose idea this is, got wrong, and what holds here: a test each.
-@Suite(.timeLimit(.minutes(1)))
 struct AncestorDefectTests {
     private let group = InProcessGroup()
     private let network = InProcessNetwork()

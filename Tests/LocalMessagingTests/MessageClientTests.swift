@@ -4,7 +4,6 @@ import Testing
 @testable import LocalMessaging
 
 /// Clients that lose their servers, in virtual time.
-@Suite(.timeLimit(.minutes(1)))
 struct MessageClientTests {
     let group = InProcessGroup()
     let changes = Record<String>()

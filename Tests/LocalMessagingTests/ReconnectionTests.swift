@@ -7,7 +7,6 @@ import Testing
 @testable import LocalMessagingTesting
 
 /// When clients connect again, and what they find then, in virtual time.
-@Suite(.timeLimit(.minutes(1)))
 struct ReconnectionTests {
     let network = InProcessNetwork()
 

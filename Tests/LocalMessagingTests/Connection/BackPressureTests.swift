@@ -3,7 +3,6 @@ import LocalMessagingTesting
 import Testing
 
 /// Senders that outrun their peer, between two sides in one process and in virtual time.
-@Suite(.timeLimit(.minutes(1)))
 struct BackPressureTests {
     let group = InProcessGroup()
 

@@ -5,7 +5,6 @@ import Testing
 @testable import LocalMessaging
 @testable import LocalMessagingTesting
 
-@Suite(.timeLimit(.minutes(1)))
 struct ConnectionHandlerDescriptorsTests {
     private let network = InProcessNetwork()
 

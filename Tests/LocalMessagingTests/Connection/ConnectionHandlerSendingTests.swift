@@ -6,7 +6,6 @@ import Testing
 @testable import LocalMessaging
 @testable import LocalMessagingTesting
 
-@Suite(.timeLimit(.minutes(1)))
 struct ConnectionHandlerSendingTests {
     private let network = InProcessNetwork()
 

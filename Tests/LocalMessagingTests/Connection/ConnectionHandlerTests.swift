@@ -7,7 +7,6 @@ import Testing
 @testable import LocalMessagingTesting
 
 /// Peers that do not speak as they should, byte by byte.
-@Suite(.timeLimit(.minutes(1)))
 struct ConnectionHandlerTests {
     private let network = InProcessNetwork()
     private let heard = Record<String>()

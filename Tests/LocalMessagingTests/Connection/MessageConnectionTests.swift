@@ -3,7 +3,6 @@ import LocalMessagingTesting
 import Testing
 
 /// Requests, messages and their ends, between two sides in one process and in virtual time.
-@Suite(.timeLimit(.minutes(1)))
 struct MessageConnectionTests {
     let group = InProcessGroup()
 

@@ -2,7 +2,6 @@ import Testing
 
 @testable import SharedCore
 
-@Suite(.timeLimit(.minutes(1)))
 struct BellTests {
     private let bell = Bell()
 

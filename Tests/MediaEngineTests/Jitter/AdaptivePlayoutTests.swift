@@ -177,7 +177,6 @@ private final class VoiceDecoder: AudioDecoder {
         func insert(_ number: Int, isNumberOnly: Bool = false) {
             let header = PacketHeader(
                 rtpTimestamp: UInt32(number * 160),
-                position: UInt32(number * 160),
                 sequenceNumber: UInt16(number),
                 isNumberOnly: isNumberOnly,
                 arrival: Self.ms(number * 20)

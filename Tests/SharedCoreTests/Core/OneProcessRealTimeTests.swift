@@ -72,7 +72,7 @@ struct OneProcessRealTimeTests {
     @Test func `an executor has its place until it has ended, whatever its other calls do`() async throws {
         let bench = try CoreBench()
         let executor = try bench.slowExecutor()
-        try await withThrowingTaskGroup(of: RoomOutcome.self) { group in
+        await withThrowingTaskGroup(of: RoomOutcome.self) { group in
             for _ in 0..<2 { group.addTask { try await executor.newChatRoom(address: "last") } }
             let isRunning = await Polling.eventually { await executor.isRunning }
             #expect(isRunning)

@@ -14,6 +14,7 @@ extension Call {
         return LegReport(
             name: name,
             rtp: stream.rtpStatistics,
+            unreadCount: stream.unreadCount,
             playout: stream.playout.statistics,
             format: stream.heardFormat,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },

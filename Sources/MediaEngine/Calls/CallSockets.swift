@@ -16,9 +16,9 @@ struct CallSockets: Sendable {
     /// - Parameters:
     ///   - address: Where; port 0 takes any free port, an even one when RTCP's follows it (RFC 3550, section 11).
     ///   - hasControlPort: Whether RTCP has a port of its own.
-    ///   - clock: What the sockets of the media thread share.
+    ///   - clock: What the sockets of the media thread share; nil in virtual time.
     /// - Throws: `NetworkError` when the port, or one behind it, is not to be had.
-    init(bind address: SocketAddress, hasControlPort: Bool, clock: ArrivalClock) throws(NetworkError) {
+    init(bind address: SocketAddress, hasControlPort: Bool, clock: ArrivalClock?) throws(NetworkError) {
         guard hasControlPort else {
             let socket = try UDPSocket(bind: address, clock: clock)
             self.init(link: socket, controlLink: nil, local: socket.localAddress, localControl: nil)

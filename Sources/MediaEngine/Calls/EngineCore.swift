@@ -29,7 +29,8 @@ final class EngineCore: Sendable {
     let cards: EngineCards
     /// Shared by all calls, which have one media thread.
     let scratch = PacketScratch()
-    let arrivalClock = ArrivalClock()
+    /// Nil in virtual time, of which the kernel knows nothing.
+    let arrivalClock: ArrivalClock?
     let phases = EncodingPhases()
     let state: Mutex<State>
     let keyTimes = KeyTimes()
@@ -46,9 +47,11 @@ final class EngineCore: Sendable {
         case .real(let priority):
             timebase = try EngineError.wrapping { try EngineTimebase(priority: priority, logger: configuration.logger) }
             seeds = Mutex(SeededGenerator(seed: UInt64.random(in: .min ... .max)))
+            arrivalClock = ArrivalClock()
         case .virtual(let seed):
             timebase = EngineTimebase(logger: configuration.logger)
             seeds = Mutex(SeededGenerator(seed: seed))
+            arrivalClock = nil
         }
         loop = MediaLoop(tickDuration: .milliseconds(10), timebase: timebase, name: "media")
         let (events, sink) = AsyncStream.makeStream(of: EngineEvent.self, bufferingPolicy: .bufferingNewest(256))

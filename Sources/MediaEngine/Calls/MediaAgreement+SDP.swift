@@ -129,7 +129,7 @@ extension PluginRegistry {
     ///   - encoder: What this side wishes; it is told to the other side where the codec has a parameter for it.
     ///   - hasTelephoneEvents: Whether keys can be sent.
     ///   - hasComfortNoise: Whether comfort noise is taken, where a codec of 8000 Hz is offered.
-    ///   - hasRedundancy: Whether redundant audio (RED) of the first codec is taken.
+    ///   - hasRedundancy: Whether redundant audio (RED) is taken, of the first codec of each clock rate.
     /// - Returns: The formats.
     /// - Throws: `EngineError` when a codec is not there, or there are more than numbers for them.
     public func payloadFormats(
@@ -170,15 +170,15 @@ extension PluginRegistry {
             )
         }
         let codecs = formats
-        if hasRedundancy, let first = codecs.first {
-            formats.append(PayloadFormat(redundant: first, payloadType: try next()))
+        var rates: [Int] = []
+        for codec in codecs where !rates.contains(codec.clockRate) {
+            rates.append(codec.clockRate)
+            if hasRedundancy { formats.append(PayloadFormat(redundant: codec, payloadType: try next())) }
         }
         if hasComfortNoise, codecs.contains(where: { $0.clockRate == 8000 }) {
             formats.append(PayloadFormat(payloadType: 13, encodingName: "CN", clockRate: 8000))
         }
         guard hasTelephoneEvents else { return formats }
-        var rates: [Int] = []
-        for codec in codecs where !rates.contains(codec.clockRate) { rates.append(codec.clockRate) }
         for (index, rate) in rates.enumerated() {
             formats.append(
                 PayloadFormat(

@@ -51,6 +51,7 @@ extension CallReport {
                 let reasons = [
                     ("other_address", refused.otherAddress), ("unnamed_host", refused.unnamedHost),
                     ("former_source", refused.formerSource), ("other_control", refused.otherControl),
+                    ("unread", refused.unread),
                 ]
                 return reasons.map { ([("leg", leg.name), ("codec", codec), ("reason", $0.0)], Double($0.1)) }
             }

@@ -40,7 +40,7 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var refused: Refused
     }
 
-    /// Packets and RTCP datagrams of others than the source that is heard.
+    /// Packets and RTCP datagrams that were not of the source that is heard.
     public struct Refused: Sendable, Hashable, Codable {
         /// RTP from another address.
         public var otherAddress: Int
@@ -50,11 +50,15 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var formerSource: Int
         /// RTCP from another address, or about another source.
         public var otherControl: Int
+        /// Datagrams that the system dropped before they were looked at: from other addresses than the locked one, or for
+        /// want of room.
+        public var unread: Int
 
         /// RTP, whatever the reason.
-        var packets: Int { otherAddress + unnamedHost + formerSource }
+        var packets: Int { otherAddress + unnamedHost + formerSource + unread }
 
-        init(_ rtp: RTPStatistics) {
+        init(_ rtp: RTPStatistics, unread: Int) {
+            self.unread = unread
             otherAddress = Int(rtp.otherAddressCount)
             unnamedHost = Int(rtp.unnamedHostCount)
             formerSource = Int(rtp.formerSourceCount)
@@ -152,6 +156,7 @@ public struct LegReport: Sendable, Hashable, Codable {
     init(
         name: String,
         rtp: RTPStatistics,
+        unreadCount: Int,
         playout: PlayoutStatistics,
         format: AudioFormat,
         mouthToEar: Duration?,
@@ -178,8 +183,8 @@ public struct LegReport: Sendable, Hashable, Codable {
             comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount,
-            refused: Refused(rtp)
+                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount + unreadCount,
+            refused: Refused(rtp, unread: unreadCount)
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)

@@ -204,6 +204,8 @@ final class JitterBuffer {
         guard let first = store.first else { return decideWithoutPackets() }
         guard first.timestamp <= playhead &+ clock.rate / 2000 else { return decideInGap(before: first, at: now) }
         if store.count > 1, fixed?.takesDiscard() == true {
+            // The sender is ahead of the line: what comes after a pause, too.
+            fixed?.base &-= clock.nanoseconds(Int64(first.duration))
             discard(first)
             return decide(at: now)
         }

@@ -17,11 +17,19 @@ public protocol DatagramLink: AnyObject, Sendable {
     ///
     /// It only spares work: who reads judges every datagram all the same.
     func accept(only source: SocketAddress?)
+
+    /// Datagrams that came and were dropped before anybody took them: of others than the one source, or for want of room.
+    ///
+    /// Thread: any.
+    var droppedCount: Int { get }
 }
 
 extension DatagramLink {
     /// Takes everybody's.
     public func accept(only source: SocketAddress?) {}
+
+    /// None.
+    public var droppedCount: Int { 0 }
 }
 
 /// A datagram that was copied into the caller's buffer.

@@ -129,6 +129,9 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
     /// Hands the wish on to the link beneath.
     public func accept(only source: SocketAddress?) { link.accept(only: source) }
 
+    /// What the link beneath has dropped.
+    public var droppedCount: Int { link.droppedCount }
+
     private func impair(_ datagram: ReceivedDatagram, _ bytes: Span<UInt8>) {
         let fate = model.next()
         counters.packetCount &+= 1

@@ -82,6 +82,11 @@ package final class RTPPort {
         tap?.record(bytes, from: localAddress, to: destination, at: now)
     }
 
+    /// Datagrams of RTP's port that were dropped before anybody took them.
+    ///
+    /// Thread: any.
+    var droppedCount: Int { link.droppedCount }
+
     /// Lets only datagrams of `source` through from now on, where the link can; nil lets everybody's through.
     package func accept(only source: SocketAddress?) {
         guard source != onlySource else { return }

@@ -19,7 +19,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     ///
     /// Thread: media.
     private var lastEmpty = MonotonicClock.current
-    private let clock: ArrivalClock
+    private let clock: ArrivalClock?
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -31,8 +31,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         try self.init(bind: address, dscp: dscp, clock: ArrivalClock())
     }
 
-    /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share.
-    init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock) throws(NetworkError) {
+    /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share; without one, in virtual time, a datagram
+    /// arrives when it is taken.
+    init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock?) throws(NetworkError) {
         self.clock = clock
         isIPv4 = address.isIPv4
         let family = isIPv4 ? AF_INET : AF_INET6
@@ -75,29 +76,31 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
         let isSent = bytes.withUnsafeBytes { buffer in
             Self.withSocketAddress(destination) { address, length in
-                // A connected socket tells first that an earlier datagram was refused, and sends nothing.
-                for _ in 0..<2 {
-                    let flags = Int32(MSG_NOSIGNAL)
-                    if sendto(descriptor, buffer.baseAddress, buffer.count, flags, address, length) >= 0 { return true }
-                    guard errno == ECONNREFUSED else { return false }
-                }
-                return false
+                sendto(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL), address, length) >= 0
             }
         }
         if !isSent { refused.wrappingAdd(1, ordering: .relaxed) }
         return isSent
     }
 
-    /// Connects the socket to `source`, so that the kernel drops what others send; nil takes it back.
+    /// Has the kernel drop what others than `source` send, and count it; nil takes everybody's again.
     public func accept(only source: SocketAddress?) {
-        guard let source else {
-            var nobody = sockaddr()
-            nobody.sa_family = sa_family_t(AF_UNSPEC)
-            connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
+        guard let source, source.isIPv4 == isIPv4 else {
+            Self.set(descriptor, SOL_SOCKET, SO_DETACH_FILTER, 0)
             return
         }
-        guard source.isIPv4 == isIPv4 else { return }
-        _ = Self.withSocketAddress(source) { connect(descriptor, $0, $1) }
+        SourceFilter(source).attach(to: descriptor)
+    }
+
+    /// Datagrams that the kernel dropped: of others than the one source, or for want of room.
+    ///
+    /// Thread: any.
+    public var droppedCount: Int {
+        // The last of nine numbers: SK_MEMINFO_DROPS.
+        var numbers = InlineArray<9, UInt32>(repeating: 0)
+        var length = socklen_t(MemoryLayout.size(ofValue: numbers))
+        guard getsockopt(descriptor, SOL_SOCKET, SO_MEMINFO, &numbers, &length) == 0 else { return 0 }
+        return Int(numbers[8])
     }
 
     /// Takes one datagram that waits, with the time at which the kernel got it.
@@ -149,7 +152,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
 
     /// The kernel's time stamp, as an instant of the monotonic clock.
     private func arrival(_ control: UnsafeRawPointer, _ byteCount: Int, _ now: MediaTime) -> MediaTime {
-        guard byteCount >= 32 else { return now }
+        guard let clock, byteCount >= 32 else { return now }
         let header = control.load(as: cmsghdr.self)
         guard header.cmsg_level == SOL_SOCKET, header.cmsg_type == SO_TIMESTAMPNS else { return now }
         let seconds = control.load(fromByteOffset: 16, as: Int64.self)

@@ -200,6 +200,9 @@ package final class AudioStream: @unchecked Sendable {
     /// What was sent and received, as of the last tick.
     var rtpStatistics: RTPStatistics { leg.statistics.value }
 
+    /// Datagrams that the system dropped before they were looked at.
+    var unreadCount: Int { leg.port.droppedCount }
+
     /// By how much the codec itself delays sound.
     var codecDelay: Duration { encoder.lookahead }
 

@@ -156,7 +156,10 @@ package struct RecentReception: Hashable, Sendable, BitwiseCopyable {
     /// What became of all packets so far, those whose fate is open included.
     package var statistics: BurstGapStatistics {
         var result = settled
-        for age in (0..<openCount).reversed() {
+        // A loop over a reversed range allocates where nothing is optimised.
+        var age = openCount
+        while age > 0 {
+            age &-= 1
             let bit = UInt128(1) << UInt128(age)
             result.count(Self.fate(came: came & bit != 0, isMarked: marked & bit != 0))
         }

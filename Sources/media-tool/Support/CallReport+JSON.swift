@@ -75,6 +75,7 @@ extension LegReport {
                     "unnamedHost": .integer(received.refused.unnamedHost),
                     "formerSource": .integer(received.refused.formerSource),
                     "otherControl": .integer(received.refused.otherControl),
+                    "unread": .integer(received.refused.unread),
                 ],
             ],
             "jitterMs": .number(jitterMs),

@@ -59,7 +59,11 @@ import Testing
         // An hour between packets, for four days.
         for hour in 1...100 {
             let timestamp = UInt32(truncatingIfNeeded: hour * 3600 * 48_000)
-            let header = PacketHeader(rtpTimestamp: timestamp, sequenceNumber: UInt16(hour))
+            let header = PacketHeader(
+                rtpTimestamp: timestamp,
+                sequenceNumber: UInt16(hour),
+                arrival: .zero + .seconds(hour * 3600)
+            )
             let place = alignment.place(header, clockRate: 48_000, duration: 160)
             #expect(place == UInt32(truncatingIfNeeded: hour * 3600 * 8000))
         }

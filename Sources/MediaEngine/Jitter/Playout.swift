@@ -193,8 +193,8 @@ package final class Playout {
         } else {
             let codec = codecs[index(of: header.payloadType)]
             rate = codec.clockRate
-            header.carriesCopy = codec.decoder.carriesFEC(payload)
             frameCount = codec.decoder.frameCount(of: payload)
+            header.carriesCopy = frameCount > 0 && codec.decoder.carriesFEC(payload)
         }
         let duration = units(frameCount)
         guard duration > 0, frameCount <= longestFrameCount else {

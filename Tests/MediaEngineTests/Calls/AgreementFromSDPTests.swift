@@ -27,7 +27,7 @@ import Testing
     @Test func `codecs, numbers, events, noise and addresses come over, each side with its own numbers`() throws {
         let registry = PluginRegistry.standard()
         let ours = try registry.payloadFormats(for: ["opus", "PCMU"], hasRedundancy: true)
-        #expect(ours.map(\.payloadType) == [96, 0, 97, 13, 101, 98])
+        #expect(ours.map(\.payloadType) == [96, 0, 97, 98, 13, 101, 99])
         let theirs = [
             PayloadFormat(payloadType: 111, encodingName: "opus", clockRate: 48_000, channelCount: 2),
             PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000),
@@ -45,6 +45,15 @@ import Testing
         #expect(agreement.multiplexesControl && agreement.remoteControl == nil)
         #expect(agreement.direction == .sendReceive)
         _ = try AgreedFormats(agreement, in: registry)
+    }
+
+    @Test func `redundancy is agreed for the codec that is, whichever was preferred`() throws {
+        let registry = PluginRegistry.standard()
+        let ours = try registry.payloadFormats(for: ["opus", "PCMU", "PCMA"], hasRedundancy: true)
+        let theirs = try registry.payloadFormats(for: ["PCMA"], hasRedundancy: true)
+        let (_, answerer) = try Self.agree(Self.session(theirs, port: 5004), Self.session(ours, port: 4000))
+        let agreement = try MediaAgreement(answerer, in: registry)
+        #expect(agreement.codec?.name == "PCMA/8000" && agreement.redPayloadType == theirs[1].payloadType)
     }
 
     @Test(arguments: [(30, 30), (25, 20), (3, 10), (500, 120)])

@@ -63,4 +63,24 @@ import Testing
         #expect(!wasSent)
         #expect(socket.refusedCount == 1)
     }
+
+    @Test(arguments: ["127.0.0.1", "::1"]) func `the kernel drops and counts what others than the one source send`(
+        host: String
+    ) throws {
+        let any = try #require(SocketAddress(host: host, port: 0))
+        let (socket, source, other) = (try UDPSocket(bind: any), try UDPSocket(bind: any), try UDPSocket(bind: any))
+        socket.accept(only: source.localAddress)
+        for _ in 0..<10 { other.send([1].span, to: socket.localAddress, at: .zero) }
+        source.send([1, 2].span, to: socket.localAddress, at: .zero)
+        #expect(take(socket).0?.source == source.localAddress)
+        #expect(take(socket).0 == nil && socket.droppedCount == 10)
+        // One source takes another's place, and then nobody does.
+        socket.accept(only: other.localAddress)
+        for sender in [source, other] { sender.send([1].span, to: socket.localAddress, at: .zero) }
+        #expect(take(socket).0?.source == other.localAddress)
+        #expect(take(socket).0 == nil && socket.droppedCount == 11)
+        socket.accept(only: nil)
+        source.send([1].span, to: socket.localAddress, at: .zero)
+        #expect(take(socket).0?.source == source.localAddress && socket.droppedCount == 11)
+    }
 }

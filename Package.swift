@@ -63,6 +63,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CProcessor"),
+        .systemLibrary(name: "CVectors"),
         .systemLibrary(name: "CSemaphore"),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
@@ -86,7 +87,8 @@ let package = Package(
         .target(
             name: "MediaEngine",
             dependencies: [
-                "CallBasics", "SDP", "RTP", "CProcessor", "CSemaphore", "CALSA", "COpus", "CSpeexDSP", "CMediaPlugin",
+                "CallBasics", "SDP", "RTP", "CProcessor", "CVectors", "CSemaphore", "CALSA", "COpus", "CSpeexDSP",
+                "CMediaPlugin",
                 .target(name: "CGSM", condition: .when(traits: ["GSM"])),
                 .target(name: "CBCG729", condition: .when(traits: ["G729"])),
                 .target(name: "CWebRTCVoice", condition: .when(traits: ["WebRTC"])),

@@ -45,7 +45,7 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
     var setsPace = false
 
     let channelCount: Int
-    let resampler: PolyphaseResampler
+    let resampler: Resampler
     /// What goes into the resampler or comes out of it in one tick; silence; frames that are thrown away.
     let scratch: UnsafeMutableBufferPointer<Int16>
     /// Frames that the present card has moved.
@@ -85,10 +85,12 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
         self.onNews = onNews
         let format = configuration.format
         channelCount = format.channelCount
-        resampler = PolyphaseResampler(
+        resampler = Resampler(
             from: format.sampleRate,
             to: format.sampleRate,
             channelCount: format.channelCount,
+            quality: .low,
+            followsDrift: true,
             maximumFrameCount: format.frameCount(in: .milliseconds(20))
         )
         // The longest tick, and what its correction may add.

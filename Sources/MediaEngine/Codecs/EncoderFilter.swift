@@ -40,7 +40,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     private var timestamp: UInt32 = 0
     private var marksNext = true
     private let sending: Switches
-    private let bridge: PolyphaseResampler?
+    private let bridge: Resampler?
     private var bitrate: Int?
     private var usesFEC: Bool
     private var expectedLossPercent: Int
@@ -96,10 +96,11 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         gathered.initialize(repeating: 0, count: gatheredCapacity)
         bridge = former.flatMap { former in
             guard former.format.sampleRate != format.sampleRate else { return nil }
-            return PolyphaseResampler(
+            return Resampler(
                 from: former.format.sampleRate,
                 to: format.sampleRate,
                 channelCount: format.channelCount,
+                quality: .low,
                 maximumFrameCount: former.inheritedFrameCount
             )
         }

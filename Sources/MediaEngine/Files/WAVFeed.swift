@@ -69,7 +69,7 @@ package final class WAVFeed: BackgroundService, @unchecked Sendable {
                 from: source.sampleRate,
                 to: format.sampleRate,
                 channelCount: format.channelCount,
-                quality: 7,
+                quality: .high,
                 skipsDelay: true
             )
             frameCount = reader.frameCount.map {

@@ -56,7 +56,7 @@ package final class Playout {
     let buffer: JitterBuffer
     private let comfortNoiseClockRate: Int
     /// Brings sound that waits to this format when another playout gives way to this one.
-    private let bridgeResampler: PolyphaseResampler?
+    private let bridgeResampler: Resampler?
 
     /// Sound that was heard, up to `readIndex` samples, and decoded sound that waits for its tick, up to `writeIndex`.
     let samples: UnsafeMutableBufferPointer<Int16>
@@ -115,10 +115,11 @@ package final class Playout {
         buffer = former?.buffer ?? JitterBuffer(bounds: delay.bounds, rate: Self.timelineRate)
         bridgeResampler = former.flatMap { former in
             guard former.format.sampleRate != format.sampleRate else { return nil }
-            return PolyphaseResampler(
+            return Resampler(
                 from: former.format.sampleRate,
                 to: format.sampleRate,
                 channelCount: format.channelCount,
+                quality: .low,
                 maximumFrameCount: former.format.frameCount(in: Self.capacity)
             )
         }

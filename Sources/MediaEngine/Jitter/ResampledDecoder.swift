@@ -14,12 +14,7 @@ final class ResampledDecoder: AudioDecoder {
         self.decoder = decoder
         format = AudioFormat(sampleRate: sampleRate, channelCount: own.channelCount)
         // With its delay, the resampler gives as many frames as it is due for each stretch.
-        resampler = Resampler(
-            from: own.sampleRate,
-            to: sampleRate,
-            channelCount: own.channelCount,
-            skipsDelay: false
-        )
+        resampler = Resampler(from: own.sampleRate, to: sampleRate, channelCount: own.channelCount)
         decoded = .allocate(capacity: own.frameCount(in: longest) * own.channelCount)
         decoded.initialize(repeating: 0)
     }

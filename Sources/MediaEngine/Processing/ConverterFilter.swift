@@ -1,4 +1,4 @@
-/// Turns one audio format into another: sample rate by SpeexDSP, channels by copying or averaging.
+/// Turns one audio format into another: sample rate by a `Resampler`, channels by copying or averaging.
 ///
 ///     audio (one format) ─► converter ─► audio (another)
 ///
@@ -24,10 +24,9 @@ public final class ConverterFilter: Filter, @unchecked Sendable {
                 from: input.sampleRate,
                 to: output.sampleRate,
                 channelCount: output.channelCount,
-                quality: 4,
-                skipsDelay: false
+                maximumFrameCount: max(input.frameCount(in: tickDuration), 1)
             )
-            latency = output.duration(ofFrames: resampler.delayFrameCount)
+            latency = input.duration(ofFrames: resampler.delayFrameCount)
             self.resampler = resampler
         }
         super.init(

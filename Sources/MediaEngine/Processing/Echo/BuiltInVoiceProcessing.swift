@@ -1,6 +1,6 @@
 public import CallBasics
 
-/// The engine's own echo cancelling and gain control; noise suppression and resampling by SpeexDSP.
+/// The engine's own echo cancelling and gain control; noise suppression by SpeexDSP.
 public struct BuiltInVoiceProcessing: VoiceProcessing {
     /// "built-in".
     public static let name = "built-in"
@@ -59,7 +59,7 @@ final class BuiltInVoiceProcessor: VoiceProcessor {
         gainControl = configuration.controlsGain ? AutomaticGain() : nil
         let rate = EchoCanceller.sampleRate
         func resampler(from input: Int, to output: Int) -> Resampler? {
-            input == output ? nil : Resampler(from: input, to: output, quality: 3, skipsDelay: false)
+            input == output ? nil : Resampler(from: input, to: output, quality: .speech)
         }
         captureResampler = resampler(from: sampleRate, to: rate)
         referenceResampler = cancelsEcho ? resampler(from: sampleRate, to: rate) : nil
@@ -68,9 +68,10 @@ final class BuiltInVoiceProcessor: VoiceProcessor {
         played = .zeros(EchoCanceller.frameCount)
         processed = .zeros(EchoCanceller.frameCount)
         var latency = canceller?.latency ?? suppressor?.latency ?? .zero
-        let format = AudioFormat(sampleRate: rate)
-        if let captureResampler { latency += format.duration(ofFrames: captureResampler.delayFrameCount) }
-        if let outputResampler { latency += format.duration(ofFrames: outputResampler.lookaheadFrameCount) }
+        for (resampler, inputRate) in [(captureResampler, sampleRate), (outputResampler, rate)] {
+            guard let resampler else { continue }
+            latency += AudioFormat(sampleRate: inputRate).duration(ofFrames: resampler.delayFrameCount)
+        }
         self.latency = latency
     }
 

@@ -58,8 +58,8 @@ import Testing
     @Test func `clocks 100 ppm apart, with the drift taken out before, leave 30 dB`() throws {
         let rig = EchoRig(Self.room(60, -6, 5), far: try EchoRig.speech(14))
         // A card whose clock is 100 ppm fast, and the resampler that repairs it.
-        let card = Resampler(from: 10000, to: 10001, quality: 8, skipsDelay: false)
-        let repair = Resampler(from: 10001, to: 10000, quality: 8, skipsDelay: false)
+        let card = Resampler(from: 10000, to: 10001, quality: .high)
+        let repair = Resampler(from: 10001, to: 10000, quality: .high)
         var waiting = [Int16](repeating: 0, count: 4)
         rig.capture = { heard in
             var fast = [Int16](repeating: 0, count: 200)

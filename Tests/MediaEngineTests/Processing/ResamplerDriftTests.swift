@@ -3,17 +3,30 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct PolyphaseResamplerTests {
-    private static let rate = 48_000.0
+/// Following a clock that drifts.
+///
+/// `ResamplerTests` has fixed ratios.
+@Suite struct ResamplerDriftTests {
+    /// What a card uses.
+    private static func follower(channelCount: Int = 1) -> Resampler {
+        Resampler(
+            from: 48_000,
+            to: 48_000,
+            channelCount: channelCount,
+            quality: .low,
+            followsDrift: true,
+            maximumFrameCount: 480
+        )
+    }
 
-    private func sine(_ frequency: Double, count: Int, rate: Double = rate, amplitude: Double = 16_000) -> [Int16] {
-        (0..<count).map { Int16((amplitude * sin(2 * .pi * frequency * Double($0) / rate)).rounded()) }
+    private func sine(_ frequency: Double, count: Int, rate: Int = 48_000, amplitude: Double = 16_000) -> [Int16] {
+        (0..<count).map { Int16((amplitude * sin(2 * .pi * frequency * Double($0) / Double(rate))).rounded()) }
     }
 
     /// Feeds `input` in blocks that give 480 frames each; `tune` sets the ratio before each block.
     private func convert(
         _ input: [Int16],
-        with resampler: PolyphaseResampler,
+        with resampler: Resampler,
         block: Int = 480,
         tune: (Int) -> Double = { _ in 0 }
     ) -> [Int16] {
@@ -32,32 +45,9 @@ import Testing
         }
     }
 
-    /// Signal to everything else in dB: the best sine of that frequency is taken out, the rest is noise.
-    private func signalToNoise(_ samples: ArraySlice<Int16>, _ frequency: Double, rate: Double = rate) -> Double {
-        var (ss, cc, sc, xs, xc) = (0.0, 0.0, 0.0, 0.0, 0.0)
-        let angle = 2 * Double.pi * frequency / rate
-        for (index, sample) in samples.enumerated() {
-            let (s, c, x) = (sin(angle * Double(index)), cos(angle * Double(index)), Double(sample))
-            ss += s * s
-            cc += c * c
-            sc += s * c
-            xs += x * s
-            xc += x * c
-        }
-        let determinant = ss * cc - sc * sc
-        let (a, b) = ((xs * cc - xc * sc) / determinant, (xc * ss - xs * sc) / determinant)
-        var (signal, noise) = (0.0, 0.0)
-        for (index, sample) in samples.enumerated() {
-            let fitted = a * sin(angle * Double(index)) + b * cos(angle * Double(index))
-            signal += fitted * fitted
-            noise += (Double(sample) - fitted) * (Double(sample) - fitted)
-        }
-        return 10 * log10(signal / noise)
-    }
-
     @Test func `equal rates without a correction pass the input bit for bit, late by the delay`() {
         let input = sine(997, count: 9600)
-        let resampler = PolyphaseResampler(from: 48_000, to: 48_000)
+        let resampler = Self.follower()
         let output = convert(input, with: resampler)
         #expect(resampler.delayFrameCount == 16)
         #expect(Array(output.dropFirst(16)) == Array(input.prefix(output.count - 16)))
@@ -69,16 +59,15 @@ import Testing
     )
     func `a sine stays a sine`(frequency: Double, ppm: Double) {
         let input = sine(frequency, count: 20_000)
-        let output = convert(input, with: PolyphaseResampler(from: 48_000, to: 48_000), tune: { _ in ppm })
-        let found = signalToNoise(output[480...], frequency * (1 + ppm / 1e6))
-        #expect(found > 75, "\(found) dB at \(frequency) Hz, \(ppm) ppm")
-        let power = output[480...].reduce(0.0) { $0 + Double($1) * Double($1) } / Double(output.count - 480)
-        #expect(abs(10 * log10(power * 2) - 20 * log10(16_000)) < 0.05)
+        let output = convert(input, with: Self.follower(), tune: { _ in ppm })
+        let found = FittedSine(output[480...], frequency * (1 + ppm / 1e6), rate: 48_000)
+        #expect(found.signalToNoise > 75, "\(found.signalToNoise) dB at \(frequency) Hz, \(ppm) ppm")
+        #expect(abs(20 * log10(found.amplitude / 16_000)) < 0.05)
     }
 
     @Test func `a ratio that changes with every block makes no click`() {
         let input = sine(1000, count: 40_000)
-        let output = convert(input, with: PolyphaseResampler(from: 48_000, to: 48_000)) { block in
+        let output = convert(input, with: Self.follower()) { block in
             block % 2 == 0 ? 2000 : -2000
         }
         // The second difference of a smooth sine is at most its amplitude times the square of the angle per frame.
@@ -90,22 +79,34 @@ import Testing
     }
 
     @Test(arguments: [(8000, 48_000), (48_000, 8000), (44_100, 48_000), (48_000, 44_100), (48_000, 16_000)])
-    func `fixed changes of the rate fall out`(from: Int, to: Int) {
-        let input = sine(1000, count: from, rate: Double(from))
-        let resampler = PolyphaseResampler(from: from, to: to)
+    func `a drift beside a change of the rate is followed`(from: Int, to: Int) {
+        let input = sine(1000, count: from, rate: from)
+        let resampler = Resampler(from: from, to: to, followsDrift: true)
         let output = convert(input, with: resampler, block: to / 100, tune: { _ in 20 })
-        let found = signalToNoise(output[(to / 20)...], 1000 * (1 + 20 / 1e6), rate: Double(to))
-        #expect(found > 70, "\(found) dB from \(from) to \(to)")
+        let found = FittedSine(output[(to / 20)...], 1000 * (1 + 20 / 1e6), rate: to).signalToNoise
+        #expect(found > 80, "\(found) dB from \(from) to \(to)")
     }
 
-    @Test func `what is too high for the lower rate does not come back as an alias`() {
-        let output = convert(sine(5000, count: 48_000), with: PolyphaseResampler(from: 48_000, to: 8000), block: 80)
-        let power = output[800...].reduce(0.0) { $0 + Double($1) * Double($1) } / Double(output.count - 800)
-        #expect(10 * log10(power * 2 + 1e-9) < 20 * log10(16_000) - 60)
+    @Test func `a correction that ends leaves the ratio exact again`() {
+        let resampler = Resampler(from: 44_100, to: 48_000, followsDrift: true)
+        let input = [Int16](repeating: 0, count: 441)
+        var output = [Int16](repeating: 0, count: 600)
+        func produced(_ ticks: Int) -> Int {
+            (0..<ticks).reduce(0) { sum, _ in
+                var span = output.mutableSpan
+                return sum + resampler.process(input.span, into: &span).produced
+            }
+        }
+        #expect(produced(100) == 48_000)
+        resampler.ppm = 1000
+        #expect(abs(produced(1000) - 479_520) <= 1)
+        resampler.ppm = 0
+        #expect(abs(produced(1) - 480) <= 1)
+        #expect((0..<thorough(3600, quick: 20)).allSatisfy { _ in produced(100) == 48_000 })
     }
 
     @Test func `the counts that are foretold come true, also channel by channel`() {
-        let resampler = PolyphaseResampler(from: 48_000, to: 48_000, channelCount: 2, maximumFrameCount: 480)
+        let resampler = Self.follower(channelCount: 2)
         resampler.ppm = -777
         var output = [Int16](repeating: 0, count: 2 * 600)
         var generator = SeededGenerator(seed: 3)
@@ -121,7 +122,7 @@ import Testing
     }
 
     @Test func `silence stays silence, and after a reset nothing of the past is heard`() {
-        let resampler = PolyphaseResampler(from: 48_000, to: 48_000)
+        let resampler = Self.follower()
         _ = convert(sine(1000, count: 4800), with: resampler, tune: { _ in 300 })
         resampler.reset()
         let output = convert([Int16](repeating: 0, count: 4800), with: resampler, tune: { _ in 300 })
@@ -130,7 +131,7 @@ import Testing
 
     @Test func `full scale is clipped, not wrapped`() {
         let input = (0..<4800).map { $0 / 24 % 2 == 0 ? Int16.max : Int16.min }
-        let output = convert(input, with: PolyphaseResampler(from: 48_000, to: 48_000), tune: { _ in 500 })
+        let output = convert(input, with: Self.follower(), tune: { _ in 500 })
         for index in 40..<output.count where index % 24 == 12 { #expect(abs(Int(output[index])) > 20_000) }
     }
 }

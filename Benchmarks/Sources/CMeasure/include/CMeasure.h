@@ -36,6 +36,9 @@ int64_t measure_peak_memory(const char *path, char *const arguments[]);
 // to be had; `digits` gets how many it heard.
 int64_t measure_spandsp_dtmf(const int16_t *samples, int count, int64_t *digits);
 
+// CPU nanoseconds of SpeexDSP's resampler for samples in blocks, or -1 where libspeexdsp.so.1 is not to be had.
+int64_t measure_speex_resampler(const int16_t *samples, int count, int from, int to, int quality, int block);
+
 // A process that answers each 64 bytes with 64 bytes, both by blocking calls on a socket pair; answers this end of it, or
 // a negative errno. The process ends when the socket is closed.
 int measure_start_pong(void);

@@ -34,8 +34,6 @@ public final class Resampler {
     public let channelCount: Int
     /// Frames of input by which the output is late, exactly; 0 when the delay is skipped.
     public let delayFrameCount: Int
-    /// Frames of input that the filter looks ahead.
-    public let lookaheadFrameCount: Int
     /// How many parts per million more input the output takes than the two rates say; from the next block on.
     ///
     /// For a resampler that follows a drift; any other stays at 0.
@@ -57,8 +55,8 @@ public final class Resampler {
     /// Fractions of a frame that the position is counted in.
     private let unit: Int
     /// Where the filter begins in `history`.
-    @exclusivity(unchecked) private var position = Position()
-    @exclusivity(unchecked) private var step: Position
+    private var position = Position()
+    private var step: Position
     /// Frames since the last one that was not silent; all of `history` is silent once it is exceeded.
     private var silentCount: Int
     /// Frames of silence that are still to follow the input's end.
@@ -89,7 +87,6 @@ public final class Resampler {
         ratio = Ratio(inputRate, outputRate)
         table = ResamplerTable.shared(ratio, quality, isDense: followsDrift)
         tapCount = table.tapCount
-        lookaheadFrameCount = tapCount / 2
         delayFrameCount = skipsDelay ? 0 : tapCount / 2
         // Between rows some 2^-31 of a frame, in which the fixed ratio is a whole number as well.
         unit = table.isDense ? ratio.output * max(1, (1 << 31) / ratio.output) : ratio.output

@@ -32,8 +32,8 @@ final class ResamplerTable: @unchecked Sendable {
         isDense = key.isDense
         rowCount = isDense ? 1 << Self.denseRowBits : ratio.output
         // Going down, the filter must be longer by as much as its band is narrower; in steps of half a vector.
-        let stretch = max(1, Double(ratio.input) / Double(ratio.output))
-        tapCount = Int((Double(2 * quality.rawValue) * stretch / 8).rounded(.up)) * 8
+        let length = 2 * quality.rawValue * max(ratio.input, ratio.output)
+        tapCount = (length + 8 * ratio.output - 1) / (8 * ratio.output) * 8
         rowLength = (tapCount + Self.rowStep - 1) / Self.rowStep * Self.rowStep
         passesWholeFrames = ratio.input == ratio.output
         let count = (rowCount + 1) * rowLength
@@ -44,7 +44,7 @@ final class ResamplerTable: @unchecked Sendable {
             fill(
                 rows + row * rowLength,
                 fraction: Double(row) / Double(rowCount),
-                band: passesWholeFrames ? 1 : shape.band / stretch,
+                band: passesWholeFrames ? 1 : shape.band * min(1, Double(ratio.output) / Double(ratio.input)),
                 beta: shape.beta
             )
         }

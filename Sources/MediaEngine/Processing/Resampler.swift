@@ -17,8 +17,9 @@ internal import CVectors
 public final class Resampler {
     /// How long the filter is: what it passes and keeps out, against its delay.
     ///
-    /// The band ends where it has fallen by 0.1 dB; images and aliases of what lies in it are below the level named.
-    /// Both are told in parts of half the lower rate, the delay in frames of the lower rate.
+    /// The band ends where it has fallen by 0.1 dB; images of what lies in it, and aliases that fall into it, are below the
+    /// level named. Both are told in parts of half the lower rate, the delay in frames of the lower rate. What lies just
+    /// above 1 falls back just below 1, outside the band.
     public enum Quality: Int, Hashable, Sendable {
         /// Band to 0.8, -80 dB, 16 frames late.
         case low = 16

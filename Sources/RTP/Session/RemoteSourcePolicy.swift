@@ -8,7 +8,7 @@ package import CallBasics
 ///   port of its host (a NAT) is heard at once and locked after two packets in sequence. Any other host waits until the
 ///   named one has been silent for `startPatience`; where signalling named nobody, it need not wait.
 /// - **Locked.** Only the locked address is heard. A new SSRC from it (a transfer, music on hold, a conference) is taken
-///   at once. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
+///   at once; when it was a single stray packet, the former one comes back with its second packet in sequence. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
 ///   `relocatesAfter` allows that.
 /// - **Relearning**, since signalling named another address: it is taken with its first packet; until then the locked one
 ///   goes on being heard.
@@ -55,6 +55,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         let address: SocketAddress
         var sequenceNumber: UInt16
         var arrival: MediaTime
+        /// Whether a second packet has come: since it is heard, or since it gave way.
+        var goesOn = false
     }
 
     private enum Phase: BitwiseCopyable {
@@ -81,6 +83,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     private static var reordering: Int64 { 200_000_000 }
     /// Sooner after a change, a further one takes two packets in sequence; silent for longer, a source gives way.
     private static var shortestReign: Int64 { 100_000_000 }
+    /// A source of one packet, and silent for so long, was a stray when the former one goes on.
+    private static var strayAge: Int64 { 20_000_000 }
 
     /// A policy that has heard nobody.
     ///
@@ -138,6 +142,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         guard ssrc == heard.ssrc else { return admitNewSSRC(packet, heard) }
         if phase == .learning, sequenceNumber == heard.sequenceNumber &+ 1 { phase = .locked }
         current?.arrival = now
+        current?.goesOn = true
         if Int16(bitPattern: sequenceNumber &- heard.sequenceNumber) > 0 { current?.sequenceNumber = sequenceNumber }
         return .accepted
     }
@@ -166,13 +171,16 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Another SSRC from the address that is heard.
     private mutating func admitNewSSRC(_ packet: Source, _ heard: Source) -> Verdict {
-        let isUnderWay =
-            former.map {
-                $0.ssrc == packet.ssrc && packet.arrival.nanoseconds(since: $0.arrival) < Self.reordering
-                    && packet.arrival.nanoseconds(since: heard.arrival) < Self.shortestReign
-            } ?? false
-        guard !isUnderWay else {
-            former?.arrival = packet.arrival
+        let silence = packet.arrival.nanoseconds(since: heard.arrival)
+        if let former, former.ssrc == packet.ssrc, silence < Self.shortestReign,
+            packet.arrival.nanoseconds(since: former.arrival) < Self.reordering
+        {
+            let isNext = packet.sequenceNumber == former.sequenceNumber &+ 1
+            if isNext, former.goesOn, !heard.goesOn, silence >= Self.strayAge { return take(packet, phase: phase) }
+            // It may only have been under way.
+            self.former?.goesOn = isNext
+            self.former?.arrival = packet.arrival
+            if isNext { self.former?.sequenceNumber = packet.sequenceNumber }
             return .refused(.formerSource)
         }
         let isHasty = lastChange.map { packet.arrival.nanoseconds(since: $0) < Self.shortestReign } ?? false
@@ -201,6 +209,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     private mutating func take(_ packet: Source, phase: Phase) -> Verdict {
         if let heard = current {
             former = heard.ssrc != packet.ssrc ? heard : nil
+            former?.goesOn = false
             lastChange = packet.arrival
         }
         current = packet

@@ -113,6 +113,18 @@ import Testing
         #expect(back.contains(.begins) && back.last == .accepted)
     }
 
+    @Test func `a stray packet of another SSRC costs one packet of the source`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        #expect(send(&policy, 1, from: Self.named, ssrc: 2, first: 7000, at: 190) == [.begins])
+        let back = send(&policy, 4, from: Self.named, first: 110, at: 200)
+        #expect(back == [.refused(.formerSource), .begins, .accepted, .accepted])
+        // A new one that goes on is kept, however the former one's last packets come.
+        _ = send(&policy, 10, from: Self.named, first: 114, at: 280)
+        #expect(send(&policy, 2, from: Self.named, ssrc: 3, first: 7, at: 470) == [.begins, .accepted])
+        #expect(send(&policy, 3, from: Self.named, first: 124, at: 491).allSatisfy { $0 == .refused(.formerSource) })
+    }
+
     @Test func `two sources of one address do not take turns`() {
         var policy = RemoteSourcePolicy(named: Self.named)
         _ = send(&policy, 10, from: Self.named, at: 0)

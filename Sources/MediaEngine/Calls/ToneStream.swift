@@ -20,7 +20,8 @@ public final class ToneStream: Sendable {
         var source: CallSourceEnd?
         var isSourceEnded = false
         /// Tones of a ring that have not ended.
-        var toneCount = 0
+        /// When the tone that sounds, or is to, was asked for.
+        var ringing: MediaTime?
         /// Keys that sound or wait.
         var keyCount = 0
         var hasEnded = false
@@ -74,7 +75,9 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether nothing sounds or waits.
-    var isQuiet: Bool { state.withLock { $0.keyCount == 0 && $0.toneCount == 0 && $0.source == nil } }
+    var isQuiet: Bool {
+        state.withLock { $0.keyCount == 0 && $0.ringing == nil && ($0.source == nil || $0.isSourceEnded) }
+    }
 
     /// Whether it has been stopped.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
@@ -173,8 +176,9 @@ public final class ToneStream: Sendable {
     public func play(_ tone: ToneSpec) throws(EngineError) {
         try requireRunning()
         try EngineError.wrapping { try tones.prepare(tone) }
-        state.withLock { $0.toneCount = 1 }
-        try loop.send(.tone(requestedAt: timebase.now), to: tones)
+        let now = timebase.now
+        state.withLock { $0.ringing = now }
+        try loop.send(.tone(requestedAt: now), to: tones)
     }
 
     /// Plays a WAV file, in place of the one that plays.
@@ -201,7 +205,7 @@ public final class ToneStream: Sendable {
             try await changes.withLock {
                 guard !hasEnded else { return }
                 try loop.send(.stopTone, to: tones)
-                state.withLock { $0.toneCount = 0 }
+                state.withLock { $0.ringing = nil }
                 try await replaceSource(nil)
             }
         }
@@ -333,6 +337,7 @@ public final class ToneStream: Sendable {
 
     private func sourceEnded() {
         state.withLock { $0.isSourceEnded = true }
+        if isQuiet { tellQuiet() }
     }
 
     private func handle(_ event: ToneFilter.Event, at time: MediaTime) {
@@ -341,7 +346,11 @@ public final class ToneStream: Sendable {
             keyTimes.note(time + format.duration(ofFrames: offset) - requestedAt)
         case .digitEnded: state.withLock { $0.keyCount = max(0, $0.keyCount - 1) }
         case .toneStarted: return
-        case .toneEnded: state.withLock { $0.toneCount = 0 }
+        case .toneEnded(_, let requestedAt):
+            // That of a tone which another one has replaced says nothing of that one.
+            state.withLock { state in
+                if state.ringing == requestedAt { state.ringing = nil }
+            }
         }
         if isQuiet { tellQuiet() }
     }

@@ -7,7 +7,7 @@ import Synchronization
 /// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
 public final class ServiceThread: @unchecked Sendable {
     private struct State {
-        var services: [any BackgroundService] = []
+        var services: [ObjectIdentifier: any BackgroundService] = [:]
         var thread: MediaThread?
     }
 
@@ -17,25 +17,21 @@ public final class ServiceThread: @unchecked Sendable {
     private let serving = Mutex(())
     private let isStopping = Atomic<Bool>(false)
 
-    /// A thread that serves every `interval`; `start` starts it.
+    /// A thread that serves every `interval`; `start` starts it, and it runs until `stop`.
     public init(interval: Duration = .milliseconds(20)) {
         self.interval = interval
     }
 
-    deinit {
-        stop()
-    }
-
     /// Serves `service` from now on.
     public func add(_ service: any BackgroundService) {
-        state.withLock { $0.services.append(service) }
+        state.withLock { $0.services[ObjectIdentifier(service)] = service }
     }
 
     /// Stops serving `service`; when it returns the service is not running.
     ///
     /// It waits for a service that runs.
     public func remove(_ service: any BackgroundService) {
-        state.withLock { state in state.services.removeAll { $0 === service } }
+        state.withLock { $0.services[ObjectIdentifier(service)] = nil }
         serving.withLock { _ in }
     }
 
@@ -70,10 +66,10 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     private func serve() {
-        for service in state.withLock({ $0.services }) {
+        for (identifier, service) in state.withLock({ $0.services }) {
             serving.withLock { _ in
                 // It may have been removed while others ran.
-                guard state.withLock({ state in state.services.contains { $0 === service } }) else { return }
+                guard state.withLock({ $0.services[identifier] != nil }) else { return }
                 service.serve()
             }
         }

@@ -72,10 +72,6 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
         sleeper = Sleeper { target.obey() }
     }
 
-    deinit {
-        stop()
-    }
-
     /// How punctual the ticks were so far.
     public var statistics: TickStatistics { published.value }
 

@@ -92,7 +92,10 @@ public final class PcapWriter {
     public func close() throws(PcapError) {
         guard descriptor >= 0 else { return }
         defer { descriptor = -1 }
-        try flush()
+        do throws(PcapError) { try flush() } catch {
+            _ = Glibc.close(descriptor)
+            throw error
+        }
         guard Glibc.close(descriptor) == 0 else { throw Self.systemError("closed", path) }
     }
 

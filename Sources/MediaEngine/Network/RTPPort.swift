@@ -42,6 +42,8 @@ package final class RTPPort {
         self.localAddress = localAddress
         self.tap = tap
         self.scratch = scratch
+        // Another call may have used the link.
+        link.accept(only: nil)
     }
 
     /// Where a datagram is put together before it is sent.

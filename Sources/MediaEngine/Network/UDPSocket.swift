@@ -20,6 +20,8 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Thread: media.
     private var lastEmpty = MonotonicClock.current
     private let clock: ArrivalClock?
+    /// What had been dropped when the socket was closed; nil while it is open.
+    private let closedWith = Mutex<Int?>(nil)
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -55,13 +57,24 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
             guard code == 0 else { throw NetworkError("Binding", address: address, errno: errno) }
             localAddress = try Self.boundAddress(of: descriptor, asked: address)
         } catch {
-            close(descriptor)
+            Glibc.close(descriptor)
             throw error
         }
     }
 
     deinit {
-        close(descriptor)
+        close()
+    }
+
+    /// Frees the port; who reads or sends must have ended.
+    ///
+    /// Thread: any.
+    func close() {
+        closedWith.withLock { count in
+            guard count == nil else { return }
+            count = countDropped()
+            Glibc.close(descriptor)
+        }
     }
 
     /// Datagrams that the kernel did not take: no route, no room, or a port that answered "unreachable".
@@ -95,7 +108,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Datagrams that the kernel dropped: of others than the one source, or for want of room.
     ///
     /// Thread: any.
-    public var droppedCount: Int {
+    public var droppedCount: Int { closedWith.withLock { $0 ?? countDropped() } }
+
+    private func countDropped() -> Int {
         // The last of nine numbers: SK_MEMINFO_DROPS.
         var numbers = InlineArray<9, UInt32>(repeating: 0)
         var length = socklen_t(MemoryLayout.size(ofValue: numbers))

@@ -11,7 +11,8 @@ package import CallBasics
 ///   at once; when it was a single stray packet, the former one comes back with its second packet in sequence. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
 ///   `relocatesAfter` allows that.
 /// - **Relearning**, since signalling named another address: it is taken with its first packet; until then the locked one
-///   goes on being heard.
+///   goes on being heard, and after `startPatience` it stays locked. Another host is heard only when both have been
+///   silent for so long.
 ///
 /// Pure: packets and times in, verdicts out.
 /// Thread: media.
@@ -111,7 +112,10 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     package mutating func name(_ address: SocketAddress?, rules: Rules, at now: MediaTime) {
         self.rules = rules
         guard address != named else { return }
+        let wasNamed = named != nil
         named = address
+        // A lock stays a lock when signalling names nobody.
+        guard address != nil else { return }
         began = now
         candidate = nil
         control = nil
@@ -119,7 +123,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         if current.address == address {
             phase = .locked
         } else if phase == .locked {
-            phase = .relearning
+            // Who came before anybody was named may be anybody.
+            phase = wasNamed ? .relearning : .learning
         }
     }
 
@@ -138,6 +143,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         begin(at: now)
         let packet = Source(ssrc: ssrc, address: address, sequenceNumber: sequenceNumber, arrival: now)
         guard let heard = current else { return admitFirst(packet) }
+        if phase == .relearning, address == heard.address, hasWaited(until: now) { phase = .locked }
         guard address == heard.address else { return admitOther(packet, heard) }
         guard ssrc == heard.ssrc else { return admitNewSSRC(packet, heard) }
         if phase == .learning, sequenceNumber == heard.sequenceNumber &+ 1 { phase = .locked }
@@ -159,7 +165,10 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         switch phase {
         case .learning, .relearning:
             refusal = .unnamedHost
-            guard mayBeLearnt(packet) else { return .refused(refusal) }
+            guard mayBeLearnt(packet), phase == .learning || isOfNamedHost(packet) || hasFallenSilent(heard, packet)
+            else {
+                return .refused(refusal)
+            }
         case .locked:
             refusal = .otherAddress
             guard let silence = rules.relocatesAfter,
@@ -190,9 +199,20 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Whether an address that is not the named one may be learnt now: its host is the named one's, or that had its time.
     private func mayBeLearnt(_ packet: Source) -> Bool {
-        guard let named, packet.address.with(port: named.port) != named else { return true }
-        guard let began else { return false }
-        return packet.arrival.nanoseconds(since: began) >= rules.startPatience.nanoseconds
+        named == nil || isOfNamedHost(packet) || hasWaited(until: packet.arrival)
+    }
+
+    private func isOfNamedHost(_ packet: Source) -> Bool {
+        named.map { Self.isSameHost($0, packet.address) } ?? false
+    }
+
+    /// Whether the named address has had its time.
+    private func hasWaited(until now: MediaTime) -> Bool {
+        began.map { now.nanoseconds(since: $0) >= rules.startPatience.nanoseconds } ?? false
+    }
+
+    private func hasFallenSilent(_ heard: Source, _ packet: Source) -> Bool {
+        packet.arrival.nanoseconds(since: heard.arrival) >= rules.startPatience.nanoseconds
     }
 
     /// Whether the packet follows one of the same source; if not, it is kept to be followed itself.
@@ -208,6 +228,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     private mutating func take(_ packet: Source, phase: Phase) -> Verdict {
         if let heard = current {
+            if !Self.isSameHost(heard.address, packet.address) { control = nil }
             former = heard.ssrc != packet.ssrc ? heard : nil
             former?.goesOn = false
             lastChange = packet.arrival
@@ -220,24 +241,25 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     // MARK: RTCP
 
-    /// Whether RTCP that came from `address` counts: it comes from the source that is heard, or from the host that
-    /// signalling named while nobody is.
+    /// Whether RTCP that came from `address` counts.
+    ///
+    /// It comes from the source that is heard, or from the host that signalling named while nobody is; on a port of its own,
+    /// from where `lockControl` told.
     ///
     /// - Parameters:
     ///   - address: Where it came from.
     ///   - sharesPort: Whether RTP and RTCP share one port (RFC 5761).
     /// - Returns: Whether it counts.
-    package mutating func admitControl(from address: SocketAddress, sharesPort: Bool) -> Bool {
+    package func admitControl(from address: SocketAddress, sharesPort: Bool) -> Bool {
         let expected = phase == .learning ? current?.address ?? named : current?.address
         let isRelearnt = phase == .relearning && (named.map { Self.isSameHost($0, address) } ?? false)
         guard let expected, Self.isSameHost(expected, address) || isRelearnt else { return false }
         if sharesPort { return phase != .locked || address == expected }
-        guard let control else {
-            control = address
-            return true
-        }
-        return control == address || phase != .locked
+        return control == nil || control == address || phase != .locked
     }
+
+    /// RTCP of the source that is heard came from `address`, on a port of its own.
+    package mutating func lockControl(_ address: SocketAddress) { control = address }
 
     private static func isSameHost(_ one: SocketAddress, _ other: SocketAddress) -> Bool {
         one.with(port: other.port) == other

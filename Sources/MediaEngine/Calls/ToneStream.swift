@@ -10,7 +10,7 @@ import Synchronization
 /// Thread: control, any; nothing here blocks.
 public final class ToneStream: Sendable {
     /// The length of one tick.
-    public static let tickDuration = Duration.milliseconds(5)
+    package static let tickDuration = Duration.milliseconds(5)
 
     private struct State {
         var graph: Graph
@@ -27,7 +27,7 @@ public final class ToneStream: Sendable {
     }
 
     /// The samples that are played.
-    public let format: AudioFormat
+    package let format: AudioFormat
     private let timebase: EngineTimebase
     private let cards: EngineCards
     private let loop: MediaLoop
@@ -209,7 +209,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether the file has been played to its end.
-    public var isFileEnded: Bool {
+    package var isFileEnded: Bool {
         serve()
         return state.withLock { $0.isSourceEnded }
     }
@@ -243,15 +243,15 @@ public final class ToneStream: Sendable {
     }
 
     /// What went through each card so far.
-    public var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
+    package var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
 
     /// How punctual the ticks were.
-    public var tickStatistics: TickStatistics { loop.statistics }
+    package var tickStatistics: TickStatistics { loop.statistics }
 
     /// The filters that run, as text or in Graphviz's DOT language.
     ///
     /// - Throws: `EngineError` never while they run, for they were planned.
-    public func drawing(asDOT: Bool) throws(EngineError) -> String {
+    package func drawing(asDOT: Bool) throws(EngineError) -> String {
         let graph = state.withLock { $0.graph }
         return try EngineError.wrapping {
             asDOT ? graph.dot() : try graph.text(profile: { [loop] in loop.runner.profile(of: $0) })

@@ -47,9 +47,9 @@ public struct ToneSpec: Hashable, Sendable {
     public var repeatCount: Int?
 
     /// Steps that a tone may have.
-    public static let maximumStepCount = 32
+    package static let maximumStepCount = 32
     /// Sines that may sound together.
-    public static let maximumComponentCount = 4
+    package static let maximumComponentCount = 4
 
     /// A tone of the given steps.
     public init(steps: [ToneStep], repeatCount: Int? = nil) {
@@ -81,7 +81,7 @@ public struct ToneSpec: Hashable, Sendable {
     }
 
     /// The length of all rounds together, or nil for a tone without end.
-    public var duration: Duration? {
+    package var duration: Duration? {
         guard let repeatCount else { return nil }
         var round = Duration.zero
         for step in steps {

@@ -81,12 +81,7 @@ public final class CallEngine: Sendable {
         updateRegistry { $0.load(plugin) }
     }
 
-    /// Registers all plugins anew, in the order in which they were loaded.
-    public func reloadPlugins() {
-        updateRegistry { $0.reload() }
-    }
-
-    /// Changes the registry in place: loads C plugins, enables and disables codecs.
+    /// Changes the registry in place: loads C plugins, registers all anew, enables and disables codecs.
     public func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
         core.state.withLock { body(&$0.registry) }
     }

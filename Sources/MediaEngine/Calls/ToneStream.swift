@@ -101,7 +101,7 @@ public final class ToneStream: Sendable {
     /// Inserts silence between digits.
     ///
     /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
-    public func pause(for duration: Duration) throws(EngineError) {
+    package func pause(for duration: Duration) throws(EngineError) {
         try requireRunning()
         try loop.play(.pause(duration.nanoseconds), on: tones)
     }
@@ -151,7 +151,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether digits sound or wait.
-    public var isDialling: Bool {
+    package var isDialling: Bool {
         serve()
         return state.withLock { $0.keyCount > 0 }
     }
@@ -160,7 +160,7 @@ public final class ToneStream: Sendable {
     /// digits, the oldest first.
     ///
     /// Digits that waited for others have waited that much longer.
-    public var keyToSample: [Duration] {
+    package var keyToSample: [Duration] {
         serve()
         return keyTimes.all
     }

@@ -94,7 +94,7 @@ public struct FilterIO: ~Copyable {
     /// When the tick is due: from tick to tick exactly one `tickDuration` later.
     public let time: MediaTime
     /// How much later than `time` the tick really started.
-    public let lateness: Duration
+    package let lateness: Duration
     /// The tick's length.
     public let tickDuration: Duration
 

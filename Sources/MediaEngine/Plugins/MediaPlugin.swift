@@ -48,7 +48,7 @@ public struct LoadedPlugin: Sendable {
     /// The ways of processing a voice that it registered.
     package internal(set) var voiceProcessing: [String] = []
     /// What it would offer if it could.
-    public internal(set) var missing: [MissingCodec] = []
+    package internal(set) var missing: [MissingCodec] = []
     /// Why something that it offered was refused.
     public internal(set) var errors: [String] = []
 

@@ -22,7 +22,7 @@ public struct PluginRegistry: Sendable {
     package private(set) var voiceProcessing: [any VoiceProcessing] = []
 
     /// Where look-ups that fail are told.
-    public var logger: Logger
+    package var logger: Logger
 
     private var entries: [Entry] = []
     /// The entry whose plugin is being run.
@@ -70,7 +70,7 @@ public struct PluginRegistry: Sendable {
     /// Rebuilds the list of codecs: every plugin registers again, in the same order; what was disabled stays so.
     ///
     /// What plugins note as missing is then logged, two lines each.
-    package mutating func reload() {
+    public mutating func reload() {
         rebuild(with: nil)
         for missing in notedMissing { logMissing(missing.name) }
     }

@@ -3,7 +3,7 @@
 /// Source: ITU-T Q.23 for the frequencies; RFC 4733, section 3.2 (table 3) for the event codes.
 public struct DTMFDigit: Hashable, Sendable, BitwiseCopyable, CustomStringConvertible {
     /// The telephone event of RFC 4733: 0 to 9 for the digits, 10 for `*`, 11 for `#`, 12 to 15 for A to D.
-    public let eventCode: UInt8
+    package let eventCode: UInt8
 
     /// The digit with the RFC 4733 event code `eventCode`, or nil above 15.
     package init?(eventCode: UInt8) {

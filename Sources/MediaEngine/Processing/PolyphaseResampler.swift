@@ -82,7 +82,8 @@ package final class PolyphaseResampler {
     /// Takes frames of `input` and gives frames to `output`, until one of them is used up.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
                 var (consumed, produced) = (0, 0)

@@ -65,7 +65,8 @@ package final class Resampler {
     /// Converts frames of `input` until it is used up or `output` is full.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         let counts = convert(input, into: &output)
         consumedFrameCount &+= counts.consumed
         producedFrameCount &+= counts.produced

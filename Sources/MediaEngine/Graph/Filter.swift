@@ -5,8 +5,8 @@ public import CallBasics
 ///
 /// Thread: made and described on the control side; from the moment it is in an installed plan, `process` and every stored
 /// property that it touches belong to the media thread. That is why a subclass says `@unchecked Sendable`: the rule is
-/// kept by the plan, not by the compiler. What the control side wants to read, a filter publishes through `LatestValue`;
-/// what it wants to change goes through the commands of a `ControlledFilter`.
+/// kept by the plan, not by the compiler. What the control side reads or changes meanwhile goes through atomics; within
+/// the package through `LatestValue` and the commands of a `ControlledFilter`.
 /// On the media thread a filter must not allocate, lock, wait, log, or grow an array: one late tick is a click in
 /// someone's ear.
 open class Filter: @unchecked Sendable {

@@ -1,5 +1,6 @@
 import CMeasure
-import MediaEngine
+
+@testable import MediaEngine
 
 /// What it costs to follow a clock that drifts: our polyphase resampler against SpeexDSP at the same ratio.
 enum DriftResampling {

@@ -10,7 +10,7 @@ import Synchronization
 /// Thread: control, any; nothing here blocks.
 public final class ToneStream: Sendable {
     /// The length of one tick.
-    public static let tickDuration = Duration.milliseconds(5)
+    package static let tickDuration = Duration.milliseconds(5)
 
     private struct State {
         var graph: Graph
@@ -28,7 +28,7 @@ public final class ToneStream: Sendable {
     }
 
     /// The samples that are played.
-    public let format: AudioFormat
+    package let format: AudioFormat
     private let timebase: EngineTimebase
     private let cards: EngineCards
     private let loop: MediaLoop
@@ -104,7 +104,7 @@ public final class ToneStream: Sendable {
     /// Inserts silence between digits.
     ///
     /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
-    public func pause(for duration: Duration) throws(EngineError) {
+    package func pause(for duration: Duration) throws(EngineError) {
         try requireRunning()
         try loop.play(.pause(duration.nanoseconds), on: tones)
     }
@@ -154,7 +154,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether digits sound or wait.
-    public var isDialling: Bool {
+    package var isDialling: Bool {
         serve()
         return state.withLock { $0.keyCount > 0 }
     }
@@ -163,7 +163,7 @@ public final class ToneStream: Sendable {
     /// digits, the oldest first.
     ///
     /// Digits that waited for others have waited that much longer.
-    public var keyToSample: [Duration] {
+    package var keyToSample: [Duration] {
         serve()
         return keyTimes.all
     }
@@ -213,7 +213,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether the file has been played to its end.
-    public var isFileEnded: Bool {
+    package var isFileEnded: Bool {
         serve()
         return state.withLock { $0.isSourceEnded }
     }
@@ -247,15 +247,15 @@ public final class ToneStream: Sendable {
     }
 
     /// What went through each card so far.
-    public var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
+    package var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
 
     /// How punctual the ticks were.
-    public var tickStatistics: TickStatistics { loop.statistics }
+    package var tickStatistics: TickStatistics { loop.statistics }
 
     /// The filters that run, as text or in Graphviz's DOT language.
     ///
     /// - Throws: `EngineError` never while they run, for they were planned.
-    public func drawing(asDOT: Bool) throws(EngineError) -> String {
+    package func drawing(asDOT: Bool) throws(EngineError) -> String {
         let graph = state.withLock { $0.graph }
         return try EngineError.wrapping {
             asDOT ? graph.dot() : try graph.text(profile: { [loop] in loop.runner.profile(of: $0) })

@@ -1,11 +1,11 @@
-public import CallBasics
+import CallBasics
 import Glibc
 import Synchronization
 
 /// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
 ///
 /// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
-public final class ServiceThread: @unchecked Sendable {
+package final class ServiceThread: @unchecked Sendable {
     private struct State {
         var services: [ObjectIdentifier: any BackgroundService] = [:]
         var thread: MediaThread?
@@ -18,19 +18,19 @@ public final class ServiceThread: @unchecked Sendable {
     private let isStopping = Atomic<Bool>(false)
 
     /// A thread that serves every `interval`; `start` starts it, and it runs until `stop`.
-    public init(interval: Duration = .milliseconds(20)) {
+    package init(interval: Duration = .milliseconds(20)) {
         self.interval = interval
     }
 
     /// Serves `service` from now on.
-    public func add(_ service: any BackgroundService) {
+    package func add(_ service: any BackgroundService) {
         state.withLock { $0.services[ObjectIdentifier(service)] = service }
     }
 
     /// Stops serving `service`; when it returns the service is not running.
     ///
     /// It waits for a service that runs.
-    public func remove(_ service: any BackgroundService) {
+    package func remove(_ service: any BackgroundService) {
         state.withLock { $0.services[ObjectIdentifier(service)] = nil }
         serving.withLock { _ in }
     }
@@ -38,7 +38,7 @@ public final class ServiceThread: @unchecked Sendable {
     /// Begins to serve.
     ///
     /// - Throws: `DriverError` when the thread cannot be made.
-    public func start() throws(DriverError) {
+    package func start() throws(DriverError) {
         try state.withLock { state throws(DriverError) in
             guard state.thread == nil else { return }
             isStopping.store(false, ordering: .releasing)
@@ -47,7 +47,7 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     /// Stops after one last round, so that what the media thread left in rings reaches its file.
-    public func stop() {
+    package func stop() {
         isStopping.store(true, ordering: .releasing)
         let thread = state.withLock { state in
             defer { state.thread = nil }

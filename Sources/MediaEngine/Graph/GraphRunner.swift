@@ -1,5 +1,5 @@
 import CProcessor
-public import CallBasics
+package import CallBasics
 import Synchronization
 
 /// Runs plans, tick by tick, and lets them be added, removed, replaced, commanded and listened to while it runs.
@@ -8,7 +8,7 @@ import Synchronization
 /// that were given together take effect together. What they replace comes back to the control side to be freed.
 /// Thread: `tick` and `obeyOrders` belong to the media thread, or to whoever drives by hand. The rest is for the control
 /// side, from any thread.
-public final class GraphRunner: @unchecked Sendable {
+package final class GraphRunner: @unchecked Sendable {
     /// Every how many ticks each filter's time is taken.
     package static let profilingInterval = 64
     /// How many steps before its turn a filter is fetched.
@@ -113,7 +113,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// - Parameters:
     ///   - orderCapacity: Orders that can wait for one tick.
     ///   - eventCapacity: Events that can wait for `drainEvents`.
-    public init(orderCapacity: Int = 4096, eventCapacity: Int = 4096) {
+    package init(orderCapacity: Int = 4096, eventCapacity: Int = 4096) {
         orders = RingBuffer(minimumCapacity: orderCapacity)
         // An order gives two objects back at most, one of which may be a plan that it replaces.
         retired = RingBuffer(minimumCapacity: 2 * orderCapacity)
@@ -134,7 +134,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// No block is lost: blocks live within one tick, and filters that are in both plans keep their state.
     /// Answers false, and changes nothing, when too many orders wait: the media thread does not run.
     @discardableResult
-    public func install(_ plan: GraphPlan) -> Bool {
+    package func install(_ plan: GraphPlan) -> Bool {
         installation.withLock { former in
             let order: Order = former.map { .replace($0, with: plan) } ?? .insert(plan)
             guard give([order]) != nil else { return false }
@@ -147,7 +147,7 @@ public final class GraphRunner: @unchecked Sendable {
     ///
     /// Answers false, and sends nothing, when too many orders wait: the media thread does not run.
     @discardableResult
-    public func send<Command, Event>(_ command: Command, to filter: ControlledFilter<Command, Event>) -> Bool {
+    package func send<Command, Event>(_ command: Command, to filter: ControlledFilter<Command, Event>) -> Bool {
         give([.command(command, to: filter)]) != nil
     }
 
@@ -187,7 +187,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// Whether there is nothing to run, and nothing to obey.
     ///
     /// Thread: any.
-    public var isIdle: Bool { runningPlans.load(ordering: .acquiring) == 0 && orders.count == 0 }
+    package var isIdle: Bool { runningPlans.load(ordering: .acquiring) == 0 && orders.count == 0 }
 
     /// Frees what came back from the media thread.
     func reclaim() {
@@ -205,7 +205,7 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     /// Hands the events of `filter` that wait to `body`, and forgets those of others.
-    public func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
+    package func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
         drainEvents { event in
             if event.filter == filter.id { body(event.message.load(as: Event.self)) }
         }
@@ -214,7 +214,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// Events that wait.
     var waitingEventCount: Int { events.count }
     /// Events lost because nobody drained them.
-    public var droppedEventCount: Int { events.droppedCount }
+    package var droppedEventCount: Int { events.droppedCount }
 
     /// Calls and time of `filter`, as of the last time it was measured.
     package func profile(of filter: Filter) -> FilterProfile { filter.profile }
@@ -226,7 +226,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// - Parameters:
     ///   - now: When the tick is due; filters see this time.
     ///   - lateness: How much later it starts; events bear the time at which they really happen.
-    public func tick(at now: MediaTime, lateness: Duration) {
+    package func tick(at now: MediaTime, lateness: Duration) {
         obeyOrders()
         guard plans.count > 0 else { return }
         tickNumber &+= 1
@@ -243,7 +243,7 @@ public final class GraphRunner: @unchecked Sendable {
     ///
     /// Answers whether there were any.
     @discardableResult
-    public func obeyOrders() -> Bool {
+    package func obeyOrders() -> Bool {
         var count: UInt64 = 0
         // What an order gives back must find a place.
         while retired.freeCount > 2, let order = orders.pop() {
@@ -344,5 +344,5 @@ public final class GraphRunner: @unchecked Sendable {
 
 extension GraphRunner: TickTarget {
     /// Obeys the orders that wait.
-    public func obey() { obeyOrders() }
+    package func obey() { obeyOrders() }
 }

@@ -10,13 +10,13 @@ import Glibc
 /// At equal rates without a correction the output is the input, bit for bit, `delayFrameCount` frames late.
 /// Pure: it owns its memory and nothing else. Shape: interleaved `Int16`. Nothing allocates after `init`.
 /// Thread: one at a time, any.
-public final class PolyphaseResampler {
+package final class PolyphaseResampler {
     /// Samples per frame.
-    public let channelCount: Int
+    package let channelCount: Int
     /// Frames of input by which the output is late.
-    public let delayFrameCount: Int
+    package let delayFrameCount: Int
     /// How many parts per million more input the output takes than the two rates say; from the next block on.
-    public var ppm: Double {
+    package var ppm: Double {
         didSet { step = Self.step(nominal, ppm) }
     }
 
@@ -41,7 +41,7 @@ public final class PolyphaseResampler {
     ///   - outputRate: Frames per second that come out.
     ///   - channelCount: Samples per frame.
     ///   - maximumFrameCount: The most frames of input that are taken at once.
-    public init(from inputRate: Int, to outputRate: Int, channelCount: Int = 1, maximumFrameCount: Int = 1024) {
+    package init(from inputRate: Int, to outputRate: Int, channelCount: Int = 1, maximumFrameCount: Int = 1024) {
         precondition(inputRate > 0 && outputRate > 0 && channelCount > 0 && maximumFrameCount > 0)
         self.channelCount = channelCount
         nominal = Double(inputRate) / Double(outputRate)
@@ -66,14 +66,14 @@ public final class PolyphaseResampler {
     }
 
     /// Frames of input that must be given to get `outputFrameCount` more.
-    public func inputFrameCount(forOutput outputFrameCount: Int) -> Int {
+    package func inputFrameCount(forOutput outputFrameCount: Int) -> Int {
         guard outputFrameCount > 0 else { return 0 }
         let last = (position &+ Int64(outputFrameCount &- 1) &* step) >> 32
         return max(0, Int(last) &+ tapCount &- filled)
     }
 
     /// Frames of output that `inputFrameCount` more frames of input give.
-    public func outputFrameCount(forInput inputFrameCount: Int) -> Int {
+    package func outputFrameCount(forInput inputFrameCount: Int) -> Int {
         let last = filled &+ inputFrameCount &- tapCount
         let room = ((Int64(last) &+ 1) << 32) &- 1 &- position
         return room < 0 ? 0 : Int(room / step) &+ 1
@@ -82,7 +82,8 @@ public final class PolyphaseResampler {
     /// Takes frames of `input` and gives frames to `output`, until one of them is used up.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    public func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
                 var (consumed, produced) = (0, 0)
@@ -103,7 +104,7 @@ public final class PolyphaseResampler {
     }
 
     /// Forgets the past, as if silence had gone before; the correction remains.
-    public func reset() {
+    package func reset() {
         history.update(repeating: 0, count: capacity &* channelCount)
         filled = tapCount &- 1
         position = 0

@@ -7,13 +7,13 @@ internal import CSpeexDSP
 /// n × input rate / output rate of the input; `drain` then gives what the filter still holds at the end.
 /// Pure: it owns nothing but its filter's memory. Shape: interleaved `Int16`. `process` allocates nothing.
 /// Thread: one at a time, any.
-public final class Resampler {
+package final class Resampler {
     /// Frames per second that go in.
-    public let inputRate: Int
+    package let inputRate: Int
     /// Frames per second that come out.
-    public let outputRate: Int
+    package let outputRate: Int
     /// Samples per frame.
-    public let channelCount: Int
+    package let channelCount: Int
 
     private let state: OpaquePointer
     private let isAligned: Bool
@@ -29,7 +29,7 @@ public final class Resampler {
     ///   - channelCount: Samples per frame.
     ///   - quality: 0 (fast) to 10 (best); 5 is transparent for speech.
     ///   - skipsDelay: Whether the silence that the filter's look-ahead puts in front is left out.
-    public init(from inputRate: Int, to outputRate: Int, channelCount: Int = 1, quality: Int = 5, skipsDelay: Bool) {
+    package init(from inputRate: Int, to outputRate: Int, channelCount: Int = 1, quality: Int = 5, skipsDelay: Bool) {
         precondition(inputRate > 0 && outputRate > 0 && channelCount > 0 && (0...10).contains(quality))
         self.inputRate = inputRate
         self.outputRate = outputRate
@@ -57,15 +57,16 @@ public final class Resampler {
     }
 
     /// Frames of output by which sound comes out late; 0 when the delay is skipped.
-    public var delayFrameCount: Int { isAligned ? 0 : Int(speex_resampler_get_output_latency(state)) }
+    package var delayFrameCount: Int { isAligned ? 0 : Int(speex_resampler_get_output_latency(state)) }
 
     /// Frames that the filter looks ahead, at the input's rate.
-    public var lookaheadFrameCount: Int { Int(speex_resampler_get_input_latency(state)) }
+    package var lookaheadFrameCount: Int { Int(speex_resampler_get_input_latency(state)) }
 
     /// Converts frames of `input` until it is used up or `output` is full.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    public func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         let counts = convert(input, into: &output)
         consumedFrameCount &+= counts.consumed
         producedFrameCount &+= counts.produced
@@ -75,7 +76,7 @@ public final class Resampler {
     /// Writes frames that the filter still holds after the last input, and answers how many; 0 when all are out.
     ///
     /// With the delay skipped, the output is in all as long as the input, rounded up to a frame.
-    public func drain(into output: inout MutableSpan<Int16>) -> Int {
+    package func drain(into output: inout MutableSpan<Int16>) -> Int {
         let exact = Int128(consumedFrameCount) * Int128(outputRate)
         let total = Int((exact + Int128(inputRate) - 1) / Int128(inputRate)) + delayFrameCount
         var produced = 0
@@ -94,7 +95,7 @@ public final class Resampler {
     }
 
     /// Forgets the past: the next input begins another stretch.
-    public func reset() {
+    package func reset() {
         speex_resampler_reset_mem(state)
         if isAligned { speex_resampler_skip_zeros(state) }
         consumedFrameCount = 0

@@ -170,7 +170,7 @@ public final class StreamSource: Sendable {
 /// A place in what was written to a `StreamSource`.
 public struct StreamMark: Sendable, Hashable, BitwiseCopyable {
     /// Which mark it is, counted from 0.
-    public let number: UInt64
+    package let number: UInt64
     /// Frames written before it.
     public let position: Int
 }

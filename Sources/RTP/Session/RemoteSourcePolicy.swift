@@ -32,7 +32,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     }
 
     /// Why a packet is not heard.
-    public enum Refusal: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
+    package enum Refusal: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
         /// It came from another address than the locked one.
         case otherAddress
         /// It came from a host that signalling did not name, before the named one's time to begin was over.

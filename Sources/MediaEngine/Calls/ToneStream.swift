@@ -19,7 +19,6 @@ public final class ToneStream: Sendable {
         var routes: [CardRoute] = []
         var source: CallSourceEnd?
         var isSourceEnded = false
-        /// Tones of a ring that have not ended.
         /// When the tone that sounds, or is to, was asked for.
         var ringing: MediaTime?
         /// Keys that sound or wait.

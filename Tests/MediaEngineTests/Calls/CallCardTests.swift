@@ -187,7 +187,7 @@ import Testing
         let engine = try engine()
         try await engine.setRinger(named: "null")
         let stream = try await engine.startDTMFStream()
-        let ring = try CallProgressTones.spec("ring", country: "US")
+        let ring = try CallProgressTones.spec("ringback", country: "US")
         try stream.play(ring)
         try engine.advance(by: .milliseconds(100))
         try stream.play(ring)

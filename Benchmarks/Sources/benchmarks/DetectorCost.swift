@@ -1,6 +1,7 @@
 import CMeasure
 import Glibc
-import MediaEngine
+
+@testable import MediaEngine
 
 /// What listening for digits costs, beside spandsp's receiver on the same samples in the same run.
 enum DetectorCost {

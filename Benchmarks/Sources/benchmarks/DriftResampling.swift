@@ -1,5 +1,6 @@
 import CMeasure
-import MediaEngine
+
+@testable import MediaEngine
 
 /// What resampling costs beside SpeexDSP's in the same run: following a clock that drifts, and at fixed ratios.
 ///

@@ -1,6 +1,7 @@
 import CMeasure
 import Glibc
-import MediaEngine
+
+@testable import MediaEngine
 
 /// Full-duplex legs in one engine, two and two connected over UDP on the loopback interface, in real time.
 enum Legs {

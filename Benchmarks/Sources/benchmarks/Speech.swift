@@ -1,4 +1,4 @@
-import MediaEngine
+@testable import MediaEngine
 
 /// What the legs say.
 enum Speech {

@@ -1,7 +1,8 @@
 import CAllocationCounter
 import CMeasure
 import Glibc
-import MediaEngine
+
+@testable import MediaEngine
 
 /// What the ticks of a two-leg call allocate and lock, on a lossy network, for each codec.
 ///

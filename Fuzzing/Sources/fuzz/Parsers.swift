@@ -1,8 +1,8 @@
-import MediaEngine
 import NIOCore
 import SDP
 
 @testable import LocalMessaging
+@testable import MediaEngine
 @testable import RTP
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.

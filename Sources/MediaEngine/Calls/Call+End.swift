@@ -89,6 +89,11 @@ extension Call {
     /// A call that has ended stays so: to end it once more does nothing.
     /// - Throws: `EngineError` when a file could not be completed; the call has ended all the same.
     public func end() async throws(EngineError) {
+        try await end(givesBack: false)
+    }
+
+    /// As `end()`; with `givesBack`, ports that were reserved are the reservation's again.
+    func end(givesBack: Bool) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 let isRunning = state.withLock { state in
@@ -104,6 +109,7 @@ extension Call {
                     throw error
                 }
                 for route in routes { await route.release() }
+                defer { givesBack ? giveBackPorts() : closePorts() }
                 try await close()
             }
         }
@@ -114,7 +120,20 @@ extension Call {
         for route in routes { await route.release() }
         // Why it did not begin is told; files that hold nothing have nothing to tell.
         do { try await close() } catch {}
-        if case .reserved(let reservation) = configuration.network { reservation.giveBack(sockets) }
+        giveBackPorts()
+    }
+
+    /// Gives reserved ports back to their reservation, and closes those that are the call's own.
+    private func giveBackPorts() {
+        guard case .reserved(let reservation) = configuration.network else { return closePorts() }
+        reservation.giveBack(sockets)
+    }
+
+    /// Closes the ports, unless they are the application's, so that others may take them while the call is kept for its
+    /// report.
+    private func closePorts() {
+        if case .link = configuration.network { return }
+        sockets.close()
     }
 
     /// Closes everything, whatever fails.

@@ -52,7 +52,7 @@ extension Call {
     }
 
     /// What went through the card that this call alone plays on; nil when it plays on none, or on the engine's.
-    public var playbackStatistics: CardStatistics? { sink.route?.statistics }
+    package var playbackStatistics: CardStatistics? { sink.route?.statistics }
 
     /// What the cards that this call alone uses did so far.
     var cardReports: [CardReport] {

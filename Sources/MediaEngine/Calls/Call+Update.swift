@@ -27,6 +27,12 @@ extension Call {
             at: engine.now
         )
         if stream.playout !== former.playout { orders += sink.follow(stream.playout) }
+        if configuration.stream.fec == .auto {
+            // An encoder of its own, or other abilities, begin without protection.
+            let protection = state.withLock { $0.protection }
+            let goesOn = stream.lossAbilities == former.lossAbilities
+            orders += stream.orders(for: goesOn ? protection.current : .none)
+        }
         let gone = former.filters.filter { filter in !stream.filters.contains { $0 === filter } }
         listen(to: stream)
         let settled: UInt64
@@ -40,7 +46,7 @@ extension Call {
         }
         state.withLock { state in
             state.stream = stream
-            state.protection = LossPolicy(stream.lossAbilities)
+            if stream.lossAbilities != former.lossAbilities { state.protection = LossPolicy(stream.lossAbilities) }
         }
         follow(agreement)
         await engine.loop.settled(settled)

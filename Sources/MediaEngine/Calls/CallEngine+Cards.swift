@@ -50,7 +50,7 @@ extension CallEngine {
     }
 
     /// What went through the call card in one direction so far; nil while no call uses it.
-    public func cardStatistics(_ direction: CardDirection) -> CardStatistics? {
+    package func cardStatistics(_ direction: CardDirection) -> CardStatistics? {
         let route = core.cards.route(direction)
         return route.isInUse ? route.statistics : nil
     }

@@ -18,10 +18,10 @@ extension CallEngine {
     public func stopDTMFStream() async { await core.releaseTones() }
 
     /// How many holders keep the tone stream warm.
-    public var dtmfStreamHolderCount: Int { core.state.withLock { $0.toneHolders } }
+    package var dtmfStreamHolderCount: Int { core.state.withLock { $0.toneHolders } }
 
     /// The tone stream that is open; nil when the ringer card is closed.
-    public var openToneStream: ToneStream? { core.state.withLock { $0.tones } }
+    package var openToneStream: ToneStream? { core.state.withLock { $0.tones } }
 
     /// Plays a key for the person at this machine: mixed into what is heard while a call is heard on the call card, on
     /// the ringer otherwise, which is opened if no stream is warm.

@@ -52,8 +52,11 @@ public final class CallEngine: Sendable {
         }
     }
 
-    /// How punctual the ticks of calls were.
-    public var tickStatistics: TickStatistics { core.loop.statistics }
+    /// How punctual the ticks of calls were, for a `CallReport`.
+    public var tickReport: CallReport.Ticks { CallReport.Ticks(tickStatistics) }
+
+    /// How punctual the ticks of calls were, in full.
+    package var tickStatistics: TickStatistics { core.loop.statistics }
 
     /// How the media thread is scheduled; nil before the first call and in virtual time.
     public var scheduling: SchedulingResult? { core.loop.scheduling }
@@ -61,7 +64,7 @@ public final class CallEngine: Sendable {
     /// The filters that run, as text or in Graphviz's DOT language.
     ///
     /// - Throws: `EngineError` never while they run, for they were planned.
-    public func drawing(asDOT: Bool) throws(EngineError) -> String {
+    package func drawing(asDOT: Bool) throws(EngineError) -> String {
         let graph = core.graph
         return try EngineError.wrapping {
             asDOT ? graph.dot() : try graph.text(profile: { [core] in core.loop.runner.profile(of: $0) })
@@ -78,12 +81,7 @@ public final class CallEngine: Sendable {
         updateRegistry { $0.load(plugin) }
     }
 
-    /// Registers all plugins anew, in the order in which they were loaded.
-    public func reloadPlugins() {
-        updateRegistry { $0.reload() }
-    }
-
-    /// Changes the registry in place: loads C plugins, enables and disables codecs.
+    /// Changes the registry in place: loads C plugins, registers all anew, enables and disables codecs.
     public func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
         core.state.withLock { body(&$0.registry) }
     }

@@ -5,7 +5,7 @@ public struct CallEngineConfiguration: Sendable {
     /// Where time comes from.
     public enum Time: Sendable, Hashable {
         /// The machine's clock; media threads ask for SCHED_FIFO of this priority, or for none.
-        case real(priority: Int? = TimerDriver.defaultPriority)
+        case real(priority: Int? = 10)
         /// A clock that stands still but for `CallEngine.advance`: the same seed gives the same call, bit for bit.
         case virtual(seed: UInt64 = 1)
     }

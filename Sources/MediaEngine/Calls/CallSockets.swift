@@ -54,6 +54,11 @@ struct CallSockets: Sendable {
         self.init(link: link, controlLink: nil, local: local, localControl: nil)
     }
 
+    /// Closes what are sockets; what they have counted stays known.
+    func close() {
+        for link in [link, controlLink] { (link as? UDPSocket)?.close() }
+    }
+
     private init(
         link: any DatagramLink,
         controlLink: (any DatagramLink)?,

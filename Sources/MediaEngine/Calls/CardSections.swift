@@ -79,7 +79,8 @@ struct CardSections {
     mutating func removePlayback() -> [GraphRunner.Order] {
         playbackUserCount -= 1
         guard playbackUserCount == 0, let plan = playbackPlan.take() else { return [] }
-        return [.remove(plan)]
+        // A key that is held, or waits, is not for the calls that come after.
+        return [.command(.silence, to: keyTones), .remove(plan)]
     }
 
     // MARK: Capture

@@ -28,6 +28,7 @@ extension EngineCore {
     /// Makes calls that all begin in the same tick.
     func makeCalls(_ configurations: [CallConfiguration]) async throws(EngineError) -> [Call] {
         var calls: [Call] = []
+        guard !state.withLock({ $0.hasEnded }) else { throw endedError }
         do {
             for configuration in configurations { calls.append(try await prepare(configuration)) }
             try begin(calls)
@@ -40,7 +41,7 @@ extension EngineCore {
         for route in calls.flatMap({ [$0.source.route, $0.sink.route] }).compactMap(\.self) {
             guard let error = route.lastError else { continue }
             // Why they were not made is told, not what goes wrong in ending them.
-            for call in calls { try? await call.end() }
+            for call in calls { try? await call.end(givesBack: true) }
             throw .card(error)
         }
         return calls

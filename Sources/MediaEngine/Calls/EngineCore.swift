@@ -60,6 +60,7 @@ final class EngineCore: Sendable {
         do {
             cards = try EngineCards(configuration, timebase: timebase) { relay.tell($0) }
         } catch {
+            loop.stop()
             timebase.shutDown()
             throw error
         }
@@ -67,6 +68,7 @@ final class EngineCore: Sendable {
         do throws(GraphError) {
             sections = try CardSections(loop, playback: cards.playback.filter, capture: cards.capture.filter)
         } catch {
+            loop.stop()
             cards.shutDown()
             timebase.shutDown()
             throw .graph(error)

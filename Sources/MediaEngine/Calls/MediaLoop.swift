@@ -64,12 +64,7 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
         _ orders: [GraphRunner.Order],
         pacer: @autoclosure () -> any TickPacer = DeadlinePacer()
     ) throws(EngineError) -> UInt64 {
-        guard let count = runner.give(orders) else {
-            throw .state(
-                .busy,
-                "Too many changes wait for the media thread \(name), which does not run. See whether the process is stopped."
-            )
-        }
+        // Orders that were given are obeyed some day: none must wait for a thread that could not be made.
         let driver = try state.withLock { state throws(EngineError) in
             guard !state.hasEnded else { return nil as (any TickDriver)? }
             if state.driver == nil {
@@ -78,6 +73,12 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
                 }
             }
             return state.driver
+        }
+        guard let count = runner.give(orders) else {
+            throw .state(
+                .busy,
+                "Too many changes wait for the media thread \(name), which does not run. See whether the process is stopped."
+            )
         }
         driver?.wake()
         return count

@@ -10,7 +10,7 @@ import Synchronization
 /// Thread: control, any; nothing here blocks.
 public final class ToneStream: Sendable {
     /// The length of one tick.
-    public static let tickDuration = Duration.milliseconds(5)
+    package static let tickDuration = Duration.milliseconds(5)
 
     private struct State {
         var graph: Graph
@@ -19,15 +19,15 @@ public final class ToneStream: Sendable {
         var routes: [CardRoute] = []
         var source: CallSourceEnd?
         var isSourceEnded = false
-        /// Tones of a ring that have not ended.
-        var toneCount = 0
+        /// When the tone that sounds, or is to, was asked for.
+        var ringing: MediaTime?
         /// Keys that sound or wait.
         var keyCount = 0
         var hasEnded = false
     }
 
     /// The samples that are played.
-    public let format: AudioFormat
+    package let format: AudioFormat
     private let timebase: EngineTimebase
     private let cards: EngineCards
     private let loop: MediaLoop
@@ -74,7 +74,9 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether nothing sounds or waits.
-    var isQuiet: Bool { state.withLock { $0.keyCount == 0 && $0.toneCount == 0 && $0.source == nil } }
+    var isQuiet: Bool {
+        state.withLock { $0.keyCount == 0 && $0.ringing == nil && ($0.source == nil || $0.isSourceEnded) }
+    }
 
     /// Whether it has been stopped.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
@@ -101,7 +103,7 @@ public final class ToneStream: Sendable {
     /// Inserts silence between digits.
     ///
     /// - Throws: `EngineError` when more digits wait than fit, or the stream has been stopped.
-    public func pause(for duration: Duration) throws(EngineError) {
+    package func pause(for duration: Duration) throws(EngineError) {
         try requireRunning()
         try loop.play(.pause(duration.nanoseconds), on: tones)
     }
@@ -151,7 +153,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether digits sound or wait.
-    public var isDialling: Bool {
+    package var isDialling: Bool {
         serve()
         return state.withLock { $0.keyCount > 0 }
     }
@@ -160,7 +162,7 @@ public final class ToneStream: Sendable {
     /// digits, the oldest first.
     ///
     /// Digits that waited for others have waited that much longer.
-    public var keyToSample: [Duration] {
+    package var keyToSample: [Duration] {
         serve()
         return keyTimes.all
     }
@@ -173,8 +175,9 @@ public final class ToneStream: Sendable {
     public func play(_ tone: ToneSpec) throws(EngineError) {
         try requireRunning()
         try EngineError.wrapping { try tones.prepare(tone) }
-        state.withLock { $0.toneCount = 1 }
-        try loop.send(.tone(requestedAt: timebase.now), to: tones)
+        let now = timebase.now
+        state.withLock { $0.ringing = now }
+        try loop.send(.tone(requestedAt: now), to: tones)
     }
 
     /// Plays a WAV file, in place of the one that plays.
@@ -201,7 +204,7 @@ public final class ToneStream: Sendable {
             try await changes.withLock {
                 guard !hasEnded else { return }
                 try loop.send(.stopTone, to: tones)
-                state.withLock { $0.toneCount = 0 }
+                state.withLock { $0.ringing = nil }
                 try await replaceSource(nil)
             }
         }
@@ -209,7 +212,7 @@ public final class ToneStream: Sendable {
     }
 
     /// Whether the file has been played to its end.
-    public var isFileEnded: Bool {
+    package var isFileEnded: Bool {
         serve()
         return state.withLock { $0.isSourceEnded }
     }
@@ -243,15 +246,15 @@ public final class ToneStream: Sendable {
     }
 
     /// What went through each card so far.
-    public var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
+    package var cardStatistics: [CardStatistics] { state.withLock { $0.routes }.map(\.statistics) }
 
     /// How punctual the ticks were.
-    public var tickStatistics: TickStatistics { loop.statistics }
+    package var tickStatistics: TickStatistics { loop.statistics }
 
     /// The filters that run, as text or in Graphviz's DOT language.
     ///
     /// - Throws: `EngineError` never while they run, for they were planned.
-    public func drawing(asDOT: Bool) throws(EngineError) -> String {
+    package func drawing(asDOT: Bool) throws(EngineError) -> String {
         let graph = state.withLock { $0.graph }
         return try EngineError.wrapping {
             asDOT ? graph.dot() : try graph.text(profile: { [loop] in loop.runner.profile(of: $0) })
@@ -333,6 +336,7 @@ public final class ToneStream: Sendable {
 
     private func sourceEnded() {
         state.withLock { $0.isSourceEnded = true }
+        if isQuiet { tellQuiet() }
     }
 
     private func handle(_ event: ToneFilter.Event, at time: MediaTime) {
@@ -341,7 +345,11 @@ public final class ToneStream: Sendable {
             keyTimes.note(time + format.duration(ofFrames: offset) - requestedAt)
         case .digitEnded: state.withLock { $0.keyCount = max(0, $0.keyCount - 1) }
         case .toneStarted: return
-        case .toneEnded: state.withLock { $0.toneCount = 0 }
+        case .toneEnded(_, let requestedAt):
+            // That of a tone which another one has replaced says nothing of that one.
+            state.withLock { state in
+                if state.ringing == requestedAt { state.ringing = nil }
+            }
         }
         if isQuiet { tellQuiet() }
     }

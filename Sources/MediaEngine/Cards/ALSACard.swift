@@ -1,15 +1,15 @@
-public import CallBasics
+package import CallBasics
 
 /// A card that the ALSA library drives: hardware, or any PCM that its configuration defines.
-public final class ALSACard: SoundCard {
+package final class ALSACard: SoundCard {
     /// What is known without opening it.
-    public let description: CardDescription
+    package let description: CardDescription
     /// The PCM that is opened: "default", "plughw:CARD=PCH,DEV=0".
     package let pcm: String
     private let control: String
 
     /// The PCM called `pcm`, which may or may not exist: opening it will tell.
-    public convenience init(pcm: String) {
+    package convenience init(pcm: String) {
         self.init(
             pcm: pcm,
             control: Self.controlName(of: pcm),
@@ -26,7 +26,7 @@ public final class ALSACard: SoundCard {
     /// Opens the PCM in one direction.
     ///
     /// - Throws: `CardError` when it is absent, busy or refuses the format.
-    public func open(
+    package func open(
         _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
@@ -38,14 +38,14 @@ public final class ALSACard: SoundCard {
     /// The mixer's volume, or nil where there is no mixer for this PCM.
     ///
     /// - Throws: `CardError` when the mixer fails.
-    public func volume(_ direction: CardDirection) throws(CardError) -> Double? {
+    package func volume(_ direction: CardDirection) throws(CardError) -> Double? {
         try ALSAMixer(control)?.volume(direction)
     }
 
     /// Sets the mixer's volume of all channels.
     ///
     /// - Throws: `CardError` when there is no mixer for this PCM, or it fails.
-    public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
+    package func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
         guard let mixer = ALSAMixer(control), try mixer.setVolume(volume, direction) else {
             throw CardError(
                 .unsupported,

@@ -62,7 +62,7 @@ public struct CardBindings: Hashable, Sendable {
     }
 
     /// Where the configuration file is, whether or not it exists.
-    public static func filePath(_ environment: [String: String]) -> String? {
+    package static func filePath(_ environment: [String: String]) -> String? {
         if let folder = environment["XDG_CONFIG_HOME"], !folder.isEmpty { return "\(folder)/media-engine/config" }
         guard let home = environment["HOME"], !home.isEmpty else { return nil }
         return "\(home)/.config/media-engine/config"

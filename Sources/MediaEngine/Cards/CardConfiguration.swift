@@ -17,7 +17,7 @@ public struct CardConfiguration: Hashable, Sendable {
     public var prefill: Duration
 
     /// The low-latency shape of a call: 10 ms periods, a buffer of three, one of them filled in advance.
-    public init(
+    package init(
         format: AudioFormat,
         period: Duration = .milliseconds(10),
         buffer: Duration = .milliseconds(30),

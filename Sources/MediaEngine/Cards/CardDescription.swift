@@ -29,7 +29,7 @@ public struct CardCapabilities: OptionSet, Hashable, Sendable {
     public static let duplex: CardCapabilities = [.capture, .playback]
 
     /// "duplex", "capture", "playback" or "none".
-    public var text: String {
+    package var text: String {
         switch self {
         case .duplex: "duplex"
         case .capture: "capture"

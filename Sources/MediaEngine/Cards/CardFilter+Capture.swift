@@ -35,7 +35,9 @@ extension CardFilter {
             }
         }
         defer { clock.alignment.move(by: Double(-need)) }
-        if !leaveOut(available, need, reserve, card, io) { return false }
+        // What is there for ticks that a stall has delayed, and that are made up for, is theirs.
+        let owed = card.isClocked ? Int(lateFrames(at: look, io)) : 0
+        if !leaveOut(available, need, reserve &+ owed, card, io) { return false }
         var samples = block.mutableSamples
         guard follows else {
             return samples.withUnsafeMutableBufferPointer { fill($0, need, from: card, io) }

@@ -5,9 +5,9 @@ public struct CardList: Sendable {
     /// All cards, in order of preference.
     public let cards: [any SoundCard]
     /// The call card.
-    public let callCard: RoleCard
+    package let callCard: RoleCard
     /// The ringer card.
-    public let ringerCard: RoleCard
+    package let ringerCard: RoleCard
 
     /// The cards that are there now; no device is opened.
     ///
@@ -20,7 +20,7 @@ public struct CardList: Sendable {
     /// The roles over `devices`, in place of what is really there.
     ///
     /// - Throws: `CardError` when a binding is the name of a role.
-    public init(devices: [any SoundCard], bindings: CardBindings) throws(CardError) {
+    package init(devices: [any SoundCard], bindings: CardBindings) throws(CardError) {
         func card(_ binding: CardBinding) throws(CardError) -> any SoundCard {
             guard !CardRole.allCases.contains(where: { $0.isNamed(binding.device) }) else {
                 throw CardError(

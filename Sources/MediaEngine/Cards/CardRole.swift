@@ -1,17 +1,17 @@
-public import CallBasics
+package import CallBasics
 
 /// What an application uses a card for; the names are those of the devices that the iOS engine has.
-public enum CardRole: String, Hashable, Sendable, CaseIterable {
+package enum CardRole: String, Hashable, Sendable, CaseIterable {
     /// The call card: duplex, small buffers, its flow gated by the audio session.
     case call = "AU: Audio Unit Receiver"
     /// The ringer card: playback only, filled in advance, opened when needed.
     case ringer = "AQ: Audio Queue Device"
 
     /// "AU" or "AQ".
-    public var shortName: String { String(rawValue.prefix(2)) }
+    package var shortName: String { String(rawValue.prefix(2)) }
 
     /// The shape in which a card is opened for this role.
-    public func configuration(_ format: AudioFormat) -> CardConfiguration {
+    package func configuration(_ format: AudioFormat) -> CardConfiguration {
         switch self {
         case .call: CardConfiguration(format: format)
         case .ringer: CardConfiguration(format: format, buffer: .milliseconds(60), prefill: .milliseconds(20))
@@ -19,30 +19,30 @@ public enum CardRole: String, Hashable, Sendable, CaseIterable {
     }
 
     /// "role:AU" or "role:AQ".
-    public var id: CardID { CardID("role:\(shortName)") }
+    package var id: CardID { CardID("role:\(shortName)") }
 
     /// Whether `name` means this role: its name or its identity.
     func isNamed(_ name: String) -> Bool { name == rawValue || name == id.description }
 }
 
 /// A role as a card: it opens what the role is bound to.
-public final class RoleCard: SoundCard {
+package final class RoleCard: SoundCard {
     /// The role.
-    public let role: CardRole
+    package let role: CardRole
     /// What playback is bound to.
-    public let playbackCard: any SoundCard
+    package let playbackCard: any SoundCard
     /// What capture is bound to; nil for the ringer.
-    public let captureCard: (any SoundCard)?
+    package let captureCard: (any SoundCard)?
 
     /// The role `role` over the given cards.
-    public init(_ role: CardRole, playback: any SoundCard, capture: (any SoundCard)?) {
+    package init(_ role: CardRole, playback: any SoundCard, capture: (any SoundCard)?) {
         self.role = role
         playbackCard = playback
         captureCard = capture
     }
 
     /// The role's name and identity, and what its cards can do.
-    public var description: CardDescription {
+    package var description: CardDescription {
         CardDescription(
             id: role.id,
             name: role.rawValue,
@@ -55,7 +55,7 @@ public final class RoleCard: SoundCard {
     /// Opens the card that `direction` is bound to.
     ///
     /// - Throws: `CardError` when the role has no such direction, or its card does not open.
-    public func open(
+    package func open(
         _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime
@@ -66,14 +66,14 @@ public final class RoleCard: SoundCard {
     /// The volume of the card that `direction` is bound to.
     ///
     /// - Throws: `CardError` when its mixer fails.
-    public func volume(_ direction: CardDirection) throws(CardError) -> Double? {
+    package func volume(_ direction: CardDirection) throws(CardError) -> Double? {
         try card(direction).volume(direction)
     }
 
     /// Sets the volume of the card that `direction` is bound to.
     ///
     /// - Throws: `CardError` when it has no mixer, or the mixer fails.
-    public func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
+    package func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError) {
         try card(direction).setVolume(volume, direction)
     }
 

@@ -1,32 +1,32 @@
 /// What has gone through one direction of a card, and what went wrong, whatever cards were used one after the other.
-public struct CardStatistics: Hashable, Sendable, BitwiseCopyable {
+package struct CardStatistics: Hashable, Sendable, BitwiseCopyable {
     /// Frames that went through.
-    public internal(set) var frames = 0
+    package internal(set) var frames = 0
     /// Times that the card ran empty or over.
-    public internal(set) var xruns = 0
+    package internal(set) var xruns = 0
     /// Frames not heard or not recorded: in xruns, and dropped to keep the latency in bounds.
-    public internal(set) var framesLost = 0
+    package internal(set) var framesLost = 0
     /// Frames of silence given, or of sound discarded, while there was no card.
-    public internal(set) var framesWithoutCard = 0
+    package internal(set) var framesWithoutCard = 0
     /// Times that the machine slept.
-    public internal(set) var suspends = 0
+    package internal(set) var suspends = 0
     /// Times that the card stopped moving without an error.
-    public internal(set) var stalls = 0
+    package internal(set) var stalls = 0
     /// Times that the card went away, or stood for so long that it was given up.
-    public internal(set) var disappearances = 0
+    package internal(set) var disappearances = 0
     /// Times that there was a card again after one had gone.
-    public internal(set) var reopenings = 0
+    package internal(set) var reopenings = 0
     /// Frames in the card at the time the last tick was due: the latency it adds.
-    public internal(set) var latencyFrames = 0
+    package internal(set) var latencyFrames = 0
     /// Frames of silence put in place of frames that were lost, so that those behind them are where they belong.
-    public internal(set) var framesInserted = 0
+    package internal(set) var framesInserted = 0
     /// Times that the card gave too little for a tick, or took too little of one, without an error.
-    public internal(set) var shortages = 0
+    package internal(set) var shortages = 0
     /// By how much the ratio between card and graph is corrected now, in parts per million.
-    public internal(set) var correctionPPM = 0.0
+    package internal(set) var correctionPPM = 0.0
     /// By how much the card's clock is faster than the ticks', in parts per million; nil before it is known, and for
     /// cards that have no clock of their own.
-    public var ppm: Double? { isRateKnown ? measuredPPM : nil }
+    package var ppm: Double? { isRateKnown ? measuredPPM : nil }
 
     /// The number of the card that is in use, or was last, and the frames that have gone through it.
     var cardNumber = 0

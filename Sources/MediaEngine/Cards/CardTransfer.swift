@@ -13,11 +13,11 @@ public struct CardTransfer: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// Frames that went through.
-    public var frameCount: Int
+    package var frameCount: Int
     /// What the card was found in.
-    public var condition: Condition
+    package var condition: Condition
     /// Frames that were not heard or not recorded because of the condition.
-    public var lostFrameCount: Int
+    package var lostFrameCount: Int
 
     /// A transfer of `frameCount` frames.
     public init(frameCount: Int, condition: Condition = .running, lostFrameCount: Int = 0) {

@@ -1,12 +1,12 @@
-public import CallBasics
+package import CallBasics
 import Synchronization
 
 /// One of two cards that hear each other: what one plays, the other records.
 ///
 /// A frame is recorded `delay` after it was played, and what was not played in time is recorded as silence.
-public final class LoopbackCard: SoundCard {
+package final class LoopbackCard: SoundCard {
     /// "loopback-1" or "loopback-2", built in, duplex.
-    public let description: CardDescription
+    package let description: CardDescription
     private let outgoing: Cable
     private let incoming: Cable
 
@@ -15,7 +15,7 @@ public final class LoopbackCard: SoundCard {
     /// - Parameter delay: From the speaker of one to the microphone of the other; at least one tick, or the last
     ///   block comes too late to be recorded.
     /// - Returns: The two ends.
-    public static func pair(delay: Duration = .milliseconds(10)) -> (LoopbackCard, LoopbackCard) {
+    package static func pair(delay: Duration = .milliseconds(10)) -> (LoopbackCard, LoopbackCard) {
         let there = Cable(delay: delay)
         let back = Cable(delay: delay)
         return (
@@ -38,7 +38,7 @@ public final class LoopbackCard: SoundCard {
     /// Opens it in one direction.
     ///
     /// - Throws: `CardError` when the other card is open in another format.
-    public func open(
+    package func open(
         _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime

@@ -1,11 +1,11 @@
-public import CallBasics
+package import CallBasics
 
 /// A card that needs nothing: what is played vanishes at the pace of time, what is recorded is silence.
 ///
 /// It lives by the time it is given, so in virtual time too.
-public final class NullCard: SoundCard {
+package final class NullCard: SoundCard {
     /// "null", built in, duplex.
-    public let description: CardDescription
+    package let description: CardDescription
     private let driftPPM: Int
 
     /// A null card.
@@ -13,7 +13,7 @@ public final class NullCard: SoundCard {
     /// - Parameters:
     ///   - name: Its name and, after "builtin:", its identity.
     ///   - driftPPM: How much faster than it should its clock runs, in parts per million; negative is slower.
-    public init(name: String = "null", driftPPM: Int = 0) {
+    package init(name: String = "null", driftPPM: Int = 0) {
         description = CardDescription(
             id: CardID("builtin:\(name)"),
             name: name,
@@ -24,7 +24,7 @@ public final class NullCard: SoundCard {
     }
 
     /// Opens it; never fails.
-    public func open(
+    package func open(
         _ direction: CardDirection,
         _ configuration: CardConfiguration,
         at now: MediaTime

@@ -26,7 +26,7 @@ public struct RouteChange: Sendable, Hashable, Codable {
     public var latencyAfterMs: Double?
 
     /// The change as one line for people.
-    public var line: String {
+    package var line: String {
         let after = latencyAfterMs.map { "\($0) ms" } ?? "nothing moves"
         return "\(direction) from \(from) (\(latencyBeforeMs) ms) to \(to) (\(after)), \(cause.rawValue)"
     }

@@ -7,18 +7,18 @@ import Glibc
 /// level that has gone far astray brings the fast gear back. Like roc-toolkit's `latency_tuner`, with gears in place of
 /// two profiles.
 /// Pure: levels and time in, a correction out. Units: frames, seconds, parts per million.
-public struct LatencyController: Sendable, BitwiseCopyable {
+package struct LatencyController: Sendable, BitwiseCopyable {
     /// The largest correction, in parts per million.
-    public static var limitPPM: Double { 2000 }
+    package static var limitPPM: Double { 2000 }
     /// The largest change of the correction in a second, in parts per million.
-    public static var slewPPM: Double { 1000 }
+    package static var slewPPM: Double { 1000 }
 
     /// How much faster the buffer must be emptied; negative is slower.
-    public private(set) var ppm = 0.0
+    package private(set) var ppm = 0.0
     /// The level that is held, once it is known.
-    public private(set) var target: Double?
+    package private(set) var target: Double?
     /// The level without its jitter.
-    public private(set) var level = 0.0
+    package private(set) var level = 0.0
 
     private let sampleRate: Double
     private var integral = 0.0
@@ -32,12 +32,12 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     /// A controller for a buffer at `sampleRate`, which holds the level that it has after a second and a half.
     ///
     /// Sound servers step by a millisecond or two in the beginning, which is no drift.
-    public init(sampleRate: Int) {
+    package init(sampleRate: Int) {
         self.sampleRate = Double(sampleRate)
     }
 
     /// Takes the level that the buffer has `elapsed` seconds after the look before.
-    public mutating func update(level measured: Double, elapsed: Double) {
+    package mutating func update(level measured: Double, elapsed: Double) {
         guard let target else { return learn(measured, elapsed) }
         age += elapsed
         jitter += (abs(measured - level) - jitter) * min(1, elapsed / 2)
@@ -58,7 +58,7 @@ public struct LatencyController: Sendable, BitwiseCopyable {
     }
 
     /// Forgets the level, and learns the next one; the drift that was learned remains when `keepsRate` is set.
-    public mutating func restart(keepsRate: Bool) {
+    package mutating func restart(keepsRate: Bool) {
         target = nil
         learnedTime = 0
         learnedCount = 0

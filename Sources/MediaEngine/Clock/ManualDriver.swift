@@ -4,7 +4,7 @@ import CallBasics
 ///
 /// Several targets with ticks of different lengths share the clock; their ticks run in the order of their times.
 /// Thread: one at a time; the caller is the media thread while `advance` runs.
-public final class ManualDriver: TickDriver, @unchecked Sendable {
+package final class ManualDriver: TickDriver, @unchecked Sendable {
     private struct Entry {
         let target: any TickTarget
         let tickDuration: Duration
@@ -13,17 +13,17 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
     }
 
     /// The clock that `advance` moves.
-    public let clock: ManualClock
+    package let clock: ManualClock
     private var entries: [Entry] = []
     private var services: [any BackgroundService] = []
 
     /// A driver of `clock` without targets.
-    public init(clock: ManualClock = ManualClock()) {
+    package init(clock: ManualClock = ManualClock()) {
         self.clock = clock
     }
 
     /// A driver of one target.
-    public convenience init(
+    package convenience init(
         _ target: any TickTarget,
         clock: ManualClock = ManualClock(),
         tickDuration: Duration = .milliseconds(10)
@@ -33,35 +33,35 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
     }
 
     /// The ticks of the target that was added first; by hand none is late.
-    public var statistics: TickStatistics { entries.first?.statistics ?? TickStatistics() }
+    package var statistics: TickStatistics { entries.first?.statistics ?? TickStatistics() }
 
     /// Ticks `target` every `tickDuration`, from the present instant on.
-    public func add(_ target: any TickTarget, tickDuration: Duration = .milliseconds(10)) {
+    package func add(_ target: any TickTarget, tickDuration: Duration = .milliseconds(10)) {
         entries.append(Entry(target: target, tickDuration: tickDuration, next: clock.now))
     }
 
     /// Ticks `target` no longer.
-    public func remove(_ target: any TickTarget) {
+    package func remove(_ target: any TickTarget) {
         entries.removeAll { $0.target === target }
     }
 
     /// Serves `service` before each tick.
-    public func add(_ service: any BackgroundService) {
+    package func add(_ service: any BackgroundService) {
         services.append(service)
     }
 
     /// Stops serving `service`.
-    public func remove(_ service: any BackgroundService) {
+    package func remove(_ service: any BackgroundService) {
         services.removeAll { $0 === service }
     }
 
     /// Serves every service once, outside a tick: after the last one, it brings what waits to its file.
-    public func serve() {
+    package func serve() {
         for service in services { service.serve() }
     }
 
     /// Runs the ticks of the next `duration`.
-    public func advance(by duration: Duration) {
+    package func advance(by duration: Duration) {
         let end = clock.now + duration
         while let time = entries.map(\.next).min(), time < end {
             clock.advance(by: time - clock.now)
@@ -76,19 +76,19 @@ public final class ManualDriver: TickDriver, @unchecked Sendable {
     }
 
     /// Runs as much time as `count` ticks of the first target last.
-    public func run(ticks count: Int) {
+    package func run(ticks count: Int) {
         guard let first = entries.first else { return }
         advance(by: first.tickDuration * count)
     }
 
     /// Does nothing: `advance` ticks.
-    public func start() {}
+    package func start() {}
 
     /// Does nothing: no tick runs outside `advance`.
-    public func stop() {}
+    package func stop() {}
 
     /// Has every target obey now: no tick runs outside `advance`.
-    public func wake() {
+    package func wake() {
         for entry in entries { entry.target.obey() }
     }
 }

@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 
 /// Measures by how much a clock that counts frames runs fast or slow, from looks at it that come when they come.
 ///
@@ -6,7 +6,7 @@ public import CallBasics
 /// all looks, those of long ago counting less. A look that lies far from the line is pulled towards it, so that single
 /// late wake-ups do not move the slope.
 /// Pure: the present time is an argument. Units: parts per million; positive is fast.
-public struct RateEstimator: Sendable, BitwiseCopyable {
+package struct RateEstimator: Sendable, BitwiseCopyable {
     private let nominalRate: Double
     private let memory: Double
     private var isBased = false
@@ -29,19 +29,19 @@ public struct RateEstimator: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - nominalRate: Frames per second that the clock should count.
     ///   - memory: After how long a look counts only a third.
-    public init(nominalRate: Int, memory: Duration = .seconds(60)) {
+    package init(nominalRate: Int, memory: Duration = .seconds(60)) {
         self.nominalRate = Double(nominalRate)
         self.memory = Double(memory.nanoseconds) / 1e9
     }
 
     /// The deviation from the nominal rate; nil before three seconds were seen.
-    public var ppm: Double? {
+    package var ppm: Double? {
         guard age >= Self.shortestAge else { return nil }
         return slope / nominalRate * 1e6
     }
 
     /// Takes a look: at `time` the clock had counted `frames` since some beginning.
-    public mutating func observe(frames: Int64, at time: MediaTime) {
+    package mutating func observe(frames: Int64, at time: MediaTime) {
         guard isBased else { return begin(frames, time) }
         let now = Double(time.nanoseconds &- origin.nanoseconds) / 1e9
         let elapsed = now - lastTime
@@ -81,7 +81,7 @@ public struct RateEstimator: Sendable, BitwiseCopyable {
     /// Says that the count of the next look does not continue that of the last: frames were lost or invented.
     ///
     /// The rate that was measured so far remains.
-    public mutating func rebase() {
+    package mutating func rebase() {
         if age < Self.shortestAge { self = RateEstimator(copyingSetupOf: self) } else { mustRebase = true }
     }
 

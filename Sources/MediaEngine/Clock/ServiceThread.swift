@@ -1,13 +1,13 @@
-public import CallBasics
+import CallBasics
 import Glibc
 import Synchronization
 
 /// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
 ///
 /// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
-public final class ServiceThread: @unchecked Sendable {
+package final class ServiceThread: @unchecked Sendable {
     private struct State {
-        var services: [any BackgroundService] = []
+        var services: [ObjectIdentifier: any BackgroundService] = [:]
         var thread: MediaThread?
     }
 
@@ -17,32 +17,28 @@ public final class ServiceThread: @unchecked Sendable {
     private let serving = Mutex(())
     private let isStopping = Atomic<Bool>(false)
 
-    /// A thread that serves every `interval`; `start` starts it.
-    public init(interval: Duration = .milliseconds(20)) {
+    /// A thread that serves every `interval`; `start` starts it, and it runs until `stop`.
+    package init(interval: Duration = .milliseconds(20)) {
         self.interval = interval
     }
 
-    deinit {
-        stop()
-    }
-
     /// Serves `service` from now on.
-    public func add(_ service: any BackgroundService) {
-        state.withLock { $0.services.append(service) }
+    package func add(_ service: any BackgroundService) {
+        state.withLock { $0.services[ObjectIdentifier(service)] = service }
     }
 
     /// Stops serving `service`; when it returns the service is not running.
     ///
     /// It waits for a service that runs.
-    public func remove(_ service: any BackgroundService) {
-        state.withLock { state in state.services.removeAll { $0 === service } }
+    package func remove(_ service: any BackgroundService) {
+        state.withLock { $0.services[ObjectIdentifier(service)] = nil }
         serving.withLock { _ in }
     }
 
     /// Begins to serve.
     ///
     /// - Throws: `DriverError` when the thread cannot be made.
-    public func start() throws(DriverError) {
+    package func start() throws(DriverError) {
         try state.withLock { state throws(DriverError) in
             guard state.thread == nil else { return }
             isStopping.store(false, ordering: .releasing)
@@ -51,7 +47,7 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     /// Stops after one last round, so that what the media thread left in rings reaches its file.
-    public func stop() {
+    package func stop() {
         isStopping.store(true, ordering: .releasing)
         let thread = state.withLock { state in
             defer { state.thread = nil }
@@ -70,10 +66,10 @@ public final class ServiceThread: @unchecked Sendable {
     }
 
     private func serve() {
-        for service in state.withLock({ $0.services }) {
+        for (identifier, service) in state.withLock({ $0.services }) {
             serving.withLock { _ in
                 // It may have been removed while others ran.
-                guard state.withLock({ state in state.services.contains { $0 === service } }) else { return }
+                guard state.withLock({ $0.services[identifier] != nil }) else { return }
                 service.serve()
             }
         }

@@ -1,7 +1,7 @@
-public import CallBasics
+package import CallBasics
 
 /// Starts the ticks of a target: by a timer, by a card's period, or by hand.
-public protocol TickDriver: AnyObject, Sendable {
+package protocol TickDriver: AnyObject, Sendable {
     /// How punctual the ticks were so far.
     var statistics: TickStatistics { get }
     /// Begins to tick.
@@ -19,7 +19,7 @@ public protocol TickDriver: AnyObject, Sendable {
 /// What a driver drives.
 ///
 /// Thread: media, but for `isIdle`.
-public protocol TickTarget: AnyObject, Sendable {
+package protocol TickTarget: AnyObject, Sendable {
     /// Runs the tick that is due at `now` and starts `lateness` after that.
     func tick(at now: MediaTime, lateness: Duration)
     /// Obeys what it was asked for, between two ticks.
@@ -32,7 +32,7 @@ public protocol TickTarget: AnyObject, Sendable {
 
 extension TickTarget {
     /// Runs the tick that starts at `now`, in time.
-    public func tick(at now: MediaTime) { tick(at: now, lateness: .zero) }
+    package func tick(at now: MediaTime) { tick(at: now, lateness: .zero) }
 }
 
 /// Waits for the next tick on a driver's thread.

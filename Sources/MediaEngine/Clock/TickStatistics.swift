@@ -1,18 +1,18 @@
 import CallBasics
 
 /// How punctual the ticks were.
-public struct TickStatistics: Sendable, BitwiseCopyable {
+package struct TickStatistics: Sendable, BitwiseCopyable {
     /// Ticks that ran.
-    public internal(set) var count = 0
+    package internal(set) var count = 0
     /// Ticks that started later than half a tick after their time.
-    public internal(set) var lateCount = 0
+    package internal(set) var lateCount = 0
     /// Ticks that never ran because the driver was too far behind.
-    public internal(set) var skippedCount = 0
+    package internal(set) var skippedCount = 0
     /// How late each tick started.
-    public internal(set) var lateness = LatenessHistogram()
+    package internal(set) var lateness = LatenessHistogram()
 
     /// No ticks.
-    public init() {}
+    package init() {}
 
     mutating func record(lateness duration: Duration, tickDuration: Duration) {
         count &+= 1
@@ -22,7 +22,7 @@ public struct TickStatistics: Sendable, BitwiseCopyable {
 }
 
 /// Counts of latenesses in steps that grow by a quarter of an octave, from 1 µs to 33 s.
-public struct LatenessHistogram: Sendable, BitwiseCopyable {
+package struct LatenessHistogram: Sendable, BitwiseCopyable {
     private static var bucketsPerOctave: Int { 4 }
     private static var bucketCount: Int { 96 }
 
@@ -31,13 +31,13 @@ public struct LatenessHistogram: Sendable, BitwiseCopyable {
     private var longest: Int64 = 0
 
     /// An empty histogram.
-    public init() {}
+    package init() {}
 
     /// The longest lateness seen.
-    public var maximum: Duration { .nanoseconds(longest) }
+    package var maximum: Duration { .nanoseconds(longest) }
 
     /// The lateness that `share` (0 to 1) of the ticks did not exceed, to a quarter of an octave; zero when empty.
-    public func quantile(_ share: Double) -> Duration {
+    package func quantile(_ share: Double) -> Duration {
         guard total > 0 else { return .zero }
         let wanted = Int((Double(total) * share).rounded(.up))
         var seen = 0
@@ -49,7 +49,7 @@ public struct LatenessHistogram: Sendable, BitwiseCopyable {
     }
 
     /// Counts one lateness.
-    public mutating func add(_ lateness: Duration) {
+    package mutating func add(_ lateness: Duration) {
         let nanoseconds = max(lateness.nanoseconds, 0)
         total &+= 1
         longest = max(longest, nanoseconds)

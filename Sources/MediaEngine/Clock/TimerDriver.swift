@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 import Glibc
 import Synchronization
 
@@ -7,9 +7,9 @@ import Synchronization
 /// Deadlines do not drift: each is the one before plus one tick. With a `CardPacer` the ticks follow a card's period
 /// instead, for as long as the card runs. While its target is idle it does not tick. SCHED_FIFO is used when permitted;
 /// when it is refused, `scheduling` says so once the driver runs.
-public final class TimerDriver: TickDriver, @unchecked Sendable {
+package final class TimerDriver: TickDriver, @unchecked Sendable {
     /// The SCHED_FIFO priority that drivers ask for.
-    public static let defaultPriority = 10
+    package static let defaultPriority = 10
 
     private let target: any TickTarget
     private let tickDuration: Duration
@@ -30,7 +30,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     ///   - tickDuration: The time between two ticks.
     ///   - priority: The SCHED_FIFO priority to ask for; nil asks for none.
     ///   - name: The thread's name.
-    public convenience init(
+    package convenience init(
         _ target: any TickTarget,
         tickDuration: Duration = .milliseconds(10),
         priority: Int? = TimerDriver.defaultPriority,
@@ -72,18 +72,14 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
         sleeper = Sleeper { target.obey() }
     }
 
-    deinit {
-        stop()
-    }
-
     /// How punctual the ticks were so far.
-    public var statistics: TickStatistics { published.value }
+    package var statistics: TickStatistics { published.value }
 
     /// How the thread is scheduled; nil before it runs.
-    public var scheduling: SchedulingResult? { schedulingResult.withLock { $0 } }
+    package var scheduling: SchedulingResult? { schedulingResult.withLock { $0 } }
 
     /// Begins to tick, at once; when it returns, `scheduling` is known.
-    public func start() throws(DriverError) {
+    package func start() throws(DriverError) {
         try thread.withLock { thread throws(DriverError) in
             guard thread == nil else { return }
             isStopping.store(false, ordering: .releasing)
@@ -98,7 +94,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     }
 
     /// Stops ticking; returns when the last tick is over.
-    public func stop() {
+    package func stop() {
         isStopping.store(true, ordering: .releasing)
         sleeper.wake()
         thread.withLock { thread in
@@ -108,7 +104,7 @@ public final class TimerDriver: TickDriver, @unchecked Sendable {
     }
 
     /// Has the target obey at once, and tick again if it was idle.
-    public func wake() { sleeper.wake() }
+    package func wake() { sleeper.wake() }
 
     private func run() {
         var statistics = TickStatistics()

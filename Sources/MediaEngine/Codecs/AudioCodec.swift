@@ -11,13 +11,13 @@ public struct CodecDescription: Hashable, Sendable {
     /// The rate is not always `clockRate`: see G.722.
     public let format: AudioFormat
     /// The payload type that RFC 3551 assigns for good, or nil where it is negotiated.
-    public let staticPayloadType: UInt8?
+    package let staticPayloadType: UInt8?
     /// Audio per packet unless told otherwise.
     public let defaultPtime: Duration
     /// The ptimes that encoders take.
-    public let ptimes: ClosedRange<Duration>
+    package let ptimes: ClosedRange<Duration>
     /// Channels as `a=rtpmap` writes them, when other than those of `format`: Opus always says 2 (RFC 7587, 4.1).
-    public let rtpmapChannelCount: Int
+    package let rtpmapChannelCount: Int
 
     /// A description with the given parts; `rtpmapChannelCount` is the format's unless given.
     public init(

@@ -2,7 +2,7 @@ import CallBasics
 
 extension CodecDescription {
     /// The name as `a=rtpmap` writes it after the payload type: "PCMU/8000", "opus/48000/2".
-    public var rtpmap: String {
+    package var rtpmap: String {
         rtpmapChannelCount == 1 ? "\(name)/\(clockRate)" : "\(name)/\(clockRate)/\(rtpmapChannelCount)"
     }
 

@@ -2,9 +2,9 @@
 ///
 /// It ignores bitrate, complexity, FEC and DTX: the codec has one way to work. Gaps are filled by `LossConcealer`.
 /// Source: ITU-T G.711; RFC 3551, section 4.5.14.
-public struct G711Codec: AudioCodec {
+package struct G711Codec: AudioCodec {
     /// How samples are companded.
-    public enum Law: Sendable {
+    package enum Law: Sendable {
         /// µ-law, of North America and Japan: PCMU, static payload type 0.
         case muLaw
         /// A-law, of the rest of the world: PCMA, static payload type 8.
@@ -12,11 +12,11 @@ public struct G711Codec: AudioCodec {
     }
 
     /// PCMU or PCMA, with its static payload type.
-    public let description: CodecDescription
+    package let description: CodecDescription
     private let law: Law
 
     /// The codec of `law`.
-    public init(_ law: Law) {
+    package init(_ law: Law) {
         self.law = law
         description = CodecDescription(
             name: law == .muLaw ? "PCMU" : "PCMA",
@@ -29,7 +29,7 @@ public struct G711Codec: AudioCodec {
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a ptime outside 10 to 120 ms or more than one channel.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try description.checkChannelCount(configuration.channelCount)
         return G711Encoder(
             law: law,
@@ -41,7 +41,7 @@ public struct G711Codec: AudioCodec {
     /// Makes a decoder with loss concealment.
     ///
     /// - Throws: `CodecError` for more than one channel.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try description.checkChannelCount(channelCount)
         return ConcealingDecoder(G711PayloadDecoder(law: law, format: description.format))
     }

@@ -3,9 +3,9 @@
 /// Its RTP clock rate is 8000 Hz by an old error that RFC 3551 keeps for good: a 20 ms packet holds 320 frames and moves
 /// the RTP timestamp by 160. It ignores bitrate, complexity, FEC and DTX. Gaps are filled by `LossConcealer`.
 /// Source: ITU-T G.722, mode 1; RFC 3551, section 4.5.2.
-public struct G722Codec: AudioCodec {
+package struct G722Codec: AudioCodec {
     /// G722 with its static payload type 9.
-    public let description = CodecDescription(
+    package let description = CodecDescription(
         name: "G722",
         clockRate: 8000,
         format: AudioFormat(sampleRate: 16000),
@@ -13,12 +13,12 @@ public struct G722Codec: AudioCodec {
     )
 
     /// The codec.
-    public init() {}
+    package init() {}
 
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a ptime outside 10 to 120 ms or more than one channel.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try description.checkChannelCount(configuration.channelCount)
         return G722Encoder(format: description.format, frameCount: try description.frameCount(in: configuration.ptime))
     }
@@ -26,7 +26,7 @@ public struct G722Codec: AudioCodec {
     /// Makes a decoder with loss concealment.
     ///
     /// - Throws: `CodecError` for more than one channel.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try description.checkChannelCount(channelCount)
         return ConcealingDecoder(G722PayloadDecoder(format: description.format))
     }

@@ -6,9 +6,9 @@ import CBCG729
 /// Annex B (silence compression) is not sent, and `annexb=no` asks the other side not to; comfort noise frames that
 /// arrive nevertheless are played. It ignores bitrate, complexity, FEC and DTX. Concealment is the codec's own.
 /// Source: ITU-T G.729; RFC 3551, section 4.5.6; RFC 4856, section 2.1.9.
-public struct G729Codec: AudioCodec {
+package struct G729Codec: AudioCodec {
     /// G729 with its static payload type 18.
-    public let description = CodecDescription(
+    package let description = CodecDescription(
         name: "G729",
         clockRate: 8000,
         format: AudioFormat(sampleRate: 8000),
@@ -16,15 +16,15 @@ public struct G729Codec: AudioCodec {
     )
 
     /// The codec.
-    public init() {}
+    package init() {}
 
     /// "annexb=no".
-    public func receiveParameters(for configuration: EncoderConfiguration) -> String { "annexb=no" }
+    package func receiveParameters(for configuration: EncoderConfiguration) -> String { "annexb=no" }
 
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a ptime that is not 10 to 120 ms in steps of 10 ms, or more than one channel.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try description.checkChannelCount(configuration.channelCount)
         let frameCount = try description.frameCount(in: configuration.ptime)
         guard frameCount % G729.frameCount == 0 else {
@@ -37,7 +37,7 @@ public struct G729Codec: AudioCodec {
     /// Makes a decoder.
     ///
     /// - Throws: `CodecError` for more than one channel.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try description.checkChannelCount(channelCount)
         guard let decoder = initBcg729DecoderChannel() else { throw G729.failure("a decoder") }
         return G729Decoder(decoder, format: description.format)

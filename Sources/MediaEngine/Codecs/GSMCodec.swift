@@ -5,9 +5,9 @@ import CGSM
 ///
 /// It ignores bitrate, complexity, FEC and DTX. Gaps are filled by `LossConcealer`.
 /// Source: ETSI GSM 06.10; RFC 3551, section 4.5.8.
-public struct GSMCodec: AudioCodec {
+package struct GSMCodec: AudioCodec {
     /// GSM with its static payload type 3.
-    public let description = CodecDescription(
+    package let description = CodecDescription(
         name: "GSM",
         clockRate: 8000,
         format: AudioFormat(sampleRate: 8000),
@@ -16,12 +16,12 @@ public struct GSMCodec: AudioCodec {
     )
 
     /// The codec.
-    public init() {}
+    package init() {}
 
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a ptime that is not 20 to 120 ms in steps of 20 ms, or more than one channel.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try description.checkChannelCount(configuration.channelCount)
         let frameCount = try description.frameCount(in: configuration.ptime)
         guard frameCount % GSM610.frameCount == 0 else {
@@ -33,7 +33,7 @@ public struct GSMCodec: AudioCodec {
     /// Makes a decoder with loss concealment.
     ///
     /// - Throws: `CodecError` for more than one channel.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try description.checkChannelCount(channelCount)
         return ConcealingDecoder(GSMPayloadDecoder(coder: try GSM610(), format: description.format))
     }

@@ -6,12 +6,12 @@
 /// Packets last 10 ms unless told otherwise: 20 ms of 44100 Hz exceed an Ethernet frame. It ignores bitrate,
 /// complexity, FEC and DTX. Gaps are filled by `LossConcealer`.
 /// Source: RFC 3551, section 4.5.11.
-public struct L16Codec: AudioCodec {
+package struct L16Codec: AudioCodec {
     /// L16 with its rate, channels, and payload type where RFC 3551 assigns one.
-    public let description: CodecDescription
+    package let description: CodecDescription
 
     /// The codec for samples of `sampleRate` Hz, 8000 to 96000 in whole hundreds, in one or two channels.
-    public init(sampleRate: Int = 44100, channelCount: Int = 1) {
+    package init(sampleRate: Int = 44100, channelCount: Int = 1) {
         precondition(sampleRate >= 8000 && sampleRate <= 96000 && sampleRate % 100 == 0)
         precondition(channelCount == 1 || channelCount == 2)
         let bytesPerTick = sampleRate / 100 * channelCount * 2
@@ -29,7 +29,7 @@ public struct L16Codec: AudioCodec {
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a ptime or a channel count other than the description's.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try description.checkChannelCount(configuration.channelCount)
         return L16Encoder(format: description.format, frameCount: try description.frameCount(in: configuration.ptime))
     }
@@ -37,7 +37,7 @@ public struct L16Codec: AudioCodec {
     /// Makes a decoder with loss concealment.
     ///
     /// - Throws: `CodecError` for a channel count other than the description's.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try description.checkChannelCount(channelCount)
         return ConcealingDecoder(L16PayloadDecoder(format: description.format))
     }

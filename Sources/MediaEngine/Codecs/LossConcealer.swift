@@ -14,7 +14,7 @@
 /// Shape: interleaved frames of `format`.
 /// Thread: media; everything is allocated by `init`.
 /// Source: in the spirit of ITU-T G.711, Appendix I.
-public final class LossConcealer {
+package final class LossConcealer {
     private let channelCount: Int
     private let sampleRate: Int
     private let historyFrameCount: Int
@@ -48,7 +48,7 @@ public final class LossConcealer {
     }
 
     /// A concealer for audio of `format`.
-    public init(format: AudioFormat) {
+    package init(format: AudioFormat) {
         sampleRate = format.sampleRate
         channelCount = format.channelCount
         historyFrameCount = sampleRate * 50 / 1000
@@ -76,7 +76,7 @@ public final class LossConcealer {
     }
 
     /// Takes the first `frameCount` frames of `samples` as real audio; after a gap it blends their beginning.
-    public func receive(_ samples: inout MutableSpan<Int16>, frameCount: Int) {
+    package func receive(_ samples: inout MutableSpan<Int16>, frameCount: Int) {
         let count = min(frameCount, samples.count / channelCount)
         guard count > 0 else { return }
         if gapFrameCount > 0 { merge(into: &samples, frameCount: count) }
@@ -84,7 +84,7 @@ public final class LossConcealer {
     }
 
     /// Writes `frameCount` frames in place of audio that did not arrive.
-    public func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>) {
+    package func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>) {
         let count = min(frameCount, samples.count / channelCount)
         guard count > 0 else { return }
         if gapFrameCount == 0 || mergedFrameCount > 0 { beginGap() }
@@ -98,7 +98,7 @@ public final class LossConcealer {
     }
 
     /// Forgets the past: the next audio belongs to another source.
-    public func reset() {
+    package func reset() {
         history.update(repeating: 0, count: historyFrameCount * channelCount)
         gapFrameCount = 0
         mergedFrameCount = 0

@@ -1,5 +1,5 @@
 import COpus
-public import CallBasics
+import CallBasics
 
 /// Opus: 48000 Hz, mono or stereo, 6 to 510 kbit/s.
 ///
@@ -19,9 +19,9 @@ public import CallBasics
 ///
 /// Empty parameters mean that nothing is known of the receiver: the configuration is then followed as it is.
 /// Source: RFC 6716; RFC 7587.
-public struct OpusCodec: AudioCodec {
+package struct OpusCodec: AudioCodec {
     /// opus/48000/2, whose samples are mono unless the configuration asks for two channels.
-    public let description = CodecDescription(
+    package let description = CodecDescription(
         name: "opus",
         clockRate: 48000,
         format: AudioFormat(sampleRate: 48000),
@@ -30,12 +30,12 @@ public struct OpusCodec: AudioCodec {
     )
 
     /// The codec.
-    public init() {}
+    package init() {}
 
     /// "minptime=10;useinbandfec=1", with `stereo=1` for two channels and `usedtx=1` where DTX is wished.
     ///
     /// FEC is always asked for, since the decoder takes it whenever it is there.
-    public func receiveParameters(for configuration: EncoderConfiguration) -> String {
+    package func receiveParameters(for configuration: EncoderConfiguration) -> String {
         var parameters = OpusParameters()
         parameters.minPtime = 10
         if configuration.channelCount == 2 { parameters.prefersStereo = true }
@@ -47,7 +47,7 @@ public struct OpusCodec: AudioCodec {
     /// Makes an encoder.
     ///
     /// - Throws: `CodecError` for a value that Opus does not have.
-    public func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
+    package func makeEncoder(_ configuration: EncoderConfiguration) throws(CodecError) -> any AudioEncoder {
         try check(configuration)
         return try OpusEncoder(configuration, remote: OpusParameters(parsing: configuration.remoteParameters))
     }
@@ -55,7 +55,7 @@ public struct OpusCodec: AudioCodec {
     /// Makes a decoder, which gives one or two channels whatever was encoded.
     ///
     /// - Throws: `CodecError` for another channel count.
-    public func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
+    package func makeDecoder(channelCount: Int) throws(CodecError) -> any AudioDecoder {
         try Self.checkChannelCount(channelCount)
         return try OpusDecoder(channelCount: channelCount)
     }

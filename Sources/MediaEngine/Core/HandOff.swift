@@ -6,13 +6,13 @@ import Synchronization
 /// that it replaces; the control side frees what was retired in its next `offer` or `reclaim`. Only the newest offer
 /// counts: one that was never taken is freed by the next.
 /// Thread: `offer` and `reclaim` control (any thread, in turn), `take` and `retire` media.
-public final class HandOff<Object: AnyObject>: @unchecked Sendable {
+package final class HandOff<Object: AnyObject>: @unchecked Sendable {
     private let offered = Atomic<UnsafeRawPointer?>(nil)
     private let retired: RingBuffer<Unmanaged<Object>>
     private let controlLock = Mutex(())
 
     /// A hand-off that can hold `capacity` retired objects between two calls of `reclaim`.
-    public init(capacity: Int = 64) {
+    package init(capacity: Int = 64) {
         retired = RingBuffer(minimumCapacity: capacity)
     }
 
@@ -22,14 +22,14 @@ public final class HandOff<Object: AnyObject>: @unchecked Sendable {
     }
 
     /// Makes `object` the next to be taken, and frees what the media thread has retired.
-    public func offer(_ object: Object) {
+    package func offer(_ object: Object) {
         let pointer = UnsafeRawPointer(Unmanaged.passRetained(object).toOpaque())
         release(offered.exchange(pointer, ordering: .acquiringAndReleasing))
         reclaim()
     }
 
     /// Frees what the media thread has retired.
-    public func reclaim() {
+    package func reclaim() {
         controlLock.withLock { _ in
             while let object = retired.pop() { object.release() }
         }
@@ -40,7 +40,7 @@ public final class HandOff<Object: AnyObject>: @unchecked Sendable {
     /// The caller owns it and must `retire` it in the end.
     ///
     /// Answers nil, too, while so many retired objects wait that this one could not be given back later.
-    public func take() -> Unmanaged<Object>? {
+    package func take() -> Unmanaged<Object>? {
         guard retired.freeCount > 1, let pointer = offered.exchange(nil, ordering: .acquiringAndReleasing) else {
             return nil
         }
@@ -48,7 +48,7 @@ public final class HandOff<Object: AnyObject>: @unchecked Sendable {
     }
 
     /// Gives an object that was taken back to the control side.
-    public func retire(_ object: Unmanaged<Object>) {
+    package func retire(_ object: Unmanaged<Object>) {
         retired.push(object)
     }
 

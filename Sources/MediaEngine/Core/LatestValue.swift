@@ -6,7 +6,7 @@ import Synchronization
 /// the values of one instant together.
 /// Thread: `publish` from one thread; `value` from any, in turn (readers share a lock, which the publisher never
 /// touches).
-public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
+package final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Value>
     /// The slot between the two sides, with `freshFlag` set when it holds an unread value.
     private let exchange = Atomic<Int>(1)
@@ -15,7 +15,7 @@ public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
     private static var freshFlag: Int { 4 }
 
     /// A cell that holds `value` until another is published.
-    public init(_ value: Value) {
+    package init(_ value: Value) {
         slots = .allocate(capacity: 3)
         slots.initialize(repeating: value, count: 3)
     }
@@ -27,7 +27,7 @@ public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
     /// Makes `value` the newest.
     ///
     /// Allocates nothing, waits for nobody.
-    public func publish(_ value: Value) {
+    package func publish(_ value: Value) {
         publish { $0 = value }
     }
 
@@ -35,13 +35,13 @@ public final class LatestValue<Value: BitwiseCopyable>: @unchecked Sendable {
     ///
     /// What it finds is an older value; a large one is written in place, without a copy of its own.
     @inline(__always)
-    public func publish(_ write: (inout Value) -> Void) {
+    package func publish(_ write: (inout Value) -> Void) {
         write(&slots[writeSlot])
         writeSlot = exchange.exchange(writeSlot | Self.freshFlag, ordering: .acquiringAndReleasing) & 3
     }
 
     /// The newest published value.
-    public var value: Value {
+    package var value: Value {
         readSlot.withLock { slot in
             if exchange.load(ordering: .relaxed) & Self.freshFlag != 0 {
                 slot = exchange.exchange(slot, ordering: .acquiringAndReleasing) & 3

@@ -6,7 +6,7 @@ import Synchronization
 /// Shape: a power-of-two number of trivial elements, allocated once.
 /// Thread: `push` from one thread at a time, `pop` from one thread at a time; the two may run at once. A side that
 /// several threads share brings its own lock.
-public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
+package final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     private let storage: UnsafeMutablePointer<Element>
     private let mask: Int
     private let head = Atomic<Int>(0)
@@ -14,7 +14,7 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     private let dropped = Atomic<Int>(0)
 
     /// A ring of at least `minimumCapacity` elements.
-    public init(minimumCapacity: Int) {
+    package init(minimumCapacity: Int) {
         var capacity = 2
         while capacity < minimumCapacity { capacity *= 2 }
         storage = .allocate(capacity: capacity)
@@ -26,20 +26,20 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     }
 
     /// Elements that the ring can hold.
-    public var capacity: Int { mask + 1 }
+    package var capacity: Int { mask + 1 }
 
     /// Elements waiting now.
-    public var count: Int { tail.load(ordering: .acquiring) &- head.load(ordering: .acquiring) }
+    package var count: Int { tail.load(ordering: .acquiring) &- head.load(ordering: .acquiring) }
 
     /// Elements that can be pushed now.
-    public var freeCount: Int { capacity - count }
+    package var freeCount: Int { capacity - count }
 
     /// Elements refused because the ring was full.
-    public var droppedCount: Int { dropped.load(ordering: .relaxed) }
+    package var droppedCount: Int { dropped.load(ordering: .relaxed) }
 
     /// Adds `element`, or counts it as dropped and answers false when the ring is full.
     @discardableResult
-    public func push(_ element: Element) -> Bool {
+    package func push(_ element: Element) -> Bool {
         let end = tail.load(ordering: .relaxed)
         guard end &- head.load(ordering: .acquiring) <= mask else {
             dropped.wrappingAdd(1, ordering: .relaxed)
@@ -51,7 +51,7 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     }
 
     /// Takes the oldest element, or nil when the ring is empty.
-    public func pop() -> Element? {
+    package func pop() -> Element? {
         let start = head.load(ordering: .relaxed)
         guard start != tail.load(ordering: .acquiring) else { return nil }
         let element = storage[start & mask]
@@ -61,7 +61,7 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
 
     /// Adds as many of `elements` as fit, counts the rest as dropped, and answers how many went in.
     @discardableResult
-    public func push(contentsOf elements: Span<Element>) -> Int {
+    package func push(contentsOf elements: Span<Element>) -> Int {
         let end = tail.load(ordering: .relaxed)
         let room = capacity &- (end &- head.load(ordering: .acquiring))
         let accepted = min(room, elements.count)
@@ -74,7 +74,7 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     }
 
     /// Moves the oldest elements into `target` and answers how many there were, at most its count.
-    public func pop(into target: inout MutableSpan<Element>) -> Int {
+    package func pop(into target: inout MutableSpan<Element>) -> Int {
         let start = head.load(ordering: .relaxed)
         let taken = min(tail.load(ordering: .acquiring) &- start, target.count)
         for index in 0..<taken {
@@ -98,7 +98,7 @@ public final class RingBuffer<Element: BitwiseCopyable>: @unchecked Sendable {
     /// Throws away everything that waits.
     ///
     /// Thread: the consumer's.
-    public func removeAll() {
+    package func removeAll() {
         head.store(tail.load(ordering: .acquiring), ordering: .releasing)
     }
 }

@@ -10,7 +10,7 @@ public struct CallReport: Sendable, Hashable, Codable {
         public var p99LatenessMs: Double
 
         /// The figures of `statistics`.
-        public init(_ statistics: TickStatistics) {
+        package init(_ statistics: TickStatistics) {
             count = statistics.count
             late = statistics.lateCount
             p99LatenessMs = (statistics.lateness.quantile(0.99).milliseconds * 1000).rounded() / 1000

@@ -36,7 +36,7 @@ public struct CardReport: Sendable, Hashable, Codable {
     }
 
     /// The report as one line for people.
-    public var line: String {
+    package var line: String {
         var text = "\(direction) on \(name): \(latencyMs) ms"
         if let ppm { text += ", clock \(ppm) ppm" }
         text += ", \(xruns) xruns, \(lostMs) ms lost"

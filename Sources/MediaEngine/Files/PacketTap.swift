@@ -1,13 +1,13 @@
-public import CallBasics
+package import CallBasics
 
 /// Carries copies of datagrams from the media thread to a capture file, without either waiting.
 ///
 /// A full tap leaves datagrams out and counts them.
 /// Shape: a ring of bytes, allocated once.
 /// Thread: `record` media, one thread; `drain` one other thread.
-public final class PacketTap: @unchecked Sendable {
+package final class PacketTap: @unchecked Sendable {
     /// Longest datagram that is carried.
-    public static let maximumByteCount = 65_507
+    package static let maximumByteCount = 65_507
 
     private struct Entry: BitwiseCopyable {
         var byteCount = 0
@@ -26,7 +26,7 @@ public final class PacketTap: @unchecked Sendable {
     private var droppedByMedia = 0
 
     /// A tap that holds about `capacity` bytes between two drains; 1 MiB is a minute of a G.711 leg.
-    public init(capacity: Int = 1 << 20) {
+    package init(capacity: Int = 1 << 20) {
         ring = RingBuffer(minimumCapacity: capacity)
         recordScratch = .allocate(byteCount: Self.entryByteCount + Self.maximumByteCount, alignment: 16)
         drainScratch = .allocate(byteCount: Self.entryByteCount + Self.maximumByteCount, alignment: 16)
@@ -38,11 +38,11 @@ public final class PacketTap: @unchecked Sendable {
     }
 
     /// Datagrams left out because the tap was full or they were too long.
-    public var droppedCount: Int { droppedTotal.value }
+    package var droppedCount: Int { droppedTotal.value }
 
     /// Takes a copy of a datagram that travelled at `time`; answers false when it was left out.
     @discardableResult
-    public func record(
+    package func record(
         _ bytes: Span<UInt8>,
         from source: SocketAddress,
         to destination: SocketAddress,
@@ -70,7 +70,7 @@ public final class PacketTap: @unchecked Sendable {
     ///
     /// Throws: what `PcapWriter` throws; the datagrams taken so far are gone then.
     @discardableResult
-    public func drain(into file: PcapWriter) throws(PcapError) -> Int {
+    package func drain(into file: PcapWriter) throws(PcapError) -> Int {
         var count = 0
         while pop(Self.entryByteCount) {
             let entry = drainScratch.load(as: Entry.self)

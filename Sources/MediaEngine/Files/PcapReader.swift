@@ -1,19 +1,19 @@
-public import CallBasics
+package import CallBasics
 import Glibc
 
 /// A UDP datagram out of a capture.
-public struct CapturedDatagram: Sendable, Equatable {
+package struct CapturedDatagram: Sendable, Equatable {
     /// When it was captured, in nanoseconds since 1970.
-    public let unixNanoseconds: Int64
+    package let unixNanoseconds: Int64
     /// Who sent it.
-    public let source: SocketAddress
+    package let source: SocketAddress
     /// To whom.
-    public let destination: SocketAddress
+    package let destination: SocketAddress
     /// Its bytes.
-    public let payload: [UInt8]
+    package let payload: [UInt8]
 
     /// A datagram that was captured at `unixNanoseconds`.
-    public init(unixNanoseconds: Int64, source: SocketAddress, destination: SocketAddress, payload: [UInt8]) {
+    package init(unixNanoseconds: Int64, source: SocketAddress, destination: SocketAddress, payload: [UInt8]) {
         self.unixNanoseconds = unixNanoseconds
         self.source = source
         self.destination = destination
@@ -27,14 +27,14 @@ public struct CapturedDatagram: Sendable, Equatable {
 /// skipped and counted; a file that ends inside a record, or is damaged, ends the sequence there.
 /// Thread: any but media; it allocates.
 /// Source: IETF draft-ietf-opsawg-pcap; tcpdump.org's list of link types
-public struct PcapReader: Sequence, IteratorProtocol, Sendable {
+package struct PcapReader: Sequence, IteratorProtocol, Sendable {
     /// Larger files are refused.
-    public static let maximumByteCount = 1 << 29
+    package static let maximumByteCount = 1 << 29
 
     /// Packets that were no whole UDP datagram.
-    public private(set) var skippedCount = 0
+    package private(set) var skippedCount = 0
     /// Whether the file ended inside a record, or a record cannot be right.
-    public private(set) var isCutShort = false
+    package private(set) var isCutShort = false
 
     private let bytes: [UInt8]
     private let isLittleEndian: Bool
@@ -46,7 +46,7 @@ public struct PcapReader: Sequence, IteratorProtocol, Sendable {
     /// Reads the capture in the file at `path`.
     ///
     /// Throws: `system`, `tooLarge`, `notACapture`, `nextGeneration`, or `unsupportedLinkType`.
-    public init(path: String) throws(PcapError) {
+    package init(path: String) throws(PcapError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.systemError(path) }
         defer { close(descriptor) }
@@ -75,7 +75,7 @@ public struct PcapReader: Sequence, IteratorProtocol, Sendable {
     /// Reads the capture in `bytes`.
     ///
     /// Throws: `notACapture`, `nextGeneration`, or `unsupportedLinkType`.
-    public init(bytes: [UInt8]) throws(PcapError) {
+    package init(bytes: [UInt8]) throws(PcapError) {
         self.bytes = bytes
         let magic = bytes.count >= 4 ? bytes.span.uint32(at: 0) : 0
         switch magic {
@@ -108,7 +108,7 @@ public struct PcapReader: Sequence, IteratorProtocol, Sendable {
     }
 
     /// The next UDP datagram, or nil at the end.
-    public mutating func next() -> CapturedDatagram? {
+    package mutating func next() -> CapturedDatagram? {
         while let record = nextRecord() {
             if let datagram = datagram(in: record) { return datagram }
             skippedCount += 1

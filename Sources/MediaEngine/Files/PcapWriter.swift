@@ -1,17 +1,17 @@
-public import CallBasics
+package import CallBasics
 import Glibc
 
 /// Writes datagrams to a capture file that Wireshark and tcpdump open.
 ///
 /// Shape: classic pcap, microseconds, link type raw IP; IP and UDP headers are made up from the addresses.
 /// Thread: one at a time, never the media thread, which hands its packets to a `PacketTap`.
-public final class PcapWriter {
+package final class PcapWriter {
     /// The file's path.
-    public let path: String
+    package let path: String
     /// Datagrams written.
-    public private(set) var recordCount = 0
+    package private(set) var recordCount = 0
     /// Datagrams left out because no UDP datagram can be so long.
-    public private(set) var oversizeCount = 0
+    package private(set) var oversizeCount = 0
 
     private let unixNanosecondsAtZero: Int64
     private var descriptor: Int32
@@ -24,7 +24,7 @@ public final class PcapWriter {
     ///   - path: where the file goes.
     ///   - unixNanosecondsAtZero: nanoseconds since 1970 at `MediaTime.zero`.
     /// - Throws: `system` when the file cannot be written.
-    public init(path: String, unixNanosecondsAtZero: Int64) throws(PcapError) {
+    package init(path: String, unixNanosecondsAtZero: Int64) throws(PcapError) {
         self.path = path
         self.unixNanosecondsAtZero = unixNanosecondsAtZero
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
@@ -43,7 +43,7 @@ public final class PcapWriter {
     /// Adds a datagram that travelled at `time`.
     ///
     /// Throws: `system` when the disk is full or the file gone.
-    public func write(
+    package func write(
         _ bytes: Span<UInt8>,
         from source: SocketAddress,
         to destination: SocketAddress,
@@ -71,7 +71,7 @@ public final class PcapWriter {
     /// Brings what is buffered to the file, which is then whole.
     ///
     /// Throws: `system` when the disk is full or the file gone.
-    public func flush() throws(PcapError) {
+    package func flush() throws(PcapError) {
         var start = 0
         while start < bufferedCount, descriptor >= 0 {
             let count = buffer.withUnsafeBytes {
@@ -89,10 +89,13 @@ public final class PcapWriter {
     /// Brings what is buffered to the file and closes it; nothing can be written any more.
     ///
     /// Throws: `system` when the disk is full or the file gone.
-    public func close() throws(PcapError) {
+    package func close() throws(PcapError) {
         guard descriptor >= 0 else { return }
         defer { descriptor = -1 }
-        try flush()
+        do throws(PcapError) { try flush() } catch {
+            _ = Glibc.close(descriptor)
+            throw error
+        }
         guard Glibc.close(descriptor) == 0 else { throw Self.systemError("closed", path) }
     }
 

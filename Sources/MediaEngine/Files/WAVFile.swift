@@ -17,7 +17,7 @@ public enum WAVFile {
     /// Writes `samples` to the file at `path`.
     ///
     /// - Throws: `WAVError` when the file cannot be written.
-    public static func write(_ path: String, format: AudioFormat, samples: [Int16]) throws(WAVError) {
+    package static func write(_ path: String, format: AudioFormat, samples: [Int16]) throws(WAVError) {
         let writer = try WAVWriter(path: path, format: format)
         try writer.write(samples.span)
         try writer.close()

@@ -10,23 +10,23 @@ import CallBasics
 ///        "data"  the samples
 /// Other chunks are skipped. Source: IBM and Microsoft, "Multimedia Programming Interface and Data Specifications
 /// 1.0"; EBU Tech 3306 for RF64.
-public struct WAVHeader: Hashable, Sendable {
+package struct WAVHeader: Hashable, Sendable {
     /// Rate and channels.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// How the samples are written.
-    public let coding: WAVSampleCoding
+    package let coding: WAVSampleCoding
     /// Bytes of samples that the file says it has; nil where it was streamed and says nothing.
-    public let declaredByteCount: Int?
+    package let declaredByteCount: Int?
     /// Where the samples begin.
-    public let dataOffset: Int
+    package let dataOffset: Int
 
     /// Bytes of one frame.
-    public var bytesPerFrame: Int { coding.byteCount * format.channelCount }
+    package var bytesPerFrame: Int { coding.byteCount * format.channelCount }
 
     /// The most channels that are read.
-    public static var maximumChannelCount: Int { 64 }
+    package static var maximumChannelCount: Int { 64 }
     /// The sample rates that are read.
-    public static var sampleRates: ClosedRange<Int> { 1000...768_000 }
+    package static var sampleRates: ClosedRange<Int> { 1000...768_000 }
 
     /// Reads `source` from its start up to its first sample.
     init(reading source: any ByteSource) throws(WAVError) {

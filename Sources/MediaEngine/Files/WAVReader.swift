@@ -1,19 +1,19 @@
-public import CallBasics
+import CallBasics
 
 /// Reads the samples of a WAV file as 16 bits, a stretch at a time, whatever the file's length.
 ///
 /// Takes 8, 16, 24 and 32-bit integers, 32 and 64-bit floats, µ-law and A-law, plain or under the extensible header,
 /// RIFF and RF64, files and pipes. A file that is cut off inside its samples plays what is there.
 /// Thread: one at a time, never the media thread: it waits for the disk. `FilePlayerFilter` brings a file to the graph.
-public final class WAVReader {
+package final class WAVReader {
     /// What the file says of itself.
-    public let header: WAVHeader
+    package let header: WAVHeader
     /// Whether the file holds fewer samples than it says; for a pipe, known only at its end.
-    public private(set) var isTruncated = false
+    package private(set) var isTruncated = false
     /// Frames in the file, or nil for a pipe that does not say.
-    public let frameCount: Int?
+    package let frameCount: Int?
     /// The frame that `read` gives next.
-    public private(set) var position = 0
+    package private(set) var position = 0
 
     /// Whether reading may wait for whoever writes into the other end.
     package var isPipe: Bool { source.byteCount == nil }
@@ -28,7 +28,7 @@ public final class WAVReader {
     ///
     /// - Throws: `WAVError` when the file cannot be read, is empty or cut off, is no WAV, or is coded in an
     ///   unsupported way.
-    public convenience init(path: String) throws(WAVError) {
+    package convenience init(path: String) throws(WAVError) {
         try self.init(source: POSIXFile(reading: path))
     }
 
@@ -38,7 +38,7 @@ public final class WAVReader {
     ///   - bytes: The file's content.
     ///   - name: What messages call it.
     /// - Throws: `WAVError`, as for a file.
-    public convenience init(bytes: [UInt8], name: String = "The WAV") throws(WAVError) {
+    package convenience init(bytes: [UInt8], name: String = "The WAV") throws(WAVError) {
         try self.init(source: MemoryByteSource(bytes, name: name))
     }
 
@@ -63,14 +63,14 @@ public final class WAVReader {
     }
 
     /// Rate and channels of the samples that `read` gives.
-    public var format: AudioFormat { header.format }
+    package var format: AudioFormat { header.format }
 
     /// Reads the next frames into `target` and answers how many; 0 at the end.
     ///
     /// - Parameter target: Interleaved samples; what does not fill a frame at its end stays untouched.
     /// - Returns: The frames read.
     /// - Throws: `WAVError` when the disk fails.
-    public func read(into target: inout MutableSpan<Int16>) throws(WAVError) -> Int {
+    package func read(into target: inout MutableSpan<Int16>) throws(WAVError) -> Int {
         let channelCount = format.channelCount
         let wanted = target.count / channelCount
         var done = 0
@@ -100,7 +100,7 @@ public final class WAVReader {
     /// Goes back to the first frame.
     ///
     /// - Throws: `WAVError` where the file is a pipe.
-    public func rewind() throws(WAVError) {
+    package func rewind() throws(WAVError) {
         guard source.seek(to: header.dataOffset) else {
             throw WAVError(.ioFailure, "\(source.name) cannot be played again: it is a pipe. Copy it to a file first.")
         }

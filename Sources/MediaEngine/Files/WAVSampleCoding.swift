@@ -1,7 +1,7 @@
 /// How the samples of a WAV file are written, and how each becomes 16 bits.
 ///
 /// Source: Microsoft, "Multiple channel audio data and WAVE files"; format tags of RFC 2361.
-public enum WAVSampleCoding: Hashable, Sendable, CustomStringConvertible {
+package enum WAVSampleCoding: Hashable, Sendable, CustomStringConvertible {
     /// Whole numbers: unsigned in one byte, signed little-endian in two to four.
     case integer(byteCount: Int)
     /// IEEE 754 numbers, full scale 1.0, in four or eight bytes.
@@ -12,7 +12,7 @@ public enum WAVSampleCoding: Hashable, Sendable, CustomStringConvertible {
     case aLaw
 
     /// Bytes of one sample.
-    public var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .integer(let byteCount), .float(let byteCount): byteCount
         case .muLaw, .aLaw: 1
@@ -20,7 +20,7 @@ public enum WAVSampleCoding: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// "16-bit integer", "32-bit float", "µ-law" or "A-law".
-    public var description: String {
+    package var description: String {
         switch self {
         case .integer(let byteCount): "\(byteCount * 8)-bit integer"
         case .float(let byteCount): "\(byteCount * 8)-bit float"

@@ -3,9 +3,9 @@ import Synchronization
 /// A WAV file on its way from the media thread: samples wait in a ring until they are written.
 ///
 /// Thread: `write` media; the rest control or background.
-public final class WAVSink: BackgroundService, @unchecked Sendable {
+package final class WAVSink: BackgroundService, @unchecked Sendable {
     /// What `write` takes, and the file holds.
-    public let format: AudioFormat
+    package let format: AudioFormat
 
     private let writer: Mutex<WAVWriter?>
     private let finalFrameCount = Atomic(0)
@@ -18,7 +18,7 @@ public final class WAVSink: BackgroundService, @unchecked Sendable {
     /// - Parameters:
     ///   - writer: The file.
     ///   - slack: Sound that may wait for the disk before some is dropped.
-    public init(_ writer: consuming sending WAVWriter, slack: Duration = .seconds(2)) {
+    package init(_ writer: consuming sending WAVWriter, slack: Duration = .seconds(2)) {
         format = writer.format
         ring = RingBuffer(minimumCapacity: format.frameCount(in: slack) * format.channelCount)
         chunk = .allocate(capacity: 4096 / format.channelCount * format.channelCount)
@@ -31,24 +31,24 @@ public final class WAVSink: BackgroundService, @unchecked Sendable {
     }
 
     /// Why samples no longer reach the file, or nil.
-    public var failure: WAVError? { failureMessage.withLock { $0 } }
+    package var failure: WAVError? { failureMessage.withLock { $0 } }
 
     /// Frames in the file.
-    public var frameCount: Int {
+    package var frameCount: Int {
         writer.withLock { $0?.frameCount } ?? finalFrameCount.load(ordering: .acquiring)
     }
 
     /// Adds whole frames, or drops them all when the disk is too far behind; answers the frames dropped.
     ///
     /// Thread: media.
-    public func write(_ samples: Span<Int16>) -> Int {
+    package func write(_ samples: Span<Int16>) -> Int {
         guard ring.freeCount >= samples.count else { return samples.count / format.channelCount }
         ring.push(contentsOf: samples)
         return 0
     }
 
     /// Writes what waits.
-    public func serve() {
+    package func serve() {
         writer.withLock { writer in
             while let writer {
                 var target = chunk.mutableSpan
@@ -68,7 +68,7 @@ public final class WAVSink: BackgroundService, @unchecked Sendable {
     ///
     /// - Parameter frameCount: Frames to keep, when the file holds more; nil keeps all. A pipe keeps all.
     /// - Throws: `WAVError` when some samples could not be written.
-    public func close(keeping frameCount: Int? = nil) throws(WAVError) {
+    package func close(keeping frameCount: Int? = nil) throws(WAVError) {
         serve()
         try writer.withLock { writer throws(WAVError) in
             guard let open = writer.take() else { return }

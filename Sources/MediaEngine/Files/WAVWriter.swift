@@ -1,4 +1,4 @@
-public import CallBasics
+import CallBasics
 
 /// Writes 16-bit samples to a WAV file that is valid at every moment.
 ///
@@ -6,11 +6,11 @@ public import CallBasics
 /// crash the file still opens, and lacks at most that second. A pipe or device, where nothing can be rewritten, gets
 /// the sizes that mean "until the end".
 /// Thread: one at a time, never the media thread: it waits for the disk. `FileRecorderFilter` brings a graph to a file.
-public final class WAVWriter {
+package final class WAVWriter {
     /// Rate and channels of the samples.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// Frames written so far.
-    public private(set) var frameCount = 0
+    package private(set) var frameCount = 0
 
     private let file: POSIXFile
     private let isSeekable: Bool
@@ -22,7 +22,7 @@ public final class WAVWriter {
     /// Creates the file at `path`, or replaces the one that is there.
     ///
     /// - Throws: `WAVError` when the file cannot be written, or the format does not fit a WAV.
-    public convenience init(path: String, format: AudioFormat) throws(WAVError) {
+    package convenience init(path: String, format: AudioFormat) throws(WAVError) {
         try self.init(path: path, format: format, byteLimit: Self.maximumByteCount)
     }
 
@@ -54,7 +54,7 @@ public final class WAVWriter {
     /// Writes interleaved samples, a whole number of frames.
     ///
     /// - Throws: `WAVError` when the disk fails, and when the file is full at 4 GiB: what fits is then written.
-    public func write(_ samples: Span<Int16>) throws(WAVError) {
+    package func write(_ samples: Span<Int16>) throws(WAVError) {
         precondition(!isClosed && samples.count % format.channelCount == 0)
         let room = (byteLimit / bytesPerFrame - frameCount) * format.channelCount
         let accepted = min(samples.count, room)
@@ -80,7 +80,7 @@ public final class WAVWriter {
     /// Makes the header tell of every frame written so far.
     ///
     /// - Throws: `WAVError` when the disk fails.
-    public func flush() throws(WAVError) {
+    package func flush() throws(WAVError) {
         guard isSeekable, frameCount > declaredFrameCount else { return }
         let bytes = header(dataByteCount: UInt32(frameCount * bytesPerFrame))
         try Self.withBytes(of: bytes) { bytes throws(WAVError) in try file.overwrite(bytes, at: 0) }
@@ -90,7 +90,7 @@ public final class WAVWriter {
     /// Drops the frames after the first `count`; a pipe, where nothing can be taken back, keeps them.
     ///
     /// - Throws: `WAVError` when the disk fails.
-    public func truncate(to count: Int) throws(WAVError) {
+    package func truncate(to count: Int) throws(WAVError) {
         guard isSeekable, count < frameCount else { return }
         frameCount = max(count, 0)
         let bytes = header(dataByteCount: UInt32(frameCount * bytesPerFrame))
@@ -102,7 +102,7 @@ public final class WAVWriter {
     /// Completes the header and closes the file; closing again does nothing.
     ///
     /// - Throws: `WAVError` when the disk fails.
-    public func close() throws(WAVError) {
+    package func close() throws(WAVError) {
         guard !isClosed else { return }
         isClosed = true
         defer { file.close() }

@@ -5,13 +5,13 @@ public import CallBasics
 ///
 /// Thread: made and described on the control side; from the moment it is in an installed plan, `process` and every stored
 /// property that it touches belong to the media thread. That is why a subclass says `@unchecked Sendable`: the rule is
-/// kept by the plan, not by the compiler. What the control side wants to read, a filter publishes through `LatestValue`;
-/// what it wants to change goes through the commands of a `ControlledFilter`.
+/// kept by the plan, not by the compiler. What the control side reads or changes meanwhile goes through atomics; within
+/// the package through `LatestValue` and the commands of a `ControlledFilter`.
 /// On the media thread a filter must not allocate, lock, wait, log, or grow an array: one late tick is a click in
 /// someone's ear.
 open class Filter: @unchecked Sendable {
     /// Identity in links and events.
-    public let id: FilterID
+    package let id: FilterID
 
     // Behind one reference, so that what a subclass touches in a tick begins on the object's first cache line.
     private let particulars: Particulars
@@ -27,7 +27,7 @@ open class Filter: @unchecked Sendable {
     /// What the filter says of itself.
     ///
     /// It must not change while the filter is in a graph.
-    public var description: FilterDescription { particulars.description }
+    package var description: FilterDescription { particulars.description }
 
     /// Calls and time of the filter, as of the last time it was measured.
     var profile: FilterProfile { particulars.profile.value }
@@ -54,14 +54,14 @@ open class Filter: @unchecked Sendable {
 /// Both types are small enums (`BitwiseCopyable`, at most 48 bytes), so that they travel through rings without memory of
 /// their own; `Never` stands for none.
 /// Thread: as every filter's; `handle` and `emit` media.
-open class ControlledFilter<Command: BitwiseCopyable & Sendable, Event: BitwiseCopyable & Sendable>: Filter,
+package class ControlledFilter<Command: BitwiseCopyable & Sendable, Event: BitwiseCopyable & Sendable>: Filter,
     @unchecked Sendable
 {
     /// Obeys `command`, between two ticks.
-    open func handle(_ command: Command) {}
+    package func handle(_ command: Command) {}
 
     /// Tells the control side that `event` happened; a full ring counts the loss.
-    public final func emit(_ event: Event, _ io: borrowing FilterIO) {
+    package final func emit(_ event: Event, _ io: borrowing FilterIO) {
         io.push(MessageSlot(event))
     }
 
@@ -94,7 +94,7 @@ public struct FilterIO: ~Copyable {
     /// When the tick is due: from tick to tick exactly one `tickDuration` later.
     public let time: MediaTime
     /// How much later than `time` the tick really started.
-    public let lateness: Duration
+    package let lateness: Duration
     /// The tick's length.
     public let tickDuration: Duration
 

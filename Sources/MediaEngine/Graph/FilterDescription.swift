@@ -1,21 +1,21 @@
 /// What a filter says of itself: for people, for drawings of the graph, and for the checks when it is planned.
 public struct FilterDescription: Sendable {
     /// The kind of filter in one word or two: "gain", "Opus encoder".
-    public let name: String
+    package let name: String
     /// One sentence: what it does.
-    public let purpose: String
+    package let purpose: String
     /// Where it takes samples or packets, in the order of their indices in `FilterIO`.
-    public let inputs: [Port]
+    package let inputs: [Port]
     /// Where it gives samples or packets, in the order of their indices in `FilterIO`.
-    public let outputs: [Port]
+    package let outputs: [Port]
     /// Time by which what goes in comes out later, in addition to nothing: 0 for a gain, 20 ms for a delay line.
-    public let latency: Duration
+    package let latency: Duration
 
     /// Whether output 0 may lie in the same memory as input 0, which has the same format.
     ///
     /// The filter then never reads a sample of input 0 after it has written that sample of output 0, and what it leaves
     /// as it is costs nothing: `AudioBlock.copy` of a block onto itself does nothing.
-    public let worksInPlace: Bool
+    package let worksInPlace: Bool
 
     /// A description with the given parts.
     public init(

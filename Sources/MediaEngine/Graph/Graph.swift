@@ -1,15 +1,15 @@
-public import CallBasics
+import CallBasics
 
 /// One link: what leaves `output` of `source` enters `input` of `target`.
-public struct Link: Hashable, Sendable {
+package struct Link: Hashable, Sendable {
     /// The filter that gives.
-    public let source: FilterID
+    package let source: FilterID
     /// The index of its output port.
-    public let output: Int
+    package let output: Int
     /// The filter that takes.
-    public let target: FilterID
+    package let target: FilterID
     /// The index of its input port.
-    public let input: Int
+    package let input: Int
 }
 
 /// Filters and the links between them: what people edit.
@@ -19,23 +19,23 @@ public struct Link: Hashable, Sendable {
 /// A graph is a value: edit a copy, plan it, and install the plan; when planning fails, the running one is untouched.
 /// Filters are shared by reference, so those that stay from plan to plan keep their state.
 /// Thread: control.
-public struct Graph: Sendable {
+package struct Graph: Sendable {
     /// Makes a filter that turns one audio format into another, for links that ask for it.
-    public typealias ConverterFactory = @Sendable (AudioFormat, AudioFormat, Duration) throws(GraphError) -> Filter
+    package typealias ConverterFactory = @Sendable (AudioFormat, AudioFormat, Duration) throws(GraphError) -> Filter
 
     /// The length of one tick: 10 ms for calls, 5 ms for tone streams.
-    public let tickDuration: Duration
+    package let tickDuration: Duration
     /// The filters, in the order they were added.
-    public private(set) var filters: [Filter] = []
+    package private(set) var filters: [Filter] = []
     /// The links, in the order they were made.
-    public private(set) var links: [Link] = []
+    package private(set) var links: [Link] = []
     /// Converters that `connect` put between two ports.
-    public private(set) var converters: Set<FilterID> = []
+    package private(set) var converters: Set<FilterID> = []
     /// Makes the converters for `connect`; nil refuses every mismatch.
-    public var converterFactory: ConverterFactory?
+    package var converterFactory: ConverterFactory?
 
     /// An empty graph with ticks of `tickDuration`.
-    public init(tickDuration: Duration = .milliseconds(10)) {
+    package init(tickDuration: Duration = .milliseconds(10)) {
         self.tickDuration = tickDuration
     }
 
@@ -43,7 +43,7 @@ public struct Graph: Sendable {
     ///
     /// - Throws: `GraphError` when it is in the graph already.
     @discardableResult
-    public mutating func add<Added: Filter>(_ filter: Added) throws(GraphError) -> Added {
+    package mutating func add<Added: Filter>(_ filter: Added) throws(GraphError) -> Added {
         guard !filters.contains(where: { $0 === filter }) else {
             throw GraphError(.membership, "Filter \(label(filter)) is in the graph already. Add each filter once.")
         }
@@ -56,7 +56,7 @@ public struct Graph: Sendable {
     /// - Parameters:
     ///   - filter: The filter.
     ///   - keepingConverters: Whether converters behind it stay, to be linked to another source of the same format.
-    public mutating func remove(_ filter: Filter, keepingConverters: Bool = false) {
+    package mutating func remove(_ filter: Filter, keepingConverters: Bool = false) {
         if !keepingConverters {
             for link in links where link.source == filter.id && converters.contains(link.target) {
                 removeConverter(link.target)
@@ -76,7 +76,7 @@ public struct Graph: Sendable {
     /// An output may feed many inputs; an input takes one link.
     /// - Throws: `GraphError` when a port does not exist, the input is taken, or the ports differ in format and
     ///   `converting` is false or no converter exists. The message names both ports.
-    public mutating func connect(
+    package mutating func connect(
         _ source: Filter,
         output: Int = 0,
         to target: Filter,
@@ -131,7 +131,7 @@ public struct Graph: Sendable {
     }
 
     /// Removes the link into an input of `target`, and the converter in it.
-    public mutating func disconnect(_ target: Filter, input: Int = 0) {
+    package mutating func disconnect(_ target: Filter, input: Int = 0) {
         guard let link = links.first(where: { $0.target == target.id && $0.input == input }) else { return }
         links.removeAll { $0 == link }
         if converters.contains(link.source) { removeConverter(link.source) }
@@ -145,10 +145,10 @@ public struct Graph: Sendable {
     }
 
     /// Whether `filter` is in the graph.
-    public func contains(_ filter: Filter) -> Bool { filters.contains { $0 === filter } }
+    package func contains(_ filter: Filter) -> Bool { filters.contains { $0 === filter } }
 
     /// The filter of that identity.
-    public func filter(_ id: FilterID) -> Filter? { filters.first { $0.id == id } }
+    package func filter(_ id: FilterID) -> Filter? { filters.first { $0.id == id } }
 
     func label(_ filter: Filter) -> String { "\(filter.description.name)#\(filter.id.number)" }
 

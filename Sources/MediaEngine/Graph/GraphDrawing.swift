@@ -1,4 +1,4 @@
-public import CallBasics
+import CallBasics
 
 extension Graph {
     /// The graph as text: one line for each filter in the order in which they run, with what it takes from whom.
@@ -6,7 +6,7 @@ extension Graph {
     /// - Parameter profile: Gives calls and time of a filter; leave it out for a graph that does not run.
     /// - Returns: The lines.
     /// - Throws: `GraphError` when the graph cannot be planned.
-    public func text(profile: ((Filter) -> FilterProfile)? = nil) throws(GraphError) -> String {
+    package func text(profile: ((Filter) -> FilterProfile)? = nil) throws(GraphError) -> String {
         let plan = try GraphPlan(self)
         var lines = [
             "\(plan.filters.count) filters, \(links.count) links, tick \(tickDuration.milliseconds) ms, "
@@ -29,7 +29,7 @@ extension Graph {
     }
 
     /// The graph in Graphviz's DOT language, one box for each filter, one arrow for each link with its format.
-    public func dot() -> String {
+    package func dot() -> String {
         var lines = ["digraph media {", "    rankdir=LR;", "    node [shape=box, fontname=\"sans-serif\"];"]
         for filter in filters {
             let style = converters.contains(filter.id) ? ", style=dashed" : ""

@@ -1,4 +1,4 @@
-public import CallBasics
+import CallBasics
 
 /// A graph made ready to run: its filters in order, with every block of memory already there.
 ///
@@ -7,7 +7,7 @@ public import CallBasics
 /// Several plans run in one runner, each whole before the next: one for each call, so that a call that is made or ends
 /// costs no other anything.
 /// Thread: made on the control side, run by the media thread, freed on the control side again.
-public final class GraphPlan: @unchecked Sendable {
+package final class GraphPlan: @unchecked Sendable {
     struct Step {
         let filter: Unmanaged<Filter>
         let id: FilterID
@@ -18,11 +18,11 @@ public final class GraphPlan: @unchecked Sendable {
     }
 
     /// The length of one tick.
-    public let tickDuration: Duration
+    package let tickDuration: Duration
     /// The filters in the order in which they run.
-    public let filters: [Filter]
+    package let filters: [Filter]
     /// Bytes of all blocks together.
-    public let blockByteCount: Int
+    package let blockByteCount: Int
 
     let steps: UnsafeMutableBufferPointer<Step>
     /// The plan's place among those of its runner, and the stage that it runs in; -1 while it is in none.
@@ -39,7 +39,7 @@ public final class GraphPlan: @unchecked Sendable {
     ///
     /// - Throws: `GraphError` when a required input has no link, links form a circle, or a port's sample rate does
     ///   not divide into ticks.
-    public convenience init(_ graph: Graph) throws(GraphError) {
+    package convenience init(_ graph: Graph) throws(GraphError) {
         try self.init(graph, arena: nil)
     }
 

@@ -1,5 +1,5 @@
 import CProcessor
-public import CallBasics
+package import CallBasics
 import Synchronization
 
 /// Runs plans, tick by tick, and lets them be added, removed, replaced, commanded and listened to while it runs.
@@ -8,20 +8,19 @@ import Synchronization
 /// that were given together take effect together. What they replace comes back to the control side to be freed.
 /// Thread: `tick` and `obeyOrders` belong to the media thread, or to whoever drives by hand. The rest is for the control
 /// side, from any thread.
-public final class GraphRunner: @unchecked Sendable {
+package final class GraphRunner: @unchecked Sendable {
     /// Every how many ticks each filter's time is taken.
     package static let profilingInterval = 64
     /// How many steps before its turn a filter is fetched.
     private static let prefetchDistance = 3
 
     /// Something that the control side wants done between two ticks.
-    struct Order: BitwiseCopyable, @unchecked Sendable {
-        fileprivate enum Action: BitwiseCopyable {
-            case command(Unmanaged<Filter>, MessageSlot)
-            case insert(Unmanaged<GraphPlan>, stage: Int)
-            case remove(Unmanaged<GraphPlan>)
-            case replace(Unmanaged<GraphPlan>, with: Unmanaged<GraphPlan>)
-            case grow(Unmanaged<PlanList.Storage>)
+    struct Order: @unchecked Sendable {
+        fileprivate enum Action {
+            case command(Filter, MessageSlot)
+            case insert(GraphPlan, stage: Int)
+            case remove(GraphPlan)
+            case replace(GraphPlan, with: GraphPlan)
         }
 
         fileprivate let action: Action
@@ -31,26 +30,44 @@ public final class GraphRunner: @unchecked Sendable {
             _ command: Command,
             to filter: ControlledFilter<Command, Event>
         ) -> Order {
-            Order(action: .command(.passRetained(filter), MessageSlot(command)))
+            Order(action: .command(filter, MessageSlot(command)))
         }
 
         /// Runs `plan` from now on, after those of earlier stages; stages count from 0 to 3.
         static func insert(_ plan: GraphPlan, stage: Int = 0) -> Order {
-            Order(action: .insert(.passRetained(plan), stage: stage))
+            Order(action: .insert(plan, stage: stage))
         }
 
         /// Runs `plan` no longer.
         static func remove(_ plan: GraphPlan) -> Order {
-            Order(action: .remove(.passRetained(plan)))
+            Order(action: .remove(plan))
         }
 
         /// Runs `plan` in the place of `other`: filters that are in both keep their state.
         static func replace(_ other: GraphPlan, with plan: GraphPlan) -> Order {
-            Order(action: .replace(.passRetained(other), with: .passRetained(plan)))
+            Order(action: .replace(other, with: plan))
+        }
+    }
+
+    /// An order on its way to the media thread: it holds what it names.
+    private enum GivenOrder: BitwiseCopyable {
+        case command(Unmanaged<Filter>, MessageSlot)
+        case insert(Unmanaged<GraphPlan>, stage: Int)
+        case remove(Unmanaged<GraphPlan>)
+        case replace(Unmanaged<GraphPlan>, with: Unmanaged<GraphPlan>)
+        case grow(Unmanaged<PlanList.Storage>)
+
+        init(_ order: Order) {
+            switch order.action {
+            case .command(let filter, let message): self = .command(.passRetained(filter), message)
+            case .insert(let plan, let stage): self = .insert(.passRetained(plan), stage: stage)
+            case .remove(let plan): self = .remove(.passRetained(plan))
+            case .replace(let other, let plan): self = .replace(.passRetained(other), with: .passRetained(plan))
+            }
         }
 
-        fileprivate func release() {
-            switch action {
+        func release() {
+            switch self {
             case .command(let filter, _): filter.release()
             case .insert(let plan, _), .remove(let plan): plan.release()
             case .replace(let other, let plan):
@@ -67,7 +84,6 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     private struct Control {
-        var plan: GraphPlan?
         /// Plans that run once all orders are obeyed.
         var planCount = 0
         var capacity = GraphRunner.initialCapacity
@@ -79,9 +95,11 @@ public final class GraphRunner: @unchecked Sendable {
 
     @exclusivity(unchecked) private var plans: PlanList
     private var tickNumber = 0
-    private let orders: RingBuffer<Order>
+    private let orders: RingBuffer<GivenOrder>
     private let retired: RingBuffer<Retired>
     private let control = Mutex(Control())
+    /// The plan that `install` gave last.
+    private let installation = Mutex<GraphPlan?>(nil)
     private let retiredLock = Mutex(())
     private let obeyed = Atomic<UInt64>(0)
     private let events: RingBuffer<GraphEvent>
@@ -95,7 +113,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// - Parameters:
     ///   - orderCapacity: Orders that can wait for one tick.
     ///   - eventCapacity: Events that can wait for `drainEvents`.
-    public init(orderCapacity: Int = 4096, eventCapacity: Int = 4096) {
+    package init(orderCapacity: Int = 4096, eventCapacity: Int = 4096) {
         orders = RingBuffer(minimumCapacity: orderCapacity)
         // An order gives two objects back at most, one of which may be a plan that it replaces.
         retired = RingBuffer(minimumCapacity: 2 * orderCapacity)
@@ -116,19 +134,20 @@ public final class GraphRunner: @unchecked Sendable {
     /// No block is lost: blocks live within one tick, and filters that are in both plans keep their state.
     /// Answers false, and changes nothing, when too many orders wait: the media thread does not run.
     @discardableResult
-    public func install(_ plan: GraphPlan) -> Bool {
-        let former = control.withLock { $0.plan }
-        let order: Order = former.map { .replace($0, with: plan) } ?? .insert(plan)
-        guard give([order]) != nil else { return false }
-        control.withLock { $0.plan = plan }
-        return true
+    package func install(_ plan: GraphPlan) -> Bool {
+        installation.withLock { former in
+            let order: Order = former.map { .replace($0, with: plan) } ?? .insert(plan)
+            guard give([order]) != nil else { return false }
+            former = plan
+            return true
+        }
     }
 
     /// Sends `command` to `filter`; it takes effect at the edge of the next tick.
     ///
     /// Answers false, and sends nothing, when too many orders wait: the media thread does not run.
     @discardableResult
-    public func send<Command, Event>(_ command: Command, to filter: ControlledFilter<Command, Event>) -> Bool {
+    package func send<Command, Event>(_ command: Command, to filter: ControlledFilter<Command, Event>) -> Bool {
         give([.command(command, to: filter)]) != nil
     }
 
@@ -138,22 +157,18 @@ public final class GraphRunner: @unchecked Sendable {
     func give(_ wanted: [Order]) -> UInt64? {
         reclaim()
         return control.withLock { control in
-            var all: [Order] = []
             let added = wanted.count { if case .insert = $0.action { true } else { false } }
-            if control.planCount + added > control.capacity {
-                var capacity = control.capacity
-                while capacity < control.planCount + added { capacity *= 2 }
-                all.append(Order(action: .grow(.passRetained(PlanList.Storage(capacity: capacity)))))
-            }
-            all += wanted
-            guard orders.freeCount >= all.count else {
-                for order in all { order.release() }
-                return nil
-            }
-            if case .grow(let storage) = all[0].action {
-                control.capacity = storage._withUnsafeGuaranteedRef { $0.capacity }
-            }
             let removed = wanted.count { if case .remove = $0.action { true } else { false } }
+            var capacity = control.capacity
+            while capacity < control.planCount + added { capacity *= 2 }
+            let grows = capacity > control.capacity
+            guard orders.freeCount >= wanted.count + (grows ? 1 : 0) else { return nil }
+            var all = wanted.map { GivenOrder($0) }
+            if grows {
+                let storage = PlanList.Storage(capacity: capacity)
+                control.capacity = storage.capacity
+                all.insert(.grow(.passRetained(storage)), at: 0)
+            }
             control.planCount += added - removed
             control.given += UInt64(all.count)
             orders.push(contentsOf: all.span)
@@ -172,7 +187,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// Whether there is nothing to run, and nothing to obey.
     ///
     /// Thread: any.
-    public var isIdle: Bool { runningPlans.load(ordering: .acquiring) == 0 && orders.count == 0 }
+    package var isIdle: Bool { runningPlans.load(ordering: .acquiring) == 0 && orders.count == 0 }
 
     /// Frees what came back from the media thread.
     func reclaim() {
@@ -190,7 +205,7 @@ public final class GraphRunner: @unchecked Sendable {
     }
 
     /// Hands the events of `filter` that wait to `body`, and forgets those of others.
-    public func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
+    package func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
         drainEvents { event in
             if event.filter == filter.id { body(event.message.load(as: Event.self)) }
         }
@@ -199,7 +214,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// Events that wait.
     var waitingEventCount: Int { events.count }
     /// Events lost because nobody drained them.
-    public var droppedEventCount: Int { events.droppedCount }
+    package var droppedEventCount: Int { events.droppedCount }
 
     /// Calls and time of `filter`, as of the last time it was measured.
     package func profile(of filter: Filter) -> FilterProfile { filter.profile }
@@ -211,7 +226,7 @@ public final class GraphRunner: @unchecked Sendable {
     /// - Parameters:
     ///   - now: When the tick is due; filters see this time.
     ///   - lateness: How much later it starts; events bear the time at which they really happen.
-    public func tick(at now: MediaTime, lateness: Duration) {
+    package func tick(at now: MediaTime, lateness: Duration) {
         obeyOrders()
         guard plans.count > 0 else { return }
         tickNumber &+= 1
@@ -228,11 +243,11 @@ public final class GraphRunner: @unchecked Sendable {
     ///
     /// Answers whether there were any.
     @discardableResult
-    public func obeyOrders() -> Bool {
+    package func obeyOrders() -> Bool {
         var count: UInt64 = 0
         // What an order gives back must find a place.
         while retired.freeCount > 2, let order = orders.pop() {
-            obey(order.action)
+            obey(order)
             count &+= 1
         }
         guard count > 0 else { return false }
@@ -241,8 +256,8 @@ public final class GraphRunner: @unchecked Sendable {
         return true
     }
 
-    private func obey(_ action: Order.Action) {
-        switch action {
+    private func obey(_ order: GivenOrder) {
+        switch order {
         case .command(let filter, let message):
             filter._withUnsafeGuaranteedRef { $0.obey(message) }
             retire(filter)
@@ -329,5 +344,5 @@ public final class GraphRunner: @unchecked Sendable {
 
 extension GraphRunner: TickTarget {
     /// Obeys the orders that wait.
-    public func obey() { obeyOrders() }
+    package func obey() { obeyOrders() }
 }

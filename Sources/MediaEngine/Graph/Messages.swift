@@ -19,7 +19,7 @@ package struct MessageSlot: Sendable, BitwiseCopyable {
 }
 
 /// Identity of a filter, for links and events.
-public struct FilterID: Hashable, Sendable, BitwiseCopyable {
+package struct FilterID: Hashable, Sendable, BitwiseCopyable {
     let number: UInt64
 }
 

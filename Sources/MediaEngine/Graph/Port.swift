@@ -1,12 +1,12 @@
 /// What a port carries.
-public enum PortKind: Hashable, Sendable, CustomStringConvertible {
+package enum PortKind: Hashable, Sendable, CustomStringConvertible {
     /// Blocks of samples, one a tick.
     case audio(AudioFormat)
     /// Packets, any number up to `PacketBatch.capacity` a tick.
     case packets
 
     /// "48000 Hz mono" or "packets".
-    public var description: String {
+    package var description: String {
         switch self {
         case .audio(let format): format.description
         case .packets: "packets"
@@ -17,13 +17,13 @@ public enum PortKind: Hashable, Sendable, CustomStringConvertible {
 /// One place of a filter where a link can attach.
 public struct Port: Hashable, Sendable {
     /// The name, unique among the filter's inputs or outputs: "audio", "far end".
-    public let name: String
+    package let name: String
     /// What it carries.
-    public let kind: PortKind
+    package let kind: PortKind
     /// Whether a plan without a link here is an error.
     ///
     /// An unlinked optional input reads silence or no packets.
-    public let isRequired: Bool
+    package let isRequired: Bool
 
     /// An audio port.
     public static func audio(_ format: AudioFormat, name: String = "audio", isRequired: Bool = true) -> Port {
@@ -31,7 +31,7 @@ public struct Port: Hashable, Sendable {
     }
 
     /// A packet port.
-    public static func packets(name: String = "packets", isRequired: Bool = true) -> Port {
+    package static func packets(name: String = "packets", isRequired: Bool = true) -> Port {
         Port(name: name, kind: .packets, isRequired: isRequired)
     }
 }

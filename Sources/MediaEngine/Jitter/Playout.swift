@@ -88,6 +88,8 @@ package final class Playout {
     private static let noiseDuration = Duration.milliseconds(10)
     let noiseFrameCount: Int
     private let longestFrameCount: Int
+    /// The codecs that may still come; those behind them are of packets that wait.
+    private let announcedCount: Int
     let bridgeFrameCount: Int
     /// Heard sound that is kept to be repeated.
     private let keptFrameCount: Int
@@ -99,6 +101,7 @@ package final class Playout {
     ///
     /// - Parameters:
     ///   - codecs: The codecs that may come, at least one; the format is the first one's, and all have as many channels.
+    ///     Those of `former` stay for the packets of theirs that wait.
     ///   - delay: How long packets are held back; ignored with a `former` playout, whose packets go on waiting.
     ///   - comfortNoiseClockRate: That of the time stamps of comfort noise; nil when it is the first codec's.
     ///   - former: The playout whose place this one will take, by `takeOver`.
@@ -110,7 +113,14 @@ package final class Playout {
     ) {
         let format = codecs[0].own.format
         self.format = format
-        self.codecs = codecs.map { $0.resampled(to: format) }
+        let kept = former.map { former in
+            former.codecs.prefix(former.announcedCount).filter { old in
+                old.own.format.channelCount == format.channelCount
+                    && !codecs.contains { $0.payloadType == old.payloadType }
+            }
+        }
+        announcedCount = codecs.count
+        self.codecs = (codecs + (kept ?? [])).map { $0.resampled(to: format) }
         decoder = self.codecs[0].decoder
         buffer = former?.buffer ?? JitterBuffer(bounds: delay.bounds, rate: Self.timelineRate)
         bridgeResampler = former.flatMap { former in

@@ -9,7 +9,7 @@ public enum PlayoutDelay: Sendable, Hashable {
     public static let automatic = PlayoutDelay.adaptive(.milliseconds(15) ... .seconds(1))
 
     /// The shortest delay, which a quiet network has.
-    public var shortest: Duration {
+    package var shortest: Duration {
         switch self {
         case .adaptive(let bounds): bounds.lowerBound
         case .fixed(let delay): delay
@@ -17,7 +17,7 @@ public enum PlayoutDelay: Sendable, Hashable {
     }
 
     /// The most that packets are held back, on purpose.
-    public var longest: Duration {
+    package var longest: Duration {
         switch self {
         case .adaptive(let bounds): bounds.upperBound
         case .fixed(let delay): delay

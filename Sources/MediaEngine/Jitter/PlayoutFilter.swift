@@ -41,11 +41,13 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
     ///   - codecName: The codec's name, for drawings.
     ///   - delay: How long packets are held back.
     ///   - feedback: Hears what became of packets, and how the sound is.
+    ///   - isFirst: Whether no media thread knows `feedback` yet.
     package init(
         _ playout: Playout,
         codecName: String,
         delay: PlayoutDelay,
-        feedback: PlayoutFeedback? = nil
+        feedback: PlayoutFeedback? = nil,
+        isFirst: Bool = true
     ) {
         self.playout = playout
         self.feedback = feedback
@@ -58,6 +60,7 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
                 latency: delay.shortest
             )
         )
+        guard isFirst else { return }
         feedback?.report.quality.maximumDelay = delay.longest
         feedback?.report.quality.absoluteMaximumDelay = delay.longest
         feedback?.report.quality.isAdaptive = delay.longest != delay.shortest
@@ -95,7 +98,9 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
             let result = playout.insert(header, payload: packets.payload(index))
             guard let feedback else { continue }
             switch result {
-            case .late, .refused: feedback.report.discarded.append(header.sequenceNumber)
+            case .late, .refused:
+                // A packet of a number only had nothing to be played.
+                if !header.isNumberOnly { feedback.report.discarded.append(header.sequenceNumber) }
             case .accepted, .restarted:
                 // A copy (RED) stands for the packet that is lost.
                 if header.isRedundant { feedback.report.rebuilt.append(header.sequenceNumber) }

@@ -1,7 +1,7 @@
-public import CallBasics
+package import CallBasics
 
 /// What the playout mostly did in one row of a trace.
-public enum PlayoutOperation: UInt8, Sendable, BitwiseCopyable, CaseIterable {
+package enum PlayoutOperation: UInt8, Sendable, BitwiseCopyable, CaseIterable {
     /// Nothing was due: silence before the first packet, or after the last.
     case idle
     /// Packets were played as they were sent.
@@ -21,55 +21,55 @@ public enum PlayoutOperation: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 /// What a playout did in 20 ms: a row of a trace.
 ///
 /// Units: delays and lengths in ms; counts since the row before.
-public struct PlayoutTraceRow: Sendable, BitwiseCopyable, Hashable {
+package struct PlayoutTraceRow: Sendable, BitwiseCopyable, Hashable {
     /// When the 20 ms began to sound.
-    public var time = MediaTime.zero
+    package var time = MediaTime.zero
     /// What the playout mostly did.
-    public var operation = PlayoutOperation.idle
+    package var operation = PlayoutOperation.idle
     /// The longest delay of the packets that arrived, beyond the fastest packet of late; nil when none arrived.
-    public var arrivalDelay: Float?
+    package var arrivalDelay: Float?
     /// How long the fastest packet is meant to wait.
-    public var targetDelay: Float = 0
+    package var targetDelay: Float = 0
     /// How long the fastest packet waits.
-    public var playoutDelay: Float = 0
+    package var playoutDelay: Float = 0
     /// Packets that arrived.
-    public var arrivedCount: UInt16 = 0
+    package var arrivedCount: UInt16 = 0
     /// Packets whose time came and that had not arrived.
-    public var missingCount: UInt16 = 0
+    package var missingCount: UInt16 = 0
     /// Packets that arrived after their time.
-    public var lateCount: UInt16 = 0
+    package var lateCount: UInt16 = 0
     /// Packets thrown away because too much waited.
-    public var discardedCount: UInt16 = 0
+    package var discardedCount: UInt16 = 0
     /// Packets rebuilt from the copy in their successor.
-    public var recoveredCount: UInt16 = 0
+    package var recoveredCount: UInt16 = 0
     /// Invented sound.
-    public var concealed: Float = 0
+    package var concealed: Float = 0
     /// Sound added (above 0) or taken away (below 0) by stretching.
-    public var stretched: Float = 0
+    package var stretched: Float = 0
     /// The level of what was heard, in dBov of a sine; -127 for digital silence.
-    public var level: Float = -127
+    package var level: Float = -127
 
     /// A row in which nothing happened.
-    public init() {}
+    package init() {}
 }
 
 /// The way of a trace's rows from the media thread to whoever writes them down.
 ///
 /// Thread: rows come from the media thread; `drain` is for the control side, one caller at a time.
-public final class PlayoutTrace: Sendable {
+package final class PlayoutTrace: Sendable {
     /// The length of a row.
-    public static let rowDuration = Duration.milliseconds(20)
+    package static let rowDuration = Duration.milliseconds(20)
 
     private let rows = RingBuffer<PlayoutTraceRow>(minimumCapacity: 4096)
 
     /// A trace without rows.
-    public init() {}
+    package init() {}
 
     /// Rows lost because nobody drained them; there is room for 80 s.
-    public var droppedCount: Int { rows.droppedCount }
+    package var droppedCount: Int { rows.droppedCount }
 
     /// Hands every row that waits to `body`, oldest first.
-    public func drain(_ body: (PlayoutTraceRow) -> Void) {
+    package func drain(_ body: (PlayoutTraceRow) -> Void) {
         while let row = rows.pop() { body(row) }
     }
 

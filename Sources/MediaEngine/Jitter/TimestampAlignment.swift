@@ -134,6 +134,7 @@ struct TimestampAlignment: BitwiseCopyable {
         let byNumber = step &* newest.duration
         let elapsed = header.arrival.nanoseconds(since: newest.arrival)
         let byArrival = elapsed / 1_000_000_000 &* rate &+ elapsed % 1_000_000_000 &* rate / 1_000_000_000
-        return byArrival > byNumber &+ rate / 10 ? byArrival : byNumber
+        // Numbers that leap with the time stamps say nothing.
+        return byArrival > byNumber &+ rate / 10 ? byArrival : min(byNumber, byArrival &+ rate)
     }
 }

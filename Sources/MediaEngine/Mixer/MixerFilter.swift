@@ -9,9 +9,9 @@ import Synchronization
 /// Sources come and go while it runs: who joins or leaves is not heard by the others. The sum is formed in 32 bits and
 /// clipped once.
 /// Thread: `makeInput` and `removeInput` control; the rest media.
-final class MixerFilter: ControlledFilter<MixerFilter.Command, Never>, @unchecked Sendable {
+package final class MixerFilter: ControlledFilter<MixerFilter.Command, Never>, @unchecked Sendable {
     /// What it can be asked for.
-    enum Command: Sendable, BitwiseCopyable {
+    package enum Command: Sendable, BitwiseCopyable {
         /// Hears that input from now on.
         case open(Int)
         /// Hears it no longer.
@@ -76,7 +76,7 @@ final class MixerFilter: ControlledFilter<MixerFilter.Command, Never>, @unchecke
         _ = used.withLock { $0.remove(number) }
     }
 
-    override func handle(_ command: Command) {
+    package override func handle(_ command: Command) {
         switch command {
         case .open(let number):
             guard openCount < Self.capacity else { return }
@@ -91,7 +91,7 @@ final class MixerFilter: ControlledFilter<MixerFilter.Command, Never>, @unchecke
         }
     }
 
-    override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let output = io.output()
         var samples = output.mutableSamples
         guard openCount > 0 else { return output.fillWithSilence() }

@@ -1,11 +1,11 @@
-public import CallBasics
+package import CallBasics
 
 /// Datagrams of a capture, delivered at their capture times in the place of a network; what is sent goes nowhere.
 ///
 /// Times that run backwards count as the time before; pauses longer than a minute are cut to one, so that a damaged time
 /// does not stop a replay for years. Memory is that of the datagrams.
 /// Thread: made on the control side, then media; nothing allocates after `init`.
-public final class CapturedLink: DatagramLink, @unchecked Sendable {
+package final class CapturedLink: DatagramLink, @unchecked Sendable {
     private struct Entry: BitwiseCopyable {
         var due: MediaTime
         var offset: Int
@@ -14,21 +14,21 @@ public final class CapturedLink: DatagramLink, @unchecked Sendable {
     }
 
     /// When the last datagram is delivered.
-    public let end: MediaTime
+    package let end: MediaTime
     /// Pauses that were cut.
-    public let cutPauseCount: Int
+    package let cutPauseCount: Int
     /// Times that ran backwards.
-    public let backwardCount: Int
+    package let backwardCount: Int
 
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private let entries: UnsafeMutableBufferPointer<Entry>
     private var next = 0
 
     /// The longest pause between two datagrams.
-    public static let longestPause = Duration.seconds(60)
+    package static let longestPause = Duration.seconds(60)
 
     /// A link that delivers `datagrams`, the first one at `start`.
-    public init(_ datagrams: [CapturedDatagram], from start: MediaTime) {
+    package init(_ datagrams: [CapturedDatagram], from start: MediaTime) {
         bytes = .allocate(capacity: max(datagrams.reduce(0) { $0 + $1.payload.count }, 1))
         entries = .allocate(capacity: max(datagrams.count, 1))
         var (offset, due, cut, backward) = (0, start, 0, 0)
@@ -65,14 +65,14 @@ public final class CapturedLink: DatagramLink, @unchecked Sendable {
     private let count: Int
 
     /// Whether every datagram has been delivered.
-    public var isFinished: Bool { next >= count }
+    package var isFinished: Bool { next >= count }
 
     /// Takes `bytes` and forgets them.
     @discardableResult
-    public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool { true }
+    package func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool { true }
 
     /// The next datagram whose time has come.
-    public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+    package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         guard next < count, entries[next].due <= now else { return nil }
         let entry = entries[next]
         next &+= 1

@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 
 /// How bad a network is, in one direction.
 public struct Impairment: Sendable, Hashable {
@@ -21,7 +21,7 @@ public struct Impairment: Sendable, Hashable {
     public init() {}
 
     /// Whether packets pass unharmed.
-    public var isNone: Bool {
+    package var isNone: Bool {
         var perfect = Impairment()
         perfect.burstLength = burstLength
         perfect.reorderDelay = reorderDelay
@@ -30,15 +30,15 @@ public struct Impairment: Sendable, Hashable {
 }
 
 /// What an impaired link did to the packets.
-public struct ImpairmentStatistics: Sendable, BitwiseCopyable, Equatable {
+package struct ImpairmentStatistics: Sendable, BitwiseCopyable, Equatable {
     /// Packets that came to the link.
-    public internal(set) var packetCount = 0
+    package internal(set) var packetCount = 0
     /// Packets it lost on purpose.
-    public internal(set) var lostCount = 0
+    package internal(set) var lostCount = 0
     /// Packets it held back on purpose.
-    public internal(set) var reorderedCount = 0
+    package internal(set) var reorderedCount = 0
     /// Packets it doubled on purpose.
-    public internal(set) var duplicatedCount = 0
+    package internal(set) var duplicatedCount = 0
 }
 
 /// Draws the fate of each packet from a seed: a Gilbert-Elliott chain for loss, and even distributions for the rest.
@@ -92,7 +92,7 @@ struct ImpairmentModel: Sendable {
 /// It works on the receiving side, so it impairs sockets and simulated networks alike. What is sent passes unharmed:
 /// the other end has its own.
 /// Thread: media.
-public final class ImpairedLink: DatagramLink, @unchecked Sendable {
+package final class ImpairedLink: DatagramLink, @unchecked Sendable {
     private let link: any DatagramLink
     private var model: ImpairmentModel
     private var queue = DatagramQueue(capacity: 1024)
@@ -103,22 +103,22 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
     private static let budget = 256
 
     /// A link that impairs what arrives over `link`.
-    public init(_ link: any DatagramLink, _ impairment: Impairment, seed: UInt64) {
+    package init(_ link: any DatagramLink, _ impairment: Impairment, seed: UInt64) {
         self.link = link
         model = ImpairmentModel(impairment, seed: seed)
     }
 
     /// What was done to packets so far.
-    public var statistics: ImpairmentStatistics { published.value }
+    package var statistics: ImpairmentStatistics { published.value }
 
     /// Sends over the link beneath, unharmed.
     @discardableResult
-    public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+    package func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
         link.send(bytes, to: destination, at: now)
     }
 
     /// Takes what has arrived by `now` and was not lost.
-    public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+    package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         for _ in 0..<Self.budget {
             guard let datagram = link.receive(into: &buffer, at: now) else { break }
             impair(datagram, buffer.span)
@@ -127,10 +127,10 @@ public final class ImpairedLink: DatagramLink, @unchecked Sendable {
     }
 
     /// Hands the wish on to the link beneath.
-    public func accept(only source: SocketAddress?) { link.accept(only: source) }
+    package func accept(only source: SocketAddress?) { link.accept(only: source) }
 
     /// What the link beneath has dropped.
-    public var droppedCount: Int { link.droppedCount }
+    package var droppedCount: Int { link.droppedCount }
 
     private func impair(_ datagram: ReceivedDatagram, _ bytes: Span<UInt8>) {
         let fate = model.next()

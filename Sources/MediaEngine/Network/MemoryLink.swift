@@ -28,7 +28,7 @@ public final class MemoryLink: DatagramLink, @unchecked Sendable {
     }
 
     /// Datagrams lost because nobody took them.
-    public var refusedCount: Int { queue.refusedCount }
+    package var refusedCount: Int { queue.refusedCount }
 
     /// Hands `bytes` to the other end; answers false when `destination` is not its address.
     @discardableResult

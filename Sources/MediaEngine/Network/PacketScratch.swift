@@ -4,13 +4,13 @@ import RTP
 ///
 /// One for all stays in the processor's cache; one for each would be fetched from memory with every packet.
 /// Thread: media.
-public final class PacketScratch: @unchecked Sendable {
+package final class PacketScratch: @unchecked Sendable {
     let bytes: UnsafeMutableBufferPointer<UInt8>
     /// Where a payload is put together before it becomes a packet.
     let payload: UnsafeMutableBufferPointer<UInt8>
 
     /// Memory for one packet of the largest size.
-    public init() {
+    package init() {
         bytes = .allocate(capacity: PacketBatch.slotByteCount)
         bytes.initialize(repeating: 0)
         payload = .allocate(capacity: REDSender.maximumPayloadByteCount)

@@ -42,6 +42,8 @@ package final class RTPPort {
         self.localAddress = localAddress
         self.tap = tap
         self.scratch = scratch
+        // Another call may have used the link.
+        link.accept(only: nil)
     }
 
     /// Where a datagram is put together before it is sent.
@@ -64,11 +66,12 @@ package final class RTPPort {
         _ body: (Span<UInt8>, SocketAddress, MediaTime) -> Void
     ) -> Bool {
         guard let source = side == .media ? link : controlLink else { return false }
-        var buffer = scratch.bytes.mutableSpan
+        let memory = scratch.bytes
+        var buffer = memory.mutableSpan
         guard let datagram = source.receive(into: &buffer, at: now) else { return false }
         // What was cut off cannot be whole: handing on nothing makes the session count it as malformed.
         let byteCount = datagram.byteCount <= buffer.count ? datagram.byteCount : 0
-        let bytes = UnsafeBufferPointer(rebasing: scratch.bytes[..<byteCount]).span
+        let bytes = UnsafeBufferPointer(rebasing: memory[..<byteCount]).span
         tap?.record(bytes, from: datagram.source, to: localAddress, at: datagram.arrival)
         body(bytes, datagram.source, datagram.arrival)
         return true

@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 import Glibc
 import Synchronization
 
@@ -6,12 +6,12 @@ import Synchronization
 ///
 /// Thread: made and closed on the control side; `send` and `receive` on the media thread. They are single system
 /// calls: on one machine, batching (`sendmmsg`, io_uring) gains nothing.
-public final class UDPSocket: DatagramLink, @unchecked Sendable {
+package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Bytes that the kernel is asked to hold for us: 2 s of the largest audio packets.
     private static let kernelBufferByteCount: Int32 = 512 * 1024
 
     /// Where the socket is bound; the port is the real one also when 0 was asked for.
-    public let localAddress: SocketAddress
+    package let localAddress: SocketAddress
     private let descriptor: Int32
     private let isIPv4: Bool
     private let refused = Atomic<Int>(0)
@@ -20,6 +20,8 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Thread: media.
     private var lastEmpty = MonotonicClock.current
     private let clock: ArrivalClock?
+    /// What had been dropped when the socket was closed; nil while it is open.
+    private let closedWith = Mutex<Int?>(nil)
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -27,7 +29,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     ///   - address: The local address and port.
     ///   - dscp: Differentiated services code point of what is sent; 46 (expedited forwarding) suits voice (RFC 4594).
     /// - Throws: `NetworkError` when the port is taken, the address is not ours, or the system refuses.
-    public convenience init(bind address: SocketAddress, dscp: Int = 46) throws(NetworkError) {
+    package convenience init(bind address: SocketAddress, dscp: Int = 46) throws(NetworkError) {
         try self.init(bind: address, dscp: dscp, clock: ArrivalClock())
     }
 
@@ -55,21 +57,32 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
             guard code == 0 else { throw NetworkError("Binding", address: address, errno: errno) }
             localAddress = try Self.boundAddress(of: descriptor, asked: address)
         } catch {
-            close(descriptor)
+            Glibc.close(descriptor)
             throw error
         }
     }
 
     deinit {
-        close(descriptor)
+        close()
+    }
+
+    /// Frees the port; who reads or sends must have ended.
+    ///
+    /// Thread: any.
+    func close() {
+        closedWith.withLock { count in
+            guard count == nil else { return }
+            count = countDropped()
+            Glibc.close(descriptor)
+        }
     }
 
     /// Datagrams that the kernel did not take: no route, no room, or a port that answered "unreachable".
-    public var refusedCount: Int { refused.load(ordering: .relaxed) }
+    package var refusedCount: Int { refused.load(ordering: .relaxed) }
 
     /// Sends one datagram; answers whether the kernel took it.
     @discardableResult
-    public func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+    package func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
         guard destination.isIPv4 == isIPv4 else {
             refused.wrappingAdd(1, ordering: .relaxed)
             return false
@@ -84,7 +97,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     }
 
     /// Has the kernel drop what others than `source` send, and count it; nil takes everybody's again.
-    public func accept(only source: SocketAddress?) {
+    package func accept(only source: SocketAddress?) {
         guard let source, source.isIPv4 == isIPv4 else {
             Self.set(descriptor, SOL_SOCKET, SO_DETACH_FILTER, 0)
             return
@@ -95,7 +108,9 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Datagrams that the kernel dropped: of others than the one source, or for want of room.
     ///
     /// Thread: any.
-    public var droppedCount: Int {
+    package var droppedCount: Int { closedWith.withLock { $0 ?? countDropped() } }
+
+    private func countDropped() -> Int {
         // The last of nine numbers: SK_MEMINFO_DROPS.
         var numbers = InlineArray<9, UInt32>(repeating: 0)
         var length = socklen_t(MemoryLayout.size(ofValue: numbers))
@@ -104,7 +119,7 @@ public final class UDPSocket: DatagramLink, @unchecked Sendable {
     }
 
     /// Takes one datagram that waits, with the time at which the kernel got it.
-    public func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+    package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         var source = sockaddr_in6()
         let received = buffer.withUnsafeMutableBytes { bytes in
             withUnsafeMutablePointer(to: &source) { source in

@@ -2,15 +2,15 @@ internal import CMediaPlugin
 public import Logging
 
 /// What needs no more than this package: the codecs Opus, G.722, G.711 and L16, and the voice processing.
-public struct BuiltInCodecs: MediaPlugin {
+package struct BuiltInCodecs: MediaPlugin {
     /// "built-in".
-    public let name = "built-in"
+    package let name = "built-in"
 
     /// The plugin.
-    public init() {}
+    package init() {}
 
     /// Registers the codecs in the order in which an offer prefers them.
-    public func register(in registry: inout PluginRegistry) {
+    package func register(in registry: inout PluginRegistry) {
         registry.add(OpusCodec())
         registry.add(G722Codec())
         registry.add(G711Codec(.muLaw))
@@ -26,15 +26,15 @@ public struct BuiltInCodecs: MediaPlugin {
 }
 
 /// GSM 06.10 by libgsm where the package trait GSM is on; else a stub.
-public struct GSMPlugin: MediaPlugin {
+package struct GSMPlugin: MediaPlugin {
     /// "gsm".
-    public let name = "gsm"
+    package let name = "gsm"
 
     /// The plugin.
-    public init() {}
+    package init() {}
 
     /// Registers GSM, or notes that it is not in this build.
-    public func register(in registry: inout PluginRegistry) {
+    package func register(in registry: inout PluginRegistry) {
         #if GSM
         registry.add(GSMCodec())
         #else

@@ -14,7 +14,7 @@ public protocol MediaPlugin: Sendable {
 /// A codec in a registry: who brought it, whom that replaced, and whether it may be used.
 public struct RegisteredCodec: Sendable {
     /// The codec.
-    public let codec: any AudioCodec
+    package let codec: any AudioCodec
     /// The name of the plugin that registered it.
     public let registeredBy: String
     /// The plugins whose codec of the same name and rates this one replaced, oldest first.
@@ -32,7 +32,7 @@ public struct RegisteredCodec: Sendable {
 /// What became of a plugin.
 public struct LoadedPlugin: Sendable {
     /// The kinds of outcome.
-    public enum State: String, Sendable {
+    package enum State: String, Sendable {
         /// It registered codecs.
         case active
         /// It registered nothing.
@@ -46,14 +46,14 @@ public struct LoadedPlugin: Sendable {
     /// The codecs that it registered, as in `a=rtpmap`, also those that another plugin has overridden since.
     public internal(set) var codecs: [String] = []
     /// The ways of processing a voice that it registered.
-    public internal(set) var voiceProcessing: [String] = []
+    package internal(set) var voiceProcessing: [String] = []
     /// What it would offer if it could.
-    public internal(set) var missing: [MissingCodec] = []
+    package internal(set) var missing: [MissingCodec] = []
     /// Why something that it offered was refused.
     public internal(set) var errors: [String] = []
 
     /// What became of it, in one word.
-    public var state: State {
+    package var state: State {
         if !errors.isEmpty { return .faulty }
         return codecs.isEmpty && voiceProcessing.isEmpty ? .stub : .active
     }

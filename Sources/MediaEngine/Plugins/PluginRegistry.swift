@@ -19,10 +19,10 @@ public struct PluginRegistry: Sendable {
     public private(set) var codecs: [RegisteredCodec] = []
 
     /// The ways of processing a microphone's signal.
-    public private(set) var voiceProcessing: [any VoiceProcessing] = []
+    package private(set) var voiceProcessing: [any VoiceProcessing] = []
 
     /// Where look-ups that fail are told.
-    public var logger: Logger
+    package var logger: Logger
 
     private var entries: [Entry] = []
     /// The entry whose plugin is being run.
@@ -129,7 +129,7 @@ public struct PluginRegistry: Sendable {
     }
 
     /// Registers a way of processing a microphone's signal; one of the same name that is there already is replaced.
-    public mutating func add(_ voice: any VoiceProcessing) {
+    package mutating func add(_ voice: any VoiceProcessing) {
         if let registering { entries[registering].loaded.voiceProcessing.append(voice.name) }
         voiceProcessing.removeAll { Self.isSame($0.name, voice.name) }
         voiceProcessing.append(voice)
@@ -169,14 +169,14 @@ public struct PluginRegistry: Sendable {
     }
 
     /// Finds the enabled codec to which RFC 3551 gives `payloadType` for good; nil when there is none.
-    public func codec(staticPayloadType payloadType: UInt8) -> (any AudioCodec)? {
+    package func codec(staticPayloadType payloadType: UInt8) -> (any AudioCodec)? {
         codecs.first { $0.isEnabled && $0.description.staticPayloadType == payloadType }?.codec
     }
 
     /// Finds a way of processing a microphone's signal by its name, without regard to case.
     ///
     /// - Throws: `VoiceProcessingError` when it is not registered.
-    public func voiceProcessing(named name: String) throws(VoiceProcessingError) -> any VoiceProcessing {
+    package func voiceProcessing(named name: String) throws(VoiceProcessingError) -> any VoiceProcessing {
         if let found = voiceProcessing.first(where: { Self.isSame($0.name, name) }) { return found }
         let names = voiceProcessing.map(\.name).joined(separator: ", ")
         throw VoiceProcessingError(

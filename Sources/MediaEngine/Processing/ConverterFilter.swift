@@ -3,7 +3,7 @@
 ///     audio (one format) ─► converter ─► audio (another)
 ///
 /// `Graph.connect` with `converting: true` puts one between ports that differ.
-public final class ConverterFilter: Filter, @unchecked Sendable {
+package final class ConverterFilter: Filter, @unchecked Sendable {
     private let inputChannelCount: Int
     private let outputChannelCount: Int
     private let resampler: Resampler?
@@ -11,7 +11,7 @@ public final class ConverterFilter: Filter, @unchecked Sendable {
     private let mapped: UnsafeMutableBufferPointer<Int16>
 
     /// A converter for ticks of `tickDuration`.
-    public init(from input: AudioFormat, to output: AudioFormat, tickDuration: Duration) {
+    package init(from input: AudioFormat, to output: AudioFormat, tickDuration: Duration) {
         inputChannelCount = input.channelCount
         outputChannelCount = output.channelCount
         mapped = .allocate(capacity: max(input.frameCount(in: tickDuration) * output.channelCount, 1))
@@ -45,11 +45,11 @@ public final class ConverterFilter: Filter, @unchecked Sendable {
     }
 
     /// Makes converters for `Graph.converterFactory`.
-    public static let factory: Graph.ConverterFactory = { input, output, tickDuration in
+    package static let factory: Graph.ConverterFactory = { input, output, tickDuration in
         ConverterFilter(from: input, to: output, tickDuration: tickDuration)
     }
 
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let (source, target) = (io.input(), io.output())
         var samples = target.mutableSamples
         guard let resampler else {

@@ -29,7 +29,7 @@ public struct AudioLevel: Sendable, BitwiseCopyable, Equatable {
 /// Measures the level of what passes, which it leaves alone.
 ///
 ///     audio ─► meter ─► audio
-public final class LevelMeterFilter: Filter, @unchecked Sendable {
+package final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// The level's two numbers in one word, so that publishing is one store.
     private let published = Atomic<UInt64>(0)
     private var level = AudioLevel()
@@ -37,7 +37,7 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
     private var decay: Float = 0
 
     /// A meter for audio of `format`.
-    public init(format: AudioFormat) {
+    package init(format: AudioFormat) {
         super.init(
             FilterDescription(
                 name: "meter",
@@ -52,9 +52,9 @@ public final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// The level now.
     ///
     /// Thread: any.
-    public var currentLevel: AudioLevel { AudioLevel(packed: published.load(ordering: .relaxed)) }
+    package var currentLevel: AudioLevel { AudioLevel(packed: published.load(ordering: .relaxed)) }
 
-    public override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let (source, target) = (io.input(), io.output())
         target.copy(from: source)
         if smoothing == 0 {

@@ -14,13 +14,13 @@ internal import CVectors
 /// the filter still holds at the end.
 /// Pure: it owns its memory and nothing else. Shape: interleaved `Int16`. Nothing allocates after `init`.
 /// Thread: one at a time, any; `init` may compute for milliseconds, off the media thread.
-public final class Resampler {
+package final class Resampler {
     /// How long the filter is: what it passes and keeps out, against its delay.
     ///
     /// The band ends where it has fallen by 0.1 dB; images of what lies in it, and aliases that fall into it, are below the
     /// level named. Both are told in parts of half the lower rate, the delay in frames of the lower rate. What lies just
     /// above 1 falls back just below 1, outside the band.
-    public enum Quality: Int, Hashable, Sendable {
+    package enum Quality: Int, Hashable, Sendable {
         /// Band to 0.8, -80 dB, 16 frames late.
         case low = 16
         /// Band to 0.9, -80 dB, 24 frames late.
@@ -32,13 +32,13 @@ public final class Resampler {
     }
 
     /// Samples per frame.
-    public let channelCount: Int
+    package let channelCount: Int
     /// Frames of input by which the output is late, exactly; 0 when the delay is skipped.
-    public let delayFrameCount: Int
+    package let delayFrameCount: Int
     /// How many parts per million more input the output takes than the two rates say; from the next block on.
     ///
     /// For a resampler that follows a drift; any other stays at 0.
-    public var ppm: Double = 0 {
+    package var ppm: Double = 0 {
         didSet {
             precondition(ppm == 0 || followsDrift, "This resampler keeps its ratio. Make one that follows a drift.")
             step = Position(of: ratio, ppm: ppm, unit: unit)
@@ -73,7 +73,7 @@ public final class Resampler {
     ///   - skipsDelay: Whether the silence that the filter's look-ahead puts in front is left out.
     ///   - followsDrift: Whether `ppm` may change.
     ///   - maximumFrameCount: The most frames of input that wait for room in the output.
-    public init(
+    package init(
         from inputRate: Int,
         to outputRate: Int,
         channelCount: Int = 1,
@@ -105,7 +105,7 @@ public final class Resampler {
     }
 
     /// Frames of input that must be given to get `outputFrameCount` more.
-    public func inputFrameCount(forOutput outputFrameCount: Int) -> Int {
+    package func inputFrameCount(forOutput outputFrameCount: Int) -> Int {
         guard outputFrameCount > 0 else { return 0 }
         let steps = outputFrameCount &- 1
         let last = position.frame &+ steps &* step.frame &+ (position.fraction &+ steps &* step.fraction) / unit
@@ -113,7 +113,7 @@ public final class Resampler {
     }
 
     /// Frames of output that `inputFrameCount` more frames of input give.
-    public func outputFrameCount(forInput inputFrameCount: Int) -> Int {
+    package func outputFrameCount(forInput inputFrameCount: Int) -> Int {
         let frames = filled &+ inputFrameCount &- tapCount &+ 1 &- position.frame
         let room = frames &* unit &- 1 &- position.fraction
         return room < 0 ? 0 : room / (step.frame &* unit &+ step.fraction) &+ 1
@@ -122,7 +122,7 @@ public final class Resampler {
     /// Takes frames of `input` and gives frames to `output`, until one of them is used up.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    public func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
         if !input.isEmpty { drainCount = tapCount / 2 }
         return input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in
@@ -134,7 +134,7 @@ public final class Resampler {
     /// Writes frames that the filter still holds after the last input, and answers how many; 0 when all are out.
     ///
     /// With the delay skipped, the output is in all as long as the input, rounded up to a frame; else longer by the delay.
-    public func drain(into output: inout MutableSpan<Int16>) -> Int {
+    package func drain(into output: inout MutableSpan<Int16>) -> Int {
         output.withUnsafeMutableBufferPointer { output in
             let (consumed, produced) = run(nil, drainCount, output)
             drainCount &-= consumed
@@ -143,7 +143,7 @@ public final class Resampler {
     }
 
     /// Forgets the past: the next input begins another stretch; the correction remains.
-    public func reset() {
+    package func reset() {
         history.update(repeating: 0, count: capacity &* channelCount)
         filled = delayFrameCount &+ tapCount / 2 &- 1
         drainCount = tapCount / 2

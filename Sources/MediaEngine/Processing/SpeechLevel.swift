@@ -1,25 +1,25 @@
-public import CallBasics
+package import CallBasics
 
 /// How loud speech is, and what is heard in its pauses, as means over about 5 s of each.
 ///
 /// `VoiceActivity` tells the two apart; what it takes for speech includes 200 ms after each word.
 /// Pure. Shape: 10 ms of interleaved `Int16` at a time. `process` allocates nothing.
-public struct SpeechLevel: Sendable, BitwiseCopyable {
+package struct SpeechLevel: Sendable, BitwiseCopyable {
     private var activity = VoiceActivity()
     private var speech = Mean()
     private var pauses = Mean()
 
     /// A meter that has heard nothing.
-    public init() {}
+    package init() {}
 
     /// The level of speech, in dBov of a sine; nil until half a second of it was heard.
-    public var speechLevel: Decibels? { speech.level }
+    package var speechLevel: Decibels? { speech.level }
 
     /// The level in pauses, in dBov of a sine; nil until half a second of them was heard.
-    public var noiseLevel: Decibels? { pauses.level }
+    package var noiseLevel: Decibels? { pauses.level }
 
     /// Hears 10 ms.
-    public mutating func process(_ samples: Span<Int16>) {
+    package mutating func process(_ samples: Span<Int16>) {
         if activity.process(samples) {
             speech.add(activity.power)
         } else {

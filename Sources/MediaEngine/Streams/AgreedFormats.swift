@@ -13,7 +13,6 @@ package struct AgreedFormats: Sendable {
     package let payloads: PayloadMap
     /// The clock rate of comfort noise; nil where none is taken.
     let comfortNoiseClockRate: Int?
-    let takesRedundancy: Bool
 
     /// Finds the codecs of `agreement`.
     ///
@@ -57,9 +56,14 @@ package struct AgreedFormats: Sendable {
         if let events = agreement.telephoneEvents {
             send.eventPayloadType = events.payloadType
             send.eventClockRate = events.clockRate.map { UInt32(clamping: $0) } ?? rate
+            guard send.eventClockRate >= 1000 else {
+                throw CodecError(
+                    .unsupportedConfiguration,
+                    "Telephone events have a clock of \(send.eventClockRate) Hz. Give that of the codec."
+                )
+            }
         }
         self.send = send
-        takesRedundancy = agreement.redPayloadType != nil
 
         var types = taken.map(\.payloadType)
         var kinds: [(UInt8, PayloadMap.Kind, UInt32)] = taken.map {
@@ -98,7 +102,6 @@ package struct AgreedFormats: Sendable {
         send = SendFormats(clockRate: UInt32(codec.description.clockRate))
         payloads = PayloadMap()
         comfortNoiseClockRate = nil
-        takesRedundancy = false
     }
 
     private static func comfortNoise(_ agreement: MediaAgreement, _ codecs: [CodecDescription]) -> Int? {

@@ -95,12 +95,10 @@ package final class AudioStream: @unchecked Sendable {
         }
         format = encoder.format
         sender = former?.sender ?? RTPSendFilter(leg, formats.send)
-        receiver =
-            former.flatMap { $0.formats.takesRedundancy == formats.takesRedundancy ? $0.receiver : nil }
-            ?? RTPReceiveFilter(leg, takesRedundancy: formats.takesRedundancy)
+        receiver = former?.receiver ?? RTPReceiveFilter(leg)
 
         playoutTrace = former?.playoutTrace ?? (configuration.tracesPlayout ? PlayoutTrace() : nil)
-        if let former, former.takes(formats.taken) {
+        if let former, former.takes(formats) {
             playoutCore = former.playoutCore
             playout = former.playout
         } else {
@@ -116,7 +114,8 @@ package final class AudioStream: @unchecked Sendable {
                 playoutCore,
                 codecName: description.name,
                 delay: configuration.playoutDelay,
-                feedback: leg.feedback
+                feedback: leg.feedback,
+                isFirst: former == nil
             )
         }
         let keepsSendFormat = former?.format == encoder.format
@@ -147,10 +146,10 @@ package final class AudioStream: @unchecked Sendable {
         }
     }
 
-    /// Whether the codecs that are taken are these.
-    private func takes(_ taken: [(codec: any AudioCodec, payloadType: UInt8)]) -> Bool {
-        formats.taken.count == taken.count
-            && zip(formats.taken, taken).allSatisfy {
+    /// Whether what is taken is as in `other`.
+    private func takes(_ other: AgreedFormats) -> Bool {
+        formats.comfortNoiseClockRate == other.comfortNoiseClockRate && formats.taken.count == other.taken.count
+            && zip(formats.taken, other.taken).allSatisfy {
                 $0.payloadType == $1.payloadType && $0.codec.description == $1.codec.description
             }
     }

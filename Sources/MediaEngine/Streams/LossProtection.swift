@@ -28,7 +28,7 @@ public enum LossProtection: Sendable, Hashable, BitwiseCopyable {
     }
 
     /// Which of the three it is.
-    public var mode: Mode {
+    package var mode: Mode {
         switch self {
         case .none: .none
         case .inBandFEC: .fec

@@ -75,7 +75,8 @@ package final class RTPLeg {
         captured: MediaTime? = nil
     ) {
         guard let destination = session.destination else { return }
-        var packet = port.bytes.mutableSpan
+        let memory = port.bytes
+        var packet = memory.mutableSpan
         let byteCount = session.makePacket(
             payloadType: header.payloadType,
             isMarked: header.isMarked,
@@ -97,14 +98,16 @@ package final class RTPLeg {
     func sendControlIfDue(at now: MediaTime) {
         guard session.controlDestination != nil else { return }
         takePlayoutReport()
-        var packet = port.bytes.mutableSpan
+        let memory = port.bytes
+        var packet = memory.mutableSpan
         sendControl(session.makeRTCP(at: now, into: &packet), at: now)
     }
 
     /// Tells the other side that this one leaves (RTCP BYE).
     func sendGoodbye(at now: MediaTime) {
         takePlayoutReport()
-        var packet = port.bytes.mutableSpan
+        let memory = port.bytes
+        var packet = memory.mutableSpan
         sendControl(session.makeGoodbye(at: now, into: &packet), at: now)
     }
 

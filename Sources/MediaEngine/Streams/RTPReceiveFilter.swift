@@ -43,7 +43,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     private var knownPatience = Int64.max
     private var expectedSince = MediaTime.zero
     private var isStalled = false
-    private let takesRedundancy: Bool
+    /// Whether redundant audio (RED, RFC 2198) may come.
+    private var takesRedundancy: Bool
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) private var redReceiver = REDReceiver()
     @exclusivity(unchecked) private var eventReceiver = TelephoneEventReceiver()
@@ -53,12 +54,10 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
 
     /// A filter that receives for `leg`.
     ///
-    /// - Parameters:
-    ///   - leg: The leg, whose session knows the payload types.
-    ///   - takesRedundancy: Whether redundant audio (RED, RFC 2198) may come.
-    package init(_ leg: RTPLeg, takesRedundancy: Bool) {
+    /// - Parameter leg: The leg, whose session knows the payload types.
+    package init(_ leg: RTPLeg) {
         self.leg = leg
-        self.takesRedundancy = takesRedundancy
+        takesRedundancy = leg.session.payloads.hasRedundancy
         super.init(
             FilterDescription(
                 name: "RTP receive",
@@ -70,7 +69,11 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
 
     package override func handle(_ command: RTPReceiveCommand) {
         switch command {
-        case .update(let now): leg.takeUpdate(at: now)
+        case .update(let now):
+            leg.takeUpdate(at: now)
+            let hadRedundancy = takesRedundancy
+            takesRedundancy = leg.session.payloads.hasRedundancy
+            if takesRedundancy, !hadRedundancy { redReceiver = REDReceiver() }
         }
     }
 
@@ -97,10 +100,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                 case .control(let events): told.formUnion(events)
                 case .ignored: pacing.tookForeign()
                 case .media(let media):
-                    if media.isNewSource {
-                        isNewSource = true
-                        beginSource()
-                    }
+                    if media.isNewSource { isNewSource = true }
+                    // A source that restarts is found at other numbers and time stamps, as another one would be.
+                    if media.isNewSource || media.verdict == .restarted { beginSource() }
                     pacing.took(
                         media.packet.header,
                         clockRate: leg.session.payloads.clockRate(of: media.packet.header.payloadType),

@@ -6,9 +6,9 @@ import Synchronization
 ///     audio ─► stream sink ─► (application)
 ///
 /// Thread: `process` media; the rest control, one at a time.
-final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.Event>, @unchecked Sendable {
+package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.Event>, @unchecked Sendable {
     /// What happened; positions in frames.
-    enum Event: Sendable, BitwiseCopyable {
+    package enum Event: Sendable, BitwiseCopyable {
         /// As much waits as was asked for.
         case ready
         case speechStarted(position: Int)
@@ -81,7 +81,7 @@ final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.Event>, @
 
     // MARK: Media
 
-    override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let block = io.input()
         hear(block, io)
         if samples.freeCount >= block.samples.count, openGap == 0 || gaps.freeCount > 0 {

@@ -85,14 +85,14 @@ public final class StreamSource: Sendable {
 
     /// Adds samples; suspends while too much waits, so that whoever makes them goes no faster than they are spoken.
     ///
-    /// - Parameter samples: Whole frames.
+    /// - Parameter samples: Whole frames; what is left of one at the end is not taken.
     /// - Throws: `CancellationError` when the task is cancelled; some of the samples may have been taken.
     public func write(_ samples: [Int16]) async throws {
         var next = 0
-        while next < samples.count {
+        while samples.count - next >= format.channelCount {
             try Task.checkCancellation()
             next += tryWrite(samples.span.extracting(next...)) * format.channelCount
-            guard next < samples.count, !state.withLock({ $0.isFinished }) else { return }
+            guard samples.count - next >= format.channelCount, !state.withLock({ $0.isFinished }) else { return }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isFinished = state.withLock { state in
@@ -170,7 +170,7 @@ public final class StreamSource: Sendable {
 /// A place in what was written to a `StreamSource`.
 public struct StreamMark: Sendable, Hashable, BitwiseCopyable {
     /// Which mark it is, counted from 0.
-    public let number: UInt64
+    package let number: UInt64
     /// Frames written before it.
     public let position: Int
 }

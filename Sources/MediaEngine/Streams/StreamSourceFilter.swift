@@ -6,9 +6,9 @@ import Synchronization
 ///     (application) ─► stream source ─► audio
 ///
 /// Thread: `process` media; the rest control, one at a time.
-final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilter.Event>, @unchecked Sendable {
+package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilter.Event>, @unchecked Sendable {
     /// What happened; positions in frames.
-    enum Event: Sendable, BitwiseCopyable {
+    package enum Event: Sendable, BitwiseCopyable {
         case played(StreamMark)
         case dropped(StreamMark)
         case starved(position: Int)
@@ -76,7 +76,7 @@ final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilter.Event
 
     // MARK: Media
 
-    override func process(_ io: borrowing FilterIO) {
+    package override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var target = block.mutableSamples
         // Asked first: what is written after it is sound that comes after the end.

@@ -1,7 +1,7 @@
 /// How a tone is interrupted: sound and silence in turn, beginning with sound.
 public struct Cadence: Hashable, Sendable {
     /// Lengths of sound, silence, sound, …; empty for a tone without interruption.
-    public let durations: [Duration]
+    package let durations: [Duration]
 
     /// A tone without interruption.
     public static let continuous = Cadence([])

@@ -35,7 +35,7 @@ public struct CallProgressTones: Hashable, Sendable {
     /// The tone called `tone` in the country with the code `country`.
     ///
     /// Throws: `ToneError` that lists the countries known, or the tones that the country has.
-    public static func spec(_ tone: String, country: String) throws(ToneError) -> ToneSpec {
+    package static func spec(_ tone: String, country: String) throws(ToneError) -> ToneSpec {
         let tones = try of(country: country)
         guard let kind = CallProgressTone(named: tone), let spec = tones[kind] else {
             let known = tones.tones.map(\.rawValue).joined(separator: ", ")

@@ -6,24 +6,24 @@ import Glibc
 /// finds it to a fraction of a millisecond, also in noise as loud as itself.
 /// Pure: samples in, a place out.
 /// Thread: control; it allocates.
-public struct ChirpProbe: Sendable {
+package struct ChirpProbe: Sendable {
     /// Where a chirp was found.
-    public struct Detection: Sendable, Hashable {
+    package struct Detection: Sendable, Hashable {
         /// The frame at which the chirp begins, with its fraction.
-        public var frame: Double
+        package var frame: Double
         /// How alike the place is to the chirp: 1 is the chirp itself, 0 nothing of it.
-        public var confidence: Double
+        package var confidence: Double
     }
 
     /// The shape of the samples: mono.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// The chirp.
-    public let samples: [Int16]
+    package let samples: [Int16]
 
     /// How long the chirp is.
-    public static let duration = Duration.milliseconds(100)
+    package static let duration = Duration.milliseconds(100)
     /// What is found with less confidence is no chirp.
-    public static let leastConfidence = 0.15
+    package static let leastConfidence = 0.15
 
     private static let frequencies = (first: 400.0, last: 3200.0)
     private static let edge = 0.01
@@ -31,7 +31,7 @@ public struct ChirpProbe: Sendable {
     private static let leastPeak = 8.0
 
     /// A probe at `sampleRate`, with a chirp of `peak` of full scale.
-    public init(sampleRate: Int, peak: Double = 0.3) {
+    package init(sampleRate: Int, peak: Double = 0.3) {
         format = AudioFormat(sampleRate: sampleRate)
         let count = format.frameCount(in: Self.duration)
         let length = Double(count) / Double(sampleRate)
@@ -46,7 +46,7 @@ public struct ChirpProbe: Sendable {
     }
 
     /// Finds the chirp in `recording`, the place that is most alike when there are several; nil when there is none.
-    public func detect(in recording: [Int16]) -> Detection? {
+    package func detect(in recording: [Int16]) -> Detection? {
         guard recording.count >= samples.count else { return nil }
         let correlation = correlate(recording)
         let placeCount = recording.count - samples.count + 1

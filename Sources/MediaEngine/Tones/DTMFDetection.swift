@@ -1,7 +1,7 @@
 /// A digit that a `DTMFDetector` heard.
-public struct DTMFDetection: Hashable, Sendable, BitwiseCopyable {
+package struct DTMFDetection: Hashable, Sendable, BitwiseCopyable {
     /// How far the digit has come.
-    public enum Phase: Hashable, Sendable, BitwiseCopyable {
+    package enum Phase: Hashable, Sendable, BitwiseCopyable {
         /// It is certain which digit it is; it still sounds.
         case began
         /// It is over.
@@ -9,15 +9,15 @@ public struct DTMFDetection: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// The digit.
-    public let digit: DTMFDigit
+    package let digit: DTMFDigit
     /// How far it has come.
     ///
     /// Every digit has one `began` and, later, one `ended` with the same start.
-    public let phase: Phase
+    package let phase: Phase
     /// Its first frame, counted from the first frame given to the detector.
-    public let startFrame: Int
+    package let startFrame: Int
     /// Its length in frames: so far, or in all.
     ///
     /// Short interruptions inside count as sound.
-    public let frameCount: Int
+    package let frameCount: Int
 }

@@ -1,4 +1,4 @@
-public import CallBasics
+import CallBasics
 import Glibc
 
 /// Hears DTMF digits in audio, within the limits of ITU-T Q.24.
@@ -11,7 +11,7 @@ import Glibc
 /// Units: frames, counted from the first that was given.
 /// Thread: one thread at a time; allocates only when made.
 /// Source: ITU-T Q.23 (frequencies), Q.24 (limits, the strictest of its administrations), Q.24 annex A.
-public final class DTMFDetector {
+package final class DTMFDetector {
     private struct Candidate: BitwiseCopyable {
         var row: Int
         var column: Int
@@ -55,7 +55,7 @@ public final class DTMFDetector {
     /// A detector for audio of `sampleRate` Hz, 8000 to 192000.
     ///
     /// Throws: `ToneError` for other rates.
-    public init(sampleRate: Int) throws(ToneError) {
+    package init(sampleRate: Int) throws(ToneError) {
         guard (8000...192_000).contains(sampleRate) else {
             throw ToneError(
                 .unsuitableSamples,
@@ -78,7 +78,7 @@ public final class DTMFDetector {
     }
 
     /// Listens to `samples`: whole frames of `channelCount` channels.
-    public func process(_ samples: Span<Int16>, channelCount: Int = 1) {
+    package func process(_ samples: Span<Int16>, channelCount: Int = 1) {
         let frames = samples.count / channelCount
         var frame = 0
         while frame < frames {
@@ -89,7 +89,7 @@ public final class DTMFDetector {
     }
 
     /// Tells the detector that no more audio comes, so that a digit which sounds to the end is told, too.
-    public func finish() {
+    package func finish() {
         lastFrame = frameCount
         let silence: InlineArray<64, Int16> = .init(repeating: 0)
         let needed = bank.sliceFrameCount &* (DTMFBank.sliceCount &+ Self.bridgedStepCount &+ 2)
@@ -105,7 +105,7 @@ public final class DTMFDetector {
     /// What was heard, oldest first; nil when all has been told.
     ///
     /// At most 64 wait between two calls.
-    public func nextDetection() -> DTMFDetection? { detections.pop() }
+    package func nextDetection() -> DTMFDetection? { detections.pop() }
 
     // MARK: Steps
 

@@ -3,10 +3,10 @@
 /// Source: ITU-T Q.23 for the frequencies; RFC 4733, section 3.2 (table 3) for the event codes.
 public struct DTMFDigit: Hashable, Sendable, BitwiseCopyable, CustomStringConvertible {
     /// The telephone event of RFC 4733: 0 to 9 for the digits, 10 for `*`, 11 for `#`, 12 to 15 for A to D.
-    public let eventCode: UInt8
+    package let eventCode: UInt8
 
     /// The digit with the RFC 4733 event code `eventCode`, or nil above 15.
-    public init?(eventCode: UInt8) {
+    package init?(eventCode: UInt8) {
         guard eventCode < 16 else { return nil }
         self.eventCode = eventCode
     }
@@ -31,7 +31,7 @@ public struct DTMFDigit: Hashable, Sendable, BitwiseCopyable, CustomStringConver
     public static let all: [DTMFDigit] = (0..<16).compactMap { DTMFDigit(eventCode: $0) }
 
     /// The row's frequency in Hz: 697, 770, 852 or 941.
-    public var lowFrequency: Double {
+    package var lowFrequency: Double {
         switch eventCode {
         case 1, 2, 3, 12: Self.lowFrequencies.0
         case 4, 5, 6, 13: Self.lowFrequencies.1
@@ -41,7 +41,7 @@ public struct DTMFDigit: Hashable, Sendable, BitwiseCopyable, CustomStringConver
     }
 
     /// The column's frequency in Hz: 1209, 1336, 1477 or 1633.
-    public var highFrequency: Double {
+    package var highFrequency: Double {
         switch eventCode {
         case 1, 4, 7, 10: Self.highFrequencies.0
         case 2, 5, 8, 0: Self.highFrequencies.1

@@ -1,9 +1,9 @@
-public import CallBasics
+import CallBasics
 
 /// Digits and pauses in the order in which they are dialled.
-public struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
+package struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
     /// One step of dialling.
-    public enum Element: Hashable, Sendable {
+    package enum Element: Hashable, Sendable {
         /// A key.
         case digit(DTMFDigit)
         /// Silence in addition to the gap between digits.
@@ -11,20 +11,20 @@ public struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The steps in order.
-    public let elements: [Element]
+    package let elements: [Element]
 
     /// What one `,` stands for.
-    public static let pauseDuration: Duration = .seconds(2)
+    package static let pauseDuration: Duration = .seconds(2)
 
     /// A sequence of the given steps.
-    public init(_ elements: [Element]) {
+    package init(_ elements: [Element]) {
         self.elements = elements
     }
 
     /// The sequence written as `text`: keys, `,` for a pause of 2 s, and blanks, which mean nothing.
     ///
     /// Throws: `ToneError` with the first character that is none of these and its position, counted from 1.
-    public init(parsing text: some StringProtocol) throws(ToneError) {
+    package init(parsing text: some StringProtocol) throws(ToneError) {
         var elements: [Element] = []
         for (index, character) in text.enumerated() {
             if let digit = DTMFDigit(character) {
@@ -43,7 +43,7 @@ public struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The keys without the pauses.
-    public var digits: [DTMFDigit] {
+    package var digits: [DTMFDigit] {
         elements.compactMap { element in
             guard case .digit(let digit) = element else { return nil }
             return digit
@@ -51,7 +51,7 @@ public struct DTMFSequence: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The keys, with `,` for each pause.
-    public var description: String {
+    package var description: String {
         elements.map { element in
             guard case .digit(let digit) = element else { return "," }
             return digit.description

@@ -1,9 +1,9 @@
-public import CallBasics
+import CallBasics
 
 /// A tone that has been checked and computed for one sample rate, ready to be handed to the media thread.
 ///
 /// Thread: made and freed on the control side, read on the media thread; immutable.
-public final class PreparedTone: Sendable {
+package final class PreparedTone: Sendable {
     /// One stretch of sound or silence.
     struct Step: BitwiseCopyable {
         var mix: ToneMix
@@ -12,7 +12,7 @@ public final class PreparedTone: Sendable {
     }
 
     /// Frames per second that the tone is computed for.
-    public let sampleRate: Int
+    package let sampleRate: Int
     /// Rounds to play; `Int.max` for no end.
     let repeatCount: Int
     let stepCount: Int
@@ -21,7 +21,7 @@ public final class PreparedTone: Sendable {
     /// The tone of `spec` at `sampleRate` Hz.
     ///
     /// Throws: `ToneError` when a frequency, level, duration or count cannot be played, naming it.
-    public init(_ spec: ToneSpec, sampleRate: Int) throws(ToneError) {
+    package init(_ spec: ToneSpec, sampleRate: Int) throws(ToneError) {
         let prepared = try Self.prepare(spec, sampleRate: sampleRate)
         self.sampleRate = sampleRate
         repeatCount = spec.repeatCount ?? .max

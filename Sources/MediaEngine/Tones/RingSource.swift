@@ -1,14 +1,14 @@
-public import CallBasics
+import CallBasics
 
 /// The sound of a ringing telephone: a cadenced tone, or recorded samples with a pause after each round.
 ///
 /// Units: positions in frames.
 /// Thread: made on the control side, then used by one thread; allocates only when made.
-public final class RingSource {
+package final class RingSource {
     /// The shape of the blocks.
-    public let format: AudioFormat
+    package let format: AudioFormat
     /// Silence between two rounds of recorded samples unless another is given.
-    public static let defaultPause: Duration = .seconds(2)
+    package static let defaultPause: Duration = .seconds(2)
 
     private let tone: PreparedTone?
     private let generator: ToneGenerator
@@ -23,7 +23,7 @@ public final class RingSource {
     /// A ring of the tone `spec`.
     ///
     /// Throws: `ToneError` when the tone cannot be played in `format`.
-    public init(tone spec: ToneSpec, format: AudioFormat) throws(ToneError) {
+    package init(tone spec: ToneSpec, format: AudioFormat) throws(ToneError) {
         tone = try PreparedTone(spec, sampleRate: format.sampleRate)
         self.format = format
         generator = ToneGenerator(format: format)
@@ -37,7 +37,7 @@ public final class RingSource {
     ///
     /// Mono samples sound in every channel; several channels become mono as their mean.
     /// Throws: `ToneError` when there are no samples, or their channels do not fit.
-    public init(
+    package init(
         samples recorded: [Int16],
         channelCount: Int,
         format: AudioFormat,
@@ -77,10 +77,10 @@ public final class RingSource {
     }
 
     /// Whether something sounds, or will after a pause.
-    public var isRinging: Bool { tone == nil ? position < end : generator.isActive }
+    package var isRinging: Bool { tone == nil ? position < end : generator.isActive }
 
     /// Begins the first round at the next frame; recorded samples that already ring go on.
-    public func start() {
+    package func start() {
         if let tone {
             generator.play(tone)
         } else if end != .max {
@@ -90,13 +90,13 @@ public final class RingSource {
     }
 
     /// Fades over 5 ms.
-    public func stop() {
+    package func stop() {
         generator.stopTone()
         if end == .max { end = position &+ mixer.rampFrameCount }
     }
 
     /// Writes the next frames over `block`, a whole number of frames.
-    public func render(into block: inout MutableSpan<Int16>) {
+    package func render(into block: inout MutableSpan<Int16>) {
         block.update(repeating: 0)
         guard tone == nil else {
             generator.render(into: &block)

@@ -21,6 +21,8 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
         case tone(requestedAt: MediaTime)
         /// Fades the tone that sounds.
         case stopTone
+        /// Ends digits and tone, and forgets the digits that wait.
+        case silence
         /// Sets the level of each sine of the digits that start from now on, in dBm0.
         case level(Decibels)
     }
@@ -100,6 +102,9 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
         case .stopTone:
             isTonePending = false
             generator.stopTone()
+        case .silence:
+            isTonePending = false
+            generator.silence()
         case .level(let level): generator.digitLevel = level
         }
     }

@@ -1,7 +1,7 @@
 /// Something that a `ToneGenerator` did at one frame of a block.
-public struct ToneNotice: Hashable, Sendable, BitwiseCopyable {
+package struct ToneNotice: Hashable, Sendable, BitwiseCopyable {
     /// What was done.
-    public enum Kind: Hashable, Sendable, BitwiseCopyable {
+    package enum Kind: Hashable, Sendable, BitwiseCopyable {
         /// A digit's first frame.
         case digitStarted
         /// The frame after a digit's last.
@@ -13,11 +13,11 @@ public struct ToneNotice: Hashable, Sendable, BitwiseCopyable {
     }
 
     /// What was done.
-    public let kind: Kind
+    package let kind: Kind
     /// The digit, for the two kinds that concern one.
-    public let digit: DTMFDigit?
+    package let digit: DTMFDigit?
     /// The frame, counted from the first of the block rendered last.
-    public let frameOffset: Int
+    package let frameOffset: Int
     /// The tag that was given with the digit or tone.
-    public let tag: Int64
+    package let tag: Int64
 }

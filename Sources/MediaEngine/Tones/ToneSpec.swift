@@ -3,15 +3,15 @@ public import CallBasics
 /// One sine of a tone.
 public struct ToneComponent: Hashable, Sendable {
     /// In Hz.
-    public var frequency: Double
+    package var frequency: Double
     /// In dBm0; for a modulated component, at the crest of the modulation.
-    public var level: Decibels
+    package var level: Decibels
     /// Frequency in Hz of a slower sine that modulates the amplitude, or nil for a steady component.
     ///
     /// What ITU-T E.180 writes as 400×16 is a component of 400 Hz modulated by 16 Hz.
-    public var modulation: Double?
+    package var modulation: Double?
     /// Share of the amplitude that the modulation moves, from 0 to 1.
-    public var modulationDepth: Double
+    package var modulationDepth: Double
 
     /// A sine of `frequency` Hz at `level` dBm0, steady unless `modulation` names a frequency.
     public init(frequency: Double, level: Decibels, modulation: Double? = nil, modulationDepth: Double = 0.85) {
@@ -25,9 +25,9 @@ public struct ToneComponent: Hashable, Sendable {
 /// One stretch of a tone: some sines, or silence, for some time.
 public struct ToneStep: Hashable, Sendable {
     /// What sounds: one to four sines, or none for silence.
-    public var components: [ToneComponent]
+    package var components: [ToneComponent]
     /// For how long; nil is without end, and stands last.
-    public var duration: Duration?
+    package var duration: Duration?
 
     /// A stretch in which `components` sound.
     public init(_ components: [ToneComponent], for duration: Duration?) {
@@ -42,14 +42,14 @@ public struct ToneStep: Hashable, Sendable {
 /// A tone described for people and configuration: what sounds, in what rhythm, how often.
 public struct ToneSpec: Hashable, Sendable {
     /// The stretches of one round, in order.
-    public var steps: [ToneStep]
+    package var steps: [ToneStep]
     /// How many rounds are played; nil for no end.
-    public var repeatCount: Int?
+    package var repeatCount: Int?
 
     /// Steps that a tone may have.
-    public static let maximumStepCount = 32
+    package static let maximumStepCount = 32
     /// Sines that may sound together.
-    public static let maximumComponentCount = 4
+    package static let maximumComponentCount = 4
 
     /// A tone of the given steps.
     public init(steps: [ToneStep], repeatCount: Int? = nil) {
@@ -81,7 +81,7 @@ public struct ToneSpec: Hashable, Sendable {
     }
 
     /// The length of all rounds together, or nil for a tone without end.
-    public var duration: Duration? {
+    package var duration: Duration? {
         guard let repeatCount else { return nil }
         var round = Duration.zero
         for step in steps {

@@ -64,15 +64,15 @@ package struct TelephoneEventSender: ~Copyable, Sendable {
     /// A sender with an empty queue.
     ///
     /// - Parameters:
-    ///   - clockRate: the RTP clock rate of the payload type in Hz.
+    ///   - clockRate: the RTP clock rate of the payload type in Hz, 1000 at least.
     ///   - packetInterval: time between updates, 10 ms or more; RFC 4733 advises 50 ms at most.
     ///   - volume: the power that is told to the other side, in -dBm0.
     package init(clockRate: UInt32, packetInterval: Duration = .milliseconds(20), volume: UInt8 = 10) {
-        self.clockRate = clockRate
+        self.clockRate = max(clockRate, 1000)
         self.volume = volume
         self.packetInterval = max(packetInterval, .milliseconds(10))
         // A segment must hold at least one interval.
-        interval = min(self.packetInterval.clockUnits(at: clockRate), 0xFFFF)
+        interval = min(self.packetInterval.clockUnits(at: self.clockRate), 0xFFFF)
     }
 
     /// Whether nothing sounds, waits or is queued.
@@ -132,7 +132,7 @@ package struct TelephoneEventSender: ~Copyable, Sendable {
 
     /// Goes on with another clock rate: what waits keeps its length, what sounds is cut off.
     package mutating func change(clockRate rate: UInt32) {
-        guard rate != clockRate, rate > 0 else { return }
+        guard rate != clockRate, rate >= 1000 else { return }
         for index in 0..<queuedCount {
             let slot = (head &+ index) % Self.capacity
             if queue[slot].units != .max { queue[slot].units = queue[slot].units &* Int64(rate) / Int64(clockRate) }

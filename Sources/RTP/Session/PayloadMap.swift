@@ -33,6 +33,12 @@ package struct PayloadMap: Sendable, BitwiseCopyable {
         Kind(rawValue: UInt8(entries[Int(payloadType & 0x7F)] >> 24)) ?? .unknown
     }
 
+    /// Whether redundant audio may come.
+    package var hasRedundancy: Bool {
+        for payloadType in UInt8(0)..<128 where kind(of: payloadType) == .redundantAudio { return true }
+        return false
+    }
+
     /// How fast time stamps of packets of `payloadType` count, in Hz; 0 for unknown ones.
     package func clockRate(of payloadType: UInt8) -> UInt32 { entries[Int(payloadType & 0x7F)] & 0xFF_FFFF }
 }

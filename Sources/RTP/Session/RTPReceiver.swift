@@ -10,7 +10,8 @@ struct RTPReceiver {
         let ssrc: UInt32
         var statistics = ReceiverStatistics()
         var lastArrival: MediaTime
-        var hasLeft = false
+        /// When it said goodbye.
+        var leftAt: MediaTime?
         var isHandedOn = false
     }
 
@@ -25,7 +26,10 @@ struct RTPReceiver {
     }
 
     /// The source that reports are about: a valid one that has not left.
-    var heardSource: Source? { source.flatMap { $0.statistics.isValid && !$0.hasLeft ? $0 : nil } }
+    var heardSource: Source? { source.flatMap { $0.statistics.isValid && $0.leftAt == nil ? $0 : nil } }
+
+    /// Packets may come so much later than the goodbye that was sent after them.
+    private static var underWay: Int64 { 200_000_000 }
 
     /// Judges one RTP packet that is not of this side's own SSRC.
     ///
@@ -61,6 +65,10 @@ struct RTPReceiver {
             arrival: arrival
         )
         if verdict != .badSequence { heard.lastArrival = arrival }
+        // Some say goodbye at a hold and go on; what was under way says nothing.
+        if verdict == .inOrder, let leftAt = heard.leftAt, arrival.nanoseconds(since: leftAt) > Self.underWay {
+            heard.leftAt = nil
+        }
         defer { source = heard }
         switch verdict {
         case .duplicate: return .ignored(.duplicate)
@@ -95,7 +103,10 @@ struct RTPReceiver {
         if let former = source, former.statistics.isValid {
             counters.sourceChangeCount &+= 1
             // The same source from another address goes on where it was.
-            guard former.ssrc != ssrc else { return }
+            guard former.ssrc != ssrc else {
+                source?.leftAt = nil
+                return
+            }
             counters.add(former.statistics)
         }
         counters.remoteMetrics = nil

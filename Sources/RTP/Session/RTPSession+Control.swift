@@ -8,6 +8,7 @@ extension RTPSession {
         guard receiver.policy.admitControl(from: source, sharesPort: sharesPort) else { return refused(.otherControl) }
         var events: RTPReception.ControlEvents = []
         var isOfOther = false
+        var isGoodbye = false
         while let packet = compound.next(in: bytes) {
             switch packet {
             case .senderReport(let report):
@@ -31,9 +32,7 @@ extension RTPSession {
                 note(report.blocks.block(about: localSSRC, in: bytes), arrival: arrival, events: &events)
             case .goodbye(let goodbye):
                 guard let ssrc = receiver.source?.ssrc, goodbye.contains(ssrc, in: bytes) else { break }
-                receiver.source?.hasLeft = true
-                events.insert(.goodbye)
-                updateMembers(at: arrival)
+                isGoodbye = true
             case .extendedReport(var report):
                 guard report.ssrc != localSSRC else { return looped() }
                 guard isHeard(report.ssrc) else {
@@ -47,6 +46,12 @@ extension RTPSession {
         }
         counters.malformedCount &+= UInt64(compound.malformedCount)
         guard !isOfOther else { return refused(.otherControl) }
+        if isGoodbye {
+            receiver.source?.leftAt = arrival
+            events.insert(.goodbye)
+            updateMembers(at: arrival)
+        }
+        if !sharesPort, receiver.heardSource != nil { receiver.policy.lockControl(source) }
         counters.receivedControlCount &+= 1
         scheduler.account(byteCount: bytes.count)
         if addresses.isSymmetric, !sharesPort { learntControlDestination = source }

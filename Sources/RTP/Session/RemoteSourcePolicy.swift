@@ -8,10 +8,11 @@ package import CallBasics
 ///   port of its host (a NAT) is heard at once and locked after two packets in sequence. Any other host waits until the
 ///   named one has been silent for `startPatience`; where signalling named nobody, it need not wait.
 /// - **Locked.** Only the locked address is heard. A new SSRC from it (a transfer, music on hold, a conference) is taken
-///   at once. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
+///   at once; when it was a single stray packet, the former one comes back with its second packet in sequence. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
 ///   `relocatesAfter` allows that.
 /// - **Relearning**, since signalling named another address: it is taken with its first packet; until then the locked one
-///   goes on being heard.
+///   goes on being heard, and after `startPatience` it stays locked. Another host is heard only when both have been
+///   silent for so long.
 ///
 /// Pure: packets and times in, verdicts out.
 /// Thread: media.
@@ -31,7 +32,7 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     }
 
     /// Why a packet is not heard.
-    public enum Refusal: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
+    package enum Refusal: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
         /// It came from another address than the locked one.
         case otherAddress
         /// It came from a host that signalling did not name, before the named one's time to begin was over.
@@ -55,6 +56,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         let address: SocketAddress
         var sequenceNumber: UInt16
         var arrival: MediaTime
+        /// Whether a second packet has come: since it is heard, or since it gave way.
+        var goesOn = false
     }
 
     private enum Phase: BitwiseCopyable {
@@ -81,6 +84,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     private static var reordering: Int64 { 200_000_000 }
     /// Sooner after a change, a further one takes two packets in sequence; silent for longer, a source gives way.
     private static var shortestReign: Int64 { 100_000_000 }
+    /// A source of one packet, and silent for so long, was a stray when the former one goes on.
+    private static var strayAge: Int64 { 20_000_000 }
 
     /// A policy that has heard nobody.
     ///
@@ -107,7 +112,10 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     package mutating func name(_ address: SocketAddress?, rules: Rules, at now: MediaTime) {
         self.rules = rules
         guard address != named else { return }
+        let wasNamed = named != nil
         named = address
+        // A lock stays a lock when signalling names nobody.
+        guard address != nil else { return }
         began = now
         candidate = nil
         control = nil
@@ -115,7 +123,8 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         if current.address == address {
             phase = .locked
         } else if phase == .locked {
-            phase = .relearning
+            // Who came before anybody was named may be anybody.
+            phase = wasNamed ? .relearning : .learning
         }
     }
 
@@ -134,10 +143,12 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         begin(at: now)
         let packet = Source(ssrc: ssrc, address: address, sequenceNumber: sequenceNumber, arrival: now)
         guard let heard = current else { return admitFirst(packet) }
+        if phase == .relearning, address == heard.address, hasWaited(until: now) { phase = .locked }
         guard address == heard.address else { return admitOther(packet, heard) }
         guard ssrc == heard.ssrc else { return admitNewSSRC(packet, heard) }
         if phase == .learning, sequenceNumber == heard.sequenceNumber &+ 1 { phase = .locked }
         current?.arrival = now
+        current?.goesOn = true
         if Int16(bitPattern: sequenceNumber &- heard.sequenceNumber) > 0 { current?.sequenceNumber = sequenceNumber }
         return .accepted
     }
@@ -154,7 +165,10 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         switch phase {
         case .learning, .relearning:
             refusal = .unnamedHost
-            guard mayBeLearnt(packet) else { return .refused(refusal) }
+            guard mayBeLearnt(packet), phase == .learning || isOfNamedHost(packet) || hasFallenSilent(heard, packet)
+            else {
+                return .refused(refusal)
+            }
         case .locked:
             refusal = .otherAddress
             guard let silence = rules.relocatesAfter,
@@ -166,13 +180,16 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Another SSRC from the address that is heard.
     private mutating func admitNewSSRC(_ packet: Source, _ heard: Source) -> Verdict {
-        let isUnderWay =
-            former.map {
-                $0.ssrc == packet.ssrc && packet.arrival.nanoseconds(since: $0.arrival) < Self.reordering
-                    && packet.arrival.nanoseconds(since: heard.arrival) < Self.shortestReign
-            } ?? false
-        guard !isUnderWay else {
-            former?.arrival = packet.arrival
+        let silence = packet.arrival.nanoseconds(since: heard.arrival)
+        if let former, former.ssrc == packet.ssrc, silence < Self.shortestReign,
+            packet.arrival.nanoseconds(since: former.arrival) < Self.reordering
+        {
+            let isNext = packet.sequenceNumber == former.sequenceNumber &+ 1
+            if isNext, former.goesOn, !heard.goesOn, silence >= Self.strayAge { return take(packet, phase: phase) }
+            // It may only have been under way.
+            self.former?.goesOn = isNext
+            self.former?.arrival = packet.arrival
+            if isNext { self.former?.sequenceNumber = packet.sequenceNumber }
             return .refused(.formerSource)
         }
         let isHasty = lastChange.map { packet.arrival.nanoseconds(since: $0) < Self.shortestReign } ?? false
@@ -182,9 +199,20 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Whether an address that is not the named one may be learnt now: its host is the named one's, or that had its time.
     private func mayBeLearnt(_ packet: Source) -> Bool {
-        guard let named, packet.address.with(port: named.port) != named else { return true }
-        guard let began else { return false }
-        return packet.arrival.nanoseconds(since: began) >= rules.startPatience.nanoseconds
+        named == nil || isOfNamedHost(packet) || hasWaited(until: packet.arrival)
+    }
+
+    private func isOfNamedHost(_ packet: Source) -> Bool {
+        named.map { Self.isSameHost($0, packet.address) } ?? false
+    }
+
+    /// Whether the named address has had its time.
+    private func hasWaited(until now: MediaTime) -> Bool {
+        began.map { now.nanoseconds(since: $0) >= rules.startPatience.nanoseconds } ?? false
+    }
+
+    private func hasFallenSilent(_ heard: Source, _ packet: Source) -> Bool {
+        packet.arrival.nanoseconds(since: heard.arrival) >= rules.startPatience.nanoseconds
     }
 
     /// Whether the packet follows one of the same source; if not, it is kept to be followed itself.
@@ -200,7 +228,9 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     private mutating func take(_ packet: Source, phase: Phase) -> Verdict {
         if let heard = current {
+            if !Self.isSameHost(heard.address, packet.address) { control = nil }
             former = heard.ssrc != packet.ssrc ? heard : nil
+            former?.goesOn = false
             lastChange = packet.arrival
         }
         current = packet
@@ -211,24 +241,25 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     // MARK: RTCP
 
-    /// Whether RTCP that came from `address` counts: it comes from the source that is heard, or from the host that
-    /// signalling named while nobody is.
+    /// Whether RTCP that came from `address` counts.
+    ///
+    /// It comes from the source that is heard, or from the host that signalling named while nobody is; on a port of its own,
+    /// from where `lockControl` told.
     ///
     /// - Parameters:
     ///   - address: Where it came from.
     ///   - sharesPort: Whether RTP and RTCP share one port (RFC 5761).
     /// - Returns: Whether it counts.
-    package mutating func admitControl(from address: SocketAddress, sharesPort: Bool) -> Bool {
+    package func admitControl(from address: SocketAddress, sharesPort: Bool) -> Bool {
         let expected = phase == .learning ? current?.address ?? named : current?.address
         let isRelearnt = phase == .relearning && (named.map { Self.isSameHost($0, address) } ?? false)
         guard let expected, Self.isSameHost(expected, address) || isRelearnt else { return false }
         if sharesPort { return phase != .locked || address == expected }
-        guard let control else {
-            control = address
-            return true
-        }
-        return control == address || phase != .locked
+        return control == nil || control == address || phase != .locked
     }
+
+    /// RTCP of the source that is heard came from `address`, on a port of its own.
+    package mutating func lockControl(_ address: SocketAddress) { control = address }
 
     private static func isSameHost(_ one: SocketAddress, _ other: SocketAddress) -> Bool {
         one.with(port: other.port) == other

@@ -183,6 +183,53 @@ import Testing
         #expect(energy[0] > 1000 * (energy[1] + 1) && energy[2] > 1000 * (energy[3] + 1))
     }
 
+    @Test func `a ring that takes another's place goes on`() async throws {
+        let engine = try engine()
+        try await engine.setRinger(named: "null")
+        let stream = try await engine.startDTMFStream()
+        let ring = try CallProgressTones.spec("ringback", country: "US")
+        try stream.play(ring)
+        try engine.advance(by: .milliseconds(100))
+        try stream.play(ring)
+        // The end of the first one is told now.
+        try engine.advance(by: .milliseconds(200))
+        #expect(!stream.isQuiet)
+        try await stream.stopRinging()
+        try engine.advance(by: .milliseconds(100))
+        #expect(stream.isQuiet)
+        await engine.stopDTMFStream()
+    }
+
+    @Test func `a key that is held when its call ends is not heard in the next one`() async throws {
+        let engine = try engine()
+        let file = TemporaryFile()
+        let card = FileCard(playbackPath: file.path)
+        try await engine.setCard(card, .playback)
+        try await engine.setCard(named: "null", .capture)
+        for key in [DTMFDigit("5"), nil] {
+            let (left, right) = MemoryLink.pair()
+            var calling = CallConfiguration(network: .link(left, local: left.localAddress))
+            calling.agreement.remote = right.localAddress
+            let call = try await engine.makeCall(calling)
+            try engine.advance(by: .milliseconds(100))
+            if let key { try await engine.playDTMF(key, for: nil) }
+            try engine.advance(by: .milliseconds(500))
+            try await call.end()
+            try card.finish()
+            let isLoud = try WAVFile.read(file.path).1.dropFirst(48 * 50).contains { abs(Int($0)) > 500 }
+            #expect(isLoud == (key != nil))
+        }
+    }
+
+    @Test func `nothing to do is done`() async throws {
+        let engine = try engine()
+        #expect(try await engine.makeCalls([]).isEmpty)
+        let call = try await twoLegs(engine)[0]
+        try call.sendDTMF("")
+        try call.sendInBandDTMF("")
+        #expect(engine.calls.count == 2)
+    }
+
     @Test func `during a call on the card a key is heard in the call`() async throws {
         let engine = try engine()
         let file = TemporaryFile()

@@ -73,6 +73,37 @@ import Testing
         #expect(received.concealedMs <= 60, "\(received.concealedMs) ms")
     }
 
+    @Test func `what waits of a codec that is no longer taken is played as what it is`() async throws {
+        let pair = try await CallPair(saying: Self.tone(4)) { _, called in
+            called.stream.playoutDelay = .fixed(.milliseconds(100))
+        }
+        try pair.advance(1000)
+        let opus = Self.agreement(pair.callee.agreement, AgreedCodec("opus", payloadType: 96))
+        try await pair.callee.update(opus)
+        try pair.advance(90)
+        let last = pair.heard.samples.suffix(8 * 60)
+        // Of PCMU taken for Opus there would be noise at full scale.
+        #expect(last.allSatisfy { abs(Int($0)) < 11_000 } && last.contains { abs(Int($0)) > 5000 })
+    }
+
+    @Test func `protection against loss goes on over a change that leaves it possible`() async throws {
+        let opus = AgreedCodec("opus", payloadType: 96)
+        let pair = try await CallPair(saying: Self.tone(60), codec: opus) { calling, called in
+            (calling.stream.fec, called.stream.fec) = (.auto, .auto)
+            calling.impairment.lossPercent = 10
+            called.impairment.lossPercent = 10
+        }
+        try pair.advance(20_000)
+        #expect(pair.caller.report().lossProtection.mode == .fec)
+        var agreement = pair.caller.agreement
+        agreement.direction = .sendOnly
+        try await pair.caller.update(agreement)
+        #expect(pair.caller.report().lossProtection.mode == .fec)
+        try pair.advance(10_000)
+        let protection = pair.caller.report().lossProtection
+        #expect(protection.mode == .fec && protection.changes == 1)
+    }
+
     @Test func `keys go on over a change of codec`() async throws {
         let pair = try await CallPair(saying: Self.tone(6)) { _, called in
             called.agreement.acceptedCodecs = [AgreedCodec("opus", payloadType: 96)]

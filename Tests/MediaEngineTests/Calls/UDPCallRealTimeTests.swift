@@ -1,5 +1,6 @@
 import Foundation
 import MediaEngine
+import MediaEngineTesting
 import SDP
 import TestSupport
 import Testing
@@ -92,6 +93,34 @@ import Testing
             return
         }
         #expect(network.code == .portInUse)
+    }
+
+    @Test func `the ports of a call that has ended are free while the call is kept`() async throws {
+        let engine = try CallEngine(.virtual())
+        let reservation = try await engine.reserve(.loopback(port: 0), hasControlPort: false)
+        var address = reservation.localAddress
+        for network in [CallNetwork.reserved(reservation), .udp(local: address)] {
+            var wanted = CallConfiguration(network: network)
+            (wanted.source, wanted.sink) = (.silence, .none)
+            let call = try await engine.makeCall(wanted)
+            address = call.localAddress
+            try await call.end()
+            #expect(call.report().received.packets == 0)
+        }
+        _ = try UDPSocket(bind: address)
+    }
+
+    @Test func `a card that does not open does not cost the reservation`() async throws {
+        let engine = try CallEngine(.virtual())
+        let reservation = try await engine.reserve(.loopback(port: 0), hasControlPort: false)
+        var wanted = CallConfiguration(network: .reserved(reservation))
+        wanted.source = .silence
+        wanted.sink = .card(FaultyCard([ScriptedFault(.occupy, at: .zero)]))
+        await #expect(throws: EngineError.self) { try await engine.makeCall(wanted) }
+        wanted.sink = .none
+        let call = try await engine.makeCall(wanted)
+        #expect(call.localAddress == reservation.localAddress)
+        try await call.end()
     }
 
     @Test func `two engines that offer and answer hear each other`() async throws {

@@ -4,6 +4,16 @@ import Synchronization
 import Testing
 
 @Suite struct RTPReceiveFilterTests {
+    @Test func `a source that restarts at other numbers begins anew`() throws {
+        let rig = try ReceiveRig()
+        for number in Array(0..<10) + Array(20_000..<20_010) {
+            rig.send(number)
+            rig.tick(2)
+        }
+        let begins = rig.sink.headers.filter(\.beginsSource).map(\.sequenceNumber)
+        #expect(begins == [0, 20_001])
+    }
+
     @Test func `20,000 foreign packets a second change nothing, and no real packet is lost`() throws {
         let rig = try ReceiveRig()
         var generator = SeededGenerator(seed: 7)

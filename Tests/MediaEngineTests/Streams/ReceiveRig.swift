@@ -61,7 +61,7 @@ final class ReceiveRig {
         configuration.addresses.isMultiplexed = true
         session = RTPSession(configuration: configuration, payloads: payloads, seed: 1)
         let leg = RTPLeg(session: session, port: RTPPort(link: link ?? self.link, localAddress: .loopback(port: 1)))
-        filter = RTPReceiveFilter(leg, takesRedundancy: false)
+        filter = RTPReceiveFilter(leg)
         var graph = Graph()
         try graph.connect(filter, to: sink)
         runner.install(try GraphPlan(graph))

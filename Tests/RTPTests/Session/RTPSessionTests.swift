@@ -242,6 +242,52 @@ import Testing
         #expect(Self.reason(other) == .refused(.otherAddress))
     }
 
+    @Test func `who says goodbye and goes on is reported on again`() {
+        let session = Self.session { $0.addresses.isMultiplexed = true }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
+        _ = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
+        // What was under way says nothing.
+        _ = session.receive(Self.packet(5).span, from: Self.peerAddress, arrival: Self.at(110))
+        #expect(session.receiver.heardSource == nil)
+        _ = session.receive(Self.packet(6).span, from: Self.peerAddress, arrival: Self.at(400))
+        #expect(session.receiver.heardSource?.ssrc == 77)
+    }
+
+    @Test func `goodbye beside a report of another source does nothing`() {
+        let session = Self.session { $0.addresses.isMultiplexed = true }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        let mixed = bytes("80c90001 00000058 81cb0001 0000004d")
+        let reception = session.receive(mixed.span, from: Self.peerAddress, arrival: Self.at(100))
+        #expect(Self.reason(reception) == .refused(.otherControl) && session.receiver.heardSource?.ssrc == 77)
+    }
+
+    @Test func `RTCP on a port of its own follows the stream to another host`() {
+        var addresses = RTPAddresses()
+        addresses.destination = Self.peerAddress
+        let session = Self.session { $0.addresses = addresses }
+        func hear(_ first: Int, from source: SocketAddress, at start: Int) {
+            for index in 0..<5 {
+                let arrival = Self.at(start + index * 20)
+                _ = session.receive(Self.packet(first + index).span, from: source, arrival: arrival)
+            }
+        }
+        hear(0, from: Self.peerAddress, at: 0)
+        addresses.destination = Self.otherAddress
+        session.update(addresses, at: Self.at(110))
+        let report = bytes("80c90001 0000004d 81ca0002 0000004d 01000000")
+        // The old host's last words come before the new one's first packet.
+        _ = session.receive(report.span, from: Self.peerAddress.with(port: 4001), arrival: Self.at(120))
+        hear(5, from: Self.otherAddress, at: 130)
+        let control = Self.otherAddress.with(port: 4001)
+        _ = session.receive(report.span, from: control, arrival: Self.at(300))
+        #expect(session.controlDestination == control && session.statistics.otherControlCount == 0)
+    }
+
     @Test func `signalling moves a stream, which goes on from the old address until the new one speaks`() {
         var addresses = RTPAddresses()
         addresses.destination = Self.peerAddress

@@ -29,7 +29,9 @@ import Testing
         from address: SocketAddress,
         sharesPort: Bool
     ) -> Bool {
-        policy.admitControl(from: address, sharesPort: sharesPort)
+        let counts = policy.admitControl(from: address, sharesPort: sharesPort)
+        if counts, !sharesPort { policy.lockControl(address) }
+        return counts
     }
 
     @Test func `the address that signalling named is locked with its first packet`() {
@@ -113,6 +115,18 @@ import Testing
         #expect(back.contains(.begins) && back.last == .accepted)
     }
 
+    @Test func `a stray packet of another SSRC costs one packet of the source`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        #expect(send(&policy, 1, from: Self.named, ssrc: 2, first: 7000, at: 190) == [.begins])
+        let back = send(&policy, 4, from: Self.named, first: 110, at: 200)
+        #expect(back == [.refused(.formerSource), .begins, .accepted, .accepted])
+        // A new one that goes on is kept, however the former one's last packets come.
+        _ = send(&policy, 10, from: Self.named, first: 114, at: 280)
+        #expect(send(&policy, 2, from: Self.named, ssrc: 3, first: 7, at: 470) == [.begins, .accepted])
+        #expect(send(&policy, 3, from: Self.named, first: 124, at: 491).allSatisfy { $0 == .refused(.formerSource) })
+    }
+
     @Test func `two sources of one address do not take turns`() {
         var policy = RemoteSourcePolicy(named: Self.named)
         _ = send(&policy, 10, from: Self.named, at: 0)
@@ -136,6 +150,37 @@ import Testing
         #expect(send(&policy, 2, from: Self.behindNAT, at: 230) == [.refused(.unnamedHost), .begins])
         #expect(policy.lockedAddress == Self.behindNAT)
         #expect(send(&policy, 1, from: Self.stranger, first: 111, at: 280) == [.refused(.otherAddress)])
+    }
+
+    @Test func `who goes on sending from where it was heard keeps the stream after signalling named what nobody uses`()
+    {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.behindNAT, at: 0)
+        policy.name(Self.named.with(port: 4002), rules: .init(), at: Self.at(200))
+        #expect(send(&policy, 300, from: Self.behindNAT, first: 110, at: 220).allSatisfy { $0 == .accepted })
+        #expect(send(&policy, 3, from: Self.stranger, at: 6300).allSatisfy { $0 == .refused(.otherAddress) })
+        #expect(policy.answerAddress == Self.behindNAT)
+    }
+
+    @Test func `a stream that fell silent when signalling moved it is no stranger's before its time`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(Self.behindNAT.with(port: 5000), rules: .init(), at: Self.at(10_000))
+        _ = send(&policy, 10, from: Self.named, first: 110, at: 12_000)
+        #expect(send(&policy, 3, from: Self.stranger, at: 16_000).allSatisfy { $0 == .refused(.unnamedHost) })
+    }
+
+    @Test func `a lock stays when signalling names nobody, and one from before naming does not bind signalling`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(nil, rules: .init(), at: Self.at(200))
+        #expect(send(&policy, 5, from: Self.stranger, at: 300).allSatisfy { $0 == .refused(.otherAddress) })
+
+        var open = RemoteSourcePolicy(named: nil)
+        _ = send(&open, 10, from: Self.stranger, at: 0)
+        open.name(Self.named, rules: .init(), at: Self.at(200))
+        #expect(send(&open, 2, from: Self.named, ssrc: 2, at: 300) == [.begins, .accepted])
+        #expect(send(&open, 2, from: Self.stranger, first: 110, at: 400).allSatisfy { $0 == .refused(.otherAddress) })
     }
 
     @Test func `the same address named again changes nothing`() {

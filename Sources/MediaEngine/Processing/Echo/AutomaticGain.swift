@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 import Glibc
 
 /// Brings speech to the same level, however far the mouth is from the microphone.
@@ -6,9 +6,9 @@ import Glibc
 /// The gain follows the level of speech over seconds and stands still in pauses, so that noise is not raised in them;
 /// a sudden loud sound is held below full scale at once.
 /// Pure. Shape: mono `Int16`, 10 ms at a time. `process` allocates nothing.
-public struct AutomaticGain: Sendable, BitwiseCopyable {
+package struct AutomaticGain: Sendable, BitwiseCopyable {
     /// The gain in use.
-    public private(set) var gain = Decibels.unity
+    package private(set) var gain = Decibels.unity
 
     private var activity = VoiceActivity()
     /// The mean square of speech; 0 before the first.
@@ -16,10 +16,10 @@ public struct AutomaticGain: Sendable, BitwiseCopyable {
     private var lastFactor: Float = 1
 
     /// A gain of 0 dB that has heard nothing.
-    public init() {}
+    package init() {}
 
     /// Works on 10 ms where they lie.
-    public mutating func process(_ samples: inout MutableSpan<Int16>) {
+    package mutating func process(_ samples: inout MutableSpan<Int16>) {
         let isActive = activity.process(samples.span)
         if isActive, activity.level.value > Self.quietestSpeech {
             let power = pow(10, activity.level.value / 10)

@@ -1,19 +1,19 @@
-public import CallBasics
+import CallBasics
 
 /// The engine's own echo cancelling and gain control; noise suppression by SpeexDSP.
-public struct BuiltInVoiceProcessing: VoiceProcessing {
+package struct BuiltInVoiceProcessing: VoiceProcessing {
     /// "built-in".
-    public static let name = "built-in"
+    package static let name = "built-in"
     /// "built-in".
-    public var name: String { Self.name }
+    package var name: String { Self.name }
 
     /// The implementation.
-    public init() {}
+    package init() {}
 
     /// Makes a processor.
     ///
     /// - Throws: `VoiceProcessingError` for more than one channel, or a rate without whole frames in 10 ms.
-    public func makeProcessor(
+    package func makeProcessor(
         _ configuration: VoiceProcessingConfiguration,
         format: AudioFormat
     ) throws(VoiceProcessingError) -> any VoiceProcessor {

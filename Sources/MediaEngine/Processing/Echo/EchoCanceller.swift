@@ -12,14 +12,14 @@ import CallBasics
 /// when the delay is another altogether, the filter begins anew.
 /// Pure. Shape: mono `Int16` at 16 kHz, 10 ms at a time. `process` allocates nothing.
 /// Thread: one at a time, any.
-public final class EchoCanceller {
+package final class EchoCanceller {
     /// Frames that each call of `process` takes and gives.
-    public static var frameCount: Int { 160 }
+    package static var frameCount: Int { 160 }
     /// Frames per second.
-    public static var sampleRate: Int { 16000 }
+    package static var sampleRate: Int { 16000 }
 
     /// What was found and done.
-    @exclusivity(unchecked) public private(set) var statistics = EchoStatistics()
+    @exclusivity(unchecked) package private(set) var statistics = EchoStatistics()
 
     private let adaptive: KalmanEchoFilter
     private let residual = ResidualEchoSuppressor()
@@ -52,7 +52,7 @@ public final class EchoCanceller {
     @exclusivity(unchecked) private var reduction = EchoReduction()
 
     /// A canceller of echoes that last for `tail`, 20 to 500 ms; noise is made softer, too, when wanted.
-    public init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
+    package init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
         let blocks = Int(max(2, min(50, (tail.milliseconds / 10).rounded(.up))))
         tailFrameCount = blocks * Self.frameCount
         adaptive = KalmanEchoFilter(tailFrameCount: tailFrameCount)
@@ -76,7 +76,7 @@ public final class EchoCanceller {
     }
 
     /// The time by which sound comes out later than it goes in.
-    public var latency: Duration { residual.latency + (noise?.latency ?? .zero) }
+    package var latency: Duration { residual.latency + (noise?.latency ?? .zero) }
 
     /// Takes the echo out of 10 ms.
     ///
@@ -84,7 +84,7 @@ public final class EchoCanceller {
     ///   - captured: What the microphone gave.
     ///   - reference: What was played at the same time; its echo comes later.
     ///   - output: What was captured without the echo.
-    public func process(
+    package func process(
         captured: Span<Int16>,
         reference: Span<Int16>,
         into output: inout MutableSpan<Int16>
@@ -113,7 +113,7 @@ public final class EchoCanceller {
 
     /// Moves the reference, because echoes come later by `frameCount` frames at 16 kHz than until now, or earlier if it
     /// is negative: that many were lost in the capture, or in the playback.
-    public func realign(by frameCount: Int) {
+    package func realign(by frameCount: Int) {
         let wanted = referenceDelay + frameCount
         shifts.reset()
         ticksOff = 0
@@ -124,7 +124,7 @@ public final class EchoCanceller {
     }
 
     /// Forgets everything: other cards.
-    public func reset() {
+    package func reset() {
         delays.reset()
         statistics.delay = nil
         referenceDelay = 0

@@ -1,14 +1,14 @@
 import Glibc
 
 /// Where the echo was found.
-public struct EchoDelay: Hashable, Sendable, BitwiseCopyable {
+package struct EchoDelay: Hashable, Sendable, BitwiseCopyable {
     /// Frames at 16 kHz from a reference frame to the first of its echo in the capture.
-    public var frameCount: Int
+    package var frameCount: Int
     /// The power of the correlation at its peak over its mean; chance alone hardly reaches 12.
-    public var confidence: Float
+    package var confidence: Float
 
     /// The delay as time.
-    public var duration: Duration { .microseconds(frameCount * 125 / 2) }
+    package var duration: Duration { .microseconds(frameCount * 125 / 2) }
 }
 
 /// Finds by how much the echo in what is captured lags behind what is played, 0 to 512 ms, and follows when it changes.
@@ -18,9 +18,9 @@ public struct EchoDelay: Hashable, Sendable, BitwiseCopyable {
 /// Pure. Shape: mono `Int16` at 16 kHz. `process` allocates nothing, and its work is bounded: for 10 ms at most one
 /// block, and two of the 32 stretches of 16 ms in which the peak is looked for.
 /// Thread: one at a time, any.
-public final class EchoDelayEstimator {
+package final class EchoDelayEstimator {
     /// The delay; nil until one was found.
-    @exclusivity(unchecked) public private(set) var delay: EchoDelay?
+    @exclusivity(unchecked) package private(set) var delay: EchoDelay?
 
     private let transform = FourierTransform(count: 512)
     private let real: UnsafeMutablePointer<Float>
@@ -50,7 +50,7 @@ public final class EchoDelayEstimator {
     @exclusivity(unchecked) private var blockCount = 0
 
     /// An estimator that has heard nothing.
-    public init() {
+    package init() {
         real = .zeros(2 * Self.block)
         imaginary = .zeros(2 * Self.block)
         capture = .zeros(Self.block)
@@ -77,7 +77,7 @@ public final class EchoDelayEstimator {
     /// - Parameters:
     ///   - captured: What the microphone gave, at most 160 frames.
     ///   - played: What was played, as many.
-    public func process(captured: Span<Int16>, played: Span<Int16>) {
+    package func process(captured: Span<Int16>, played: Span<Int16>) {
         let count = min(captured.count, played.count)
         for index in 0..<count {
             capture[filled] = Float(captured[index])
@@ -100,7 +100,7 @@ public final class EchoDelayEstimator {
     }
 
     /// Forgets everything: another card.
-    public func reset() {
+    package func reset() {
         delay = nil
         candidate = nil
         filled = 0

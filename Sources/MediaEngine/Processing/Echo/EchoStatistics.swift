@@ -1,19 +1,19 @@
-public import CallBasics
+package import CallBasics
 
 /// What an echo canceller found and did.
-public struct EchoStatistics: Hashable, Sendable, BitwiseCopyable {
+package struct EchoStatistics: Hashable, Sendable, BitwiseCopyable {
     /// How much of what was captured is removed while the far end speaks, over the last seconds; what the near end
     /// says meanwhile is not removed, and lowers it.
-    public var returnLossEnhancement = Decibels.unity
+    package var returnLossEnhancement = Decibels.unity
     /// The delay from what is played to its echo; nil until it was found.
-    public var delay: Duration?
+    package var delay: Duration?
     /// How long an echo may last to be cancelled.
-    public var tail = Duration.zero
+    package var tail = Duration.zero
     /// Times that the reference was moved by a few samples, because some had been lost on a card.
-    public var realignmentCount = 0
+    package var realignmentCount = 0
     /// Times that the canceller began anew, because the delay was another or it had gone astray.
-    public var restartCount = 0
+    package var restartCount = 0
 
     /// Nothing found, nothing done.
-    public init() {}
+    package init() {}
 }

@@ -4,7 +4,7 @@ public import CallBasics
 /// suppression, gain control.
 ///
 /// Thread: control.
-public protocol VoiceProcessing: Sendable {
+package protocol VoiceProcessing: Sendable {
     /// The name by which a configuration asks for it: "built-in".
     var name: String { get }
 
@@ -22,7 +22,7 @@ public protocol VoiceProcessing: Sendable {
 /// Takes the echo out of one microphone's signal, and makes it better otherwise.
 ///
 /// Thread: media; it must not allocate, lock or wait.
-public protocol VoiceProcessor: AnyObject {
+package protocol VoiceProcessor: AnyObject {
     /// By how much sound comes out later than it goes in.
     var latency: Duration { get }
     /// What was found and done about the echo; nil where none is cancelled.

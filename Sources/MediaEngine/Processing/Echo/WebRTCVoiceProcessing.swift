@@ -5,17 +5,17 @@ internal import CWebRTCVoice
 /// trait WebRTC is on.
 ///
 /// It finds the delay by itself, up to some 250 ms in good time, and does not say it; `echoTail` means nothing to it.
-public struct WebRTCVoiceProcessing: VoiceProcessing {
+package struct WebRTCVoiceProcessing: VoiceProcessing {
     /// "WebRTC".
-    public let name = "WebRTC"
+    package let name = "WebRTC"
 
     /// The implementation.
-    public init() {}
+    package init() {}
 
     /// Makes a processor.
     ///
     /// - Throws: `VoiceProcessingError` for anything but mono at 8, 16, 32 or 48 kHz.
-    public func makeProcessor(
+    package func makeProcessor(
         _ configuration: VoiceProcessingConfiguration,
         format: AudioFormat
     ) throws(VoiceProcessingError) -> any VoiceProcessor {

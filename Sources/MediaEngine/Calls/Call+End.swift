@@ -71,8 +71,11 @@ extension Call {
     func begin() {
         listen(to: stream)
         source.begin(engine.timebase, engine.loop) { [weak self] in self?.sourceEnded() }
-        sink.begin(engine.timebase, engine.loop)
-        if let capture { engine.timebase.add(capture) }
+        sink.begin(engine.timebase, engine.loop) { [weak self] in self?.tell(.recordingFailed($0)) }
+        if let capture {
+            capture.whenFailing { [weak self] in self?.tell(.recordingFailed(.capture($0))) }
+            engine.timebase.add(capture)
+        }
         for route in routes { route.use() }
     }
 
@@ -92,8 +95,17 @@ extension Call {
         try await end(givesBack: false)
     }
 
-    /// As `end()`; with `givesBack`, ports that were reserved are the reservation's again.
+    /// As `end()`; with `givesBack`, ports that were reserved are the reservation's again, and streams the application's.
     func end(givesBack: Bool) async throws(EngineError) {
+        try await end(givesBack: givesBack) { [engine] in await engine.loop.settled(try engine.takeOut(self)) }
+    }
+
+    /// As `end()`, once the media thread has ended, so that nothing is to be taken out of the graph.
+    func endWithoutThread() async throws(EngineError) {
+        try await end(givesBack: false) {}
+    }
+
+    private func end(givesBack: Bool, _ takeOut: @Sendable () async throws -> Void) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 let isRunning = state.withLock { state in
@@ -102,7 +114,7 @@ extension Call {
                 }
                 guard isRunning else { return }
                 do {
-                    await engine.loop.settled(try engine.takeOut(self))
+                    try await takeOut()
                 } catch {
                     // Nothing has been taken out: it can be ended again.
                     state.withLock { $0.life = .running }
@@ -110,7 +122,7 @@ extension Call {
                 }
                 for route in routes { await route.release() }
                 defer { givesBack ? giveBackPorts() : closePorts() }
-                try await close()
+                try await close(keepsStreams: givesBack)
             }
         }
     }
@@ -119,7 +131,7 @@ extension Call {
     func discard() async {
         for route in routes { await route.release() }
         // Why it did not begin is told; files that hold nothing have nothing to tell.
-        do { try await close() } catch {}
+        do { try await close(keepsStreams: true) } catch {}
         giveBackPorts()
     }
 
@@ -137,15 +149,17 @@ extension Call {
     }
 
     /// Closes everything, whatever fails.
-    private func close() async throws(EngineError) {
+    private func close(keepsStreams: Bool) async throws(EngineError) {
         let (timebase, loop) = (engine.timebase, engine.loop)
         loop.serve()
         var failure: EngineError?
         func attempt(_ body: () async throws(EngineError) -> Void) async {
             do throws(EngineError) { try await body() } catch { failure = failure ?? error }
         }
-        await source.close(timebase, loop)
-        await attempt { () throws(EngineError) in try await sink.close(timebase, loop) }
+        await source.close(timebase, loop, keepsStream: keepsStreams)
+        await attempt { () throws(EngineError) in
+            try await sink.close(timebase, loop, keepsStream: keepsStreams)
+        }
         let (recording, input) = state.withLock { state in
             defer {
                 state.phase = nil
@@ -156,7 +170,6 @@ extension Call {
         if let recording {
             await attempt { () throws(EngineError) in try await recording.close(timebase) }
         }
-        if let input { engine.state.withLock { $0.sections.mixer.removeInput(input) } }
         if let capture {
             await attempt { () throws(EngineError) in
                 try await EngineError.wrappingAsync {
@@ -169,6 +182,11 @@ extension Call {
         }
         loop.forget(stream.filters)
         finishEvents()
+        // Last: an engine that is shut down waits for the calls that it still has.
+        engine.state.withLock { state in
+            if let input { state.sections.mixer.removeInput(input) }
+            state.calls[number] = nil
+        }
         if let failure { throw failure }
     }
 }

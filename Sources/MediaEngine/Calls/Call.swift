@@ -24,6 +24,8 @@ public final class Call: Sendable {
         var isSourceEnded = false
         var protection: LossPolicy
         var recording: CallRecording?
+        /// Whether the files of a recording are being opened.
+        var isOpeningRecording = false
     }
 
     /// The call's name in reports.

@@ -12,9 +12,9 @@ public enum CallSource: Sendable {
     case file(String, repetition: FileRepetition = .once)
     /// Samples in memory, played once.
     case samples([Int16], AudioFormat)
-    /// The application, which writes samples while the call runs.
+    /// The application, which writes samples while the call runs; the end of the call ends the stream.
     case stream(StreamSource)
-    /// A filter with one audio output: a synthesiser, another call.
+    /// A filter with one audio output, as a synthesiser; it is this call's alone.
     case filter(Filter)
 }
 
@@ -30,7 +30,7 @@ public enum CallSink: Sendable {
     case file(String)
     /// A WAV file at the codec's rate, from the first packet's playout to the last packet's end.
     case playout(String)
-    /// The application, which takes samples while the call runs.
+    /// The application, which takes samples while the call runs; the end of the call ends the stream.
     case stream(StreamSink)
     /// A filter with one audio input.
     case filter(Filter)

@@ -22,7 +22,7 @@ final class CallSourceEnd: Sendable {
     ///   - source: Where sound comes from.
     ///   - format: The format that is wanted, where the source can give any.
     ///   - cards: Opens cards.
-    /// - Throws: `EngineError` when the file cannot be read.
+    /// - Throws: `EngineError` when the file cannot be read, or the stream has ended with another call.
     init(_ source: CallSource, format: AudioFormat, cards: EngineCards) async throws(EngineError) {
         switch source {
         case .silence: (filter, part, player) = (SilenceFilter(format: format), .nothing, nil)
@@ -36,12 +36,14 @@ final class CallSourceEnd: Sendable {
                     FilePlayerFilter(WAVFeed(try WAVReader(path: path), format: format, repetition: repetition))
                 }
             }
-            let pipe = file.feed.isPipe ? PipeService(file.feed) : nil
+            let pipe = file.feed.isPipe ? PipeService(file.feed, until: { file.feed.isComplete }) : nil
             (filter, part, player) = (file, .file(file.feed, pipe), file)
         case .samples(let samples, let format):
             let memory = SamplePlayerFilter(samples, format: format)
             (filter, part, player) = (memory, .nothing, memory)
-        case .stream(let stream): (filter, part, player) = (stream.filter, .stream(stream), nil)
+        case .stream(let stream):
+            guard !stream.isClosed else { throw .streamEnded }
+            (filter, part, player) = (stream.filter, .stream(stream), nil)
         case .filter(let given): (filter, part, player) = (given, .nothing, nil)
         }
     }
@@ -71,14 +73,26 @@ final class CallSourceEnd: Sendable {
     }
 
     /// Lets go of what it has, but for cards; the media thread no longer touches it.
-    func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async {
+    ///
+    /// - Parameters:
+    ///   - timebase: What serves files.
+    ///   - loop: What listens.
+    ///   - keepsStream: Whether another call may still use the application's stream: this one was never made.
+    func close(_ timebase: EngineTimebase, _ loop: MediaLoop, keepsStream: Bool = false) async {
         if let filter { loop.forget([filter]) }
         switch part {
         case .nothing, .callCard, .card: break
         case .file(let feed, nil): await BlockingWork.run { timebase.remove(feed) }
         case .file(_, let pipe?): pipe.stop()
-        case .stream(let stream): stream.close()
+        case .stream(let stream): if !keepsStream { stream.close() }
         }
+    }
+}
+
+extension EngineError {
+    /// A stream is used once more after the end of its call.
+    fileprivate static var streamEnded: EngineError {
+        .state(.streamEnded, "The stream has ended with the call that used it. Make another for this call.")
     }
 }
 
@@ -103,7 +117,7 @@ final class CallSinkEnd: Sendable {
     ///   - sink: Where sound goes.
     ///   - stream: The stream that is heard.
     ///   - cards: Opens cards.
-    /// - Throws: `EngineError` when the file cannot be written.
+    /// - Throws: `EngineError` when the file cannot be written, or the stream has ended with another call.
     init(_ sink: CallSink, of stream: AudioStream, cards: EngineCards) async throws(EngineError) {
         switch sink {
         case .none: (filter, part) = (nil, .nothing)
@@ -118,7 +132,9 @@ final class CallSinkEnd: Sendable {
             let file = try await Self.open(path, stream.heardFormat)
             let recorder = PlayoutRecorderFilter(file, of: stream.playout)
             (filter, part) = (recorder, .playout(file, recorder))
-        case .stream(let stream): (filter, part) = (stream.filter, .stream(stream))
+        case .stream(let stream):
+            guard !stream.isClosed else { throw .streamEnded }
+            (filter, part) = (stream.filter, .stream(stream))
         case .filter(let given): (filter, part) = (given, .nothing)
         }
     }
@@ -140,10 +156,16 @@ final class CallSinkEnd: Sendable {
         if case .card(let route) = part { route } else { nil }
     }
 
-    /// Begins to serve and listen.
-    func begin(_ timebase: EngineTimebase, _ loop: MediaLoop) {
+    /// Begins to serve and listen; `failed` hears that sound is lost.
+    func begin(
+        _ timebase: EngineTimebase,
+        _ loop: MediaLoop,
+        failed: @escaping @Sendable (EngineError) -> Void
+    ) {
         switch part {
-        case .file(let file), .playout(let file, _): timebase.add(file)
+        case .file(let file), .playout(let file, _):
+            file.whenFailing { failed(.file($0)) }
+            timebase.add(file)
         case .stream(let stream): loop.listen(to: stream.filter) { event, _ in stream.handle(event) }
         case .nothing, .callCard, .card: break
         }
@@ -157,15 +179,23 @@ final class CallSinkEnd: Sendable {
 
     /// Lets go of what it has, but for cards; the media thread no longer touches it.
     ///
+    /// - Parameters:
+    ///   - timebase: What serves files.
+    ///   - loop: What listens.
+    ///   - keepsStream: Whether another call may still use the application's stream: this one was never made.
     /// - Throws: `EngineError` when some samples could not be written.
-    func close(_ timebase: EngineTimebase, _ loop: MediaLoop) async throws(EngineError) {
+    func close(
+        _ timebase: EngineTimebase,
+        _ loop: MediaLoop,
+        keepsStream: Bool = false
+    ) async throws(EngineError) {
         if let filter { loop.forget([filter]) }
         switch part {
         case .nothing, .callCard, .card: break
         case .file(let file): try await Self.close(file, timebase)
         case .playout(let file, let recorder):
             try await Self.close(file, timebase, keeping: recorder.endFrame.value)
-        case .stream(let stream): stream.close()
+        case .stream(let stream): if !keepsStream { stream.close() }
         }
     }
 

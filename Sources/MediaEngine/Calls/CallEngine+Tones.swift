@@ -60,7 +60,7 @@ extension CallEngine {
     ///   - pause: The silence before it starts over.
     /// - Throws: `EngineError` when the file cannot be read, or a thread cannot be started.
     public func startRinging(file path: String, pause: Duration = .seconds(2)) async throws(EngineError) {
-        try await core.withTones { try await $0.play(file: path, repetition: .forever(pause: pause)) }
+        try await core.startRinging(file: path, repetition: .forever(pause: pause))
     }
 
     /// Ends the ring.

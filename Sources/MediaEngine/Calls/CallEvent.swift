@@ -18,6 +18,11 @@ public enum CallEvent: Sendable, Equatable {
     case goodbye
     /// The source (file, samples) has been played to its end.
     case sourceEnded
+    /// Something is missing in a file that the call writes (a recording, the sink, the capture), or will be: its disk is full
+    /// or too slow.
+    ///
+    /// The call goes on, and writes what it can.
+    case recordingFailed(EngineError)
     /// The call was put on hold because something else needs the sound.
     case interruptionBegan
     /// The call goes on after an interruption.

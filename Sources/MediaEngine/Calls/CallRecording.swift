@@ -43,28 +43,45 @@ extension Call {
     ///   - far: The file for what is heard; nil records it not.
     /// - Throws: `EngineError` when a file cannot be written, a recording goes on, or the call has ended.
     public func startRecording(near: String?, far: String?) async throws(EngineError) {
-        try await EngineError.wrappingAsync {
-            try await changes.withLock { try await record(near: near, far: far) }
-        }
-    }
-
-    private func record(near: String?, far: String?) async throws {
-        let (stream, isRecording) = state.withLock { ($0.stream, $0.recording != nil) }
-        guard !isRecording else {
-            throw EngineError.state(.recording, "\(name) is being recorded. Stop the recording first.")
-        }
-        guard !hasEnded else { throw endedError }
+        try beginRecording()
+        defer { state.withLock { $0.isOpeningRecording = false } }
+        // A file may take as long to open as it likes: a pipe waits for its reader. The call can end meanwhile.
         let recording = try await CallRecording(stream, near: near, far: far)
         do {
-            _ = try edit { (sections) throws(GraphError) in
-                try sections.add(recording, to: stream, engine.loop)
-            }
+            try await EngineError.wrappingAsync { try await changes.withLock { try record(recording) } }
         } catch {
             // What is told is why it does not record, not what becomes of the empty files.
             do { try await recording.close(engine.timebase) } catch {}
             throw error
         }
-        for filter in recording.filters { engine.timebase.add(filter.sink) }
+    }
+
+    /// Makes sure that one recording at a time is opened or goes on.
+    private func beginRecording() throws(EngineError) {
+        let isFirst = state.withLock { state in
+            guard state.recording == nil, !state.isOpeningRecording else { return false }
+            state.isOpeningRecording = true
+            return true
+        }
+        guard isFirst else {
+            throw .state(.recording, "\(name) is being recorded. Stop the recording first.")
+        }
+        guard hasEnded else { return }
+        state.withLock { $0.isOpeningRecording = false }
+        throw endedError
+    }
+
+    /// Thread: under the lock of changes.
+    private func record(_ recording: CallRecording) throws {
+        guard !hasEnded else { throw endedError }
+        let stream = stream
+        _ = try edit { (sections) throws(GraphError) in
+            try sections.add(recording, to: stream, engine.loop)
+        }
+        for filter in recording.filters {
+            filter.sink.whenFailing { [weak self] in self?.tell(.recordingFailed(.file($0))) }
+            engine.timebase.add(filter.sink)
+        }
         state.withLock { $0.recording = recording }
     }
 

@@ -119,7 +119,7 @@ extension EngineCore {
             call.begin()
             return call
         } catch {
-            await source.close(timebase, loop)
+            await source.close(timebase, loop, keepsStream: true)
             throw error
         }
     }
@@ -190,9 +190,7 @@ extension EngineCore {
         try state.withLock { state in
             let former = state.sections
             do {
-                let settled = try loop.give(try call.leave(&state.sections, loop))
-                state.calls[call.number] = nil
-                return settled
+                return try loop.give(try call.leave(&state.sections, loop))
             } catch {
                 state.sections = former
                 throw error

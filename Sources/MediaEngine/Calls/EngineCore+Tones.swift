@@ -77,8 +77,41 @@ extension EngineCore {
         }
     }
 
+    /// Rings with a file, which is opened before the ringer is asked for: that may take long, and keys do not wait for it.
+    ///
+    /// A ring that was ended, or begun with another file, before this one was open does not begin.
+    func startRinging(file path: String, repetition: FileRepetition) async throws(EngineError) {
+        let number = countRing()
+        let source = try await CallSourceEnd(
+            .file(path, repetition: repetition),
+            format: CallEngine.cardFormat,
+            cards: cards
+        )
+        do throws(EngineError) {
+            try await withTones { stream in
+                guard self.state.withLock({ $0.ringCount }) == number else {
+                    return await source.close(self.timebase, self.loop)
+                }
+                try await stream.play(source)
+            }
+        } catch {
+            await source.close(timebase, loop)
+            throw error
+        }
+    }
+
+    /// Counts a ring that begins or ends; answers its number.
+    @discardableResult
+    private func countRing() -> UInt64 {
+        state.withLock { state in
+            state.ringCount += 1
+            return state.ringCount
+        }
+    }
+
     /// Ends the ring, and closes the ringer in a moment when nobody holds it.
     func stopRinging() async throws(EngineError) {
+        countRing()
         try await EngineError.wrappingAsync {
             try await toneChanges.withLock { try await state.withLock { $0.tones }?.stopRinging() }
         }

@@ -10,6 +10,7 @@ import Synchronization
 final class EngineCore: Sendable {
     struct State {
         var registry: PluginRegistry
+        /// The calls that run, and those that are being ended.
         var calls: [UInt64: Call] = [:]
         var callCount: UInt64 = 0
         var sections: CardSections
@@ -18,6 +19,8 @@ final class EngineCore: Sendable {
         var toneHolders = 0
         /// Streams on other cards.
         var otherTones: [ToneStream] = []
+        /// Rings with a file that were begun, and rings that were ended.
+        var ringCount: UInt64 = 0
         /// Times that held keys were released.
         var keyReleaseCount = 0
         var hasEnded = false
@@ -88,13 +91,14 @@ final class EngineCore: Sendable {
     func nextSeed() -> UInt64 { seeds.withLock { $0.next() } }
 
     /// The calls that have not ended, in the order in which they were made.
-    var calls: [Call] { state.withLock { $0.calls.values.sorted { $0.number < $1.number } } }
+    var calls: [Call] { openCalls.filter { !$0.hasEnded } }
+
+    /// Those and the ones that are being ended.
+    private var openCalls: [Call] { state.withLock { $0.calls.values.sorted { $0.number < $1.number } } }
 
     /// All filters that run.
     var graph: Graph {
-        let (calls, sections) = state.withLock { state in
-            (state.calls.values.sorted { $0.number < $1.number }, state.sections)
-        }
+        let (calls, sections) = (calls, state.withLock { $0.sections })
         var graph = loop.makeGraph()
         for call in calls {
             for part in call.state.withLock({ $0.sections?.graphs ?? [] }) { graph.merge(part) }
@@ -134,7 +138,7 @@ final class EngineCore: Sendable {
 
     private func end() async {
         await withTaskGroup(of: Void.self) { group in
-            for call in calls {
+            for call in openCalls {
                 // Virtual time is moved by one thread at a time.
                 if timebase.isVirtual { await end(call) } else { group.addTask { await self.end(call) } }
             }
@@ -148,12 +152,14 @@ final class EngineCore: Sendable {
         }
         for stream in tones { await stream.stop() }
         await BlockingWork.run { self.stopThreads() }
+        // Those that the media thread could not be told to let go of are free now that it has ended.
+        for call in openCalls { await end(call, isThreadEnded: true) }
         eventSink.finish()
     }
 
-    private func end(_ call: Call) async {
+    private func end(_ call: Call, isThreadEnded: Bool = false) async {
         do throws(EngineError) {
-            try await call.end()
+            if isThreadEnded { try await call.endWithoutThread() } else { try await call.end() }
         } catch {
             configuration.logger.warning("\(error)")
         }

@@ -120,7 +120,7 @@ final class EngineTimebase: Sendable {
         }
     }
 
-    /// Serves `service` no longer; when it returns, the service does not run.
+    /// Serves `service` no longer; when it returns, the service does not run, unless it waits for another program.
     func remove(_ service: any BackgroundService) {
         switch kind {
         case .real(let files, _, _): files.remove(service)

@@ -19,6 +19,8 @@ public final class ToneStream: Sendable {
         var routes: [CardRoute] = []
         var source: CallSourceEnd?
         var isSourceEnded = false
+        /// Files that were to be played, and rings that were ended.
+        var fileCount: UInt64 = 0
         /// When the tone that sounds, or is to, was asked for.
         var ringing: MediaTime?
         /// Keys that sound or wait.
@@ -187,12 +189,34 @@ public final class ToneStream: Sendable {
     ///   - repetition: Whether it starts over: a ring usually does, after a pause of 2 s.
     /// - Throws: `EngineError` when the file cannot be read, or the stream has been stopped.
     public func play(file path: String, repetition: FileRepetition = .once) async throws(EngineError) {
+        try requireRunning()
+        let number = countFile()
+        let source = try await CallSourceEnd(.file(path, repetition: repetition), format: format, cards: cards)
+        guard state.withLock({ $0.fileCount }) == number else { return await source.close(timebase, loop) }
+        do throws(EngineError) {
+            try await play(source)
+        } catch {
+            await source.close(timebase, loop)
+            throw error
+        }
+    }
+
+    /// Plays a file that is open; on failure it is still the caller's.
+    func play(_ source: CallSourceEnd) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 try requireRunning()
-                let source = try await CallSourceEnd(.file(path, repetition: repetition), format: format, cards: cards)
                 try await replaceSource(source)
             }
+        }
+    }
+
+    /// Counts a file that is to be played, or to be played no longer; answers its number.
+    @discardableResult
+    private func countFile() -> UInt64 {
+        state.withLock { state in
+            state.fileCount += 1
+            return state.fileCount
         }
     }
 
@@ -200,6 +224,7 @@ public final class ToneStream: Sendable {
     ///
     /// - Throws: `EngineError` when the media thread does not run.
     public func stopRinging() async throws(EngineError) {
+        countFile()
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 guard !hasEnded else { return }
@@ -315,6 +340,15 @@ public final class ToneStream: Sendable {
     private func replaceSource(_ source: CallSourceEnd?) async throws(EngineError) {
         let old = state.withLock { $0.source }
         guard source != nil || old != nil else { return }
+        let wasEnded = state.withLock { state in
+            defer {
+                state.source = source
+                state.isSourceEnded = false
+            }
+            return state.isSourceEnded
+        }
+        // Before it runs: one that is empty ends in its first tick.
+        source?.begin(timebase, loop) { [weak self] in self?.sourceEnded(source) }
         let settled: UInt64
         do throws(EngineError) {
             settled = try change { (graph) throws(GraphError) in
@@ -322,20 +356,22 @@ public final class ToneStream: Sendable {
                 if let filter = source?.filter { try graph.connect(filter, to: tones) }
             }
         } catch {
-            await source?.close(timebase, loop)
+            state.withLock { state in
+                state.source = old
+                state.isSourceEnded = wasEnded
+            }
             throw error
         }
-        state.withLock { state in
-            state.source = source
-            state.isSourceEnded = false
-        }
-        source?.begin(timebase, loop) { [weak self] in self?.sourceEnded() }
         await loop.settled(settled)
         await old?.close(timebase, loop)
     }
 
-    private func sourceEnded() {
-        state.withLock { $0.isSourceEnded = true }
+    /// Thread: background.
+    private func sourceEnded(_ source: CallSourceEnd?) {
+        // The end of one that another has replaced says nothing of that one.
+        state.withLock { state in
+            if state.source === source { state.isSourceEnded = true }
+        }
         if isQuiet { tellQuiet() }
     }
 

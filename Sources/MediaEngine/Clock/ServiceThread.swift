@@ -4,17 +4,30 @@ import Synchronization
 
 /// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
 ///
+/// One that waits for another program has a thread of its own, so that the others do not wait with it.
 /// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
 package final class ServiceThread: @unchecked Sendable {
+    /// A service, and who serves it.
+    private final class Entry: Sendable {
+        let service: any BackgroundService
+        /// Held while the service runs.
+        let serving = Mutex(())
+        let pipe: PipeService?
+
+        init(_ service: any BackgroundService) {
+            self.service = service
+            let waits = (service as? any WaitingService)?.waitsForOthers ?? false
+            pipe = waits ? PipeService(service) : nil
+        }
+    }
+
     private struct State {
-        var services: [ObjectIdentifier: any BackgroundService] = [:]
+        var entries: [ObjectIdentifier: Entry] = [:]
         var thread: MediaThread?
     }
 
     private let interval: Duration
     private let state = Mutex(State())
-    /// Held while a service runs.
-    private let serving = Mutex(())
     private let isStopping = Atomic<Bool>(false)
 
     /// A thread that serves every `interval`; `start` starts it, and it runs until `stop`.
@@ -24,15 +37,20 @@ package final class ServiceThread: @unchecked Sendable {
 
     /// Serves `service` from now on.
     package func add(_ service: any BackgroundService) {
-        state.withLock { $0.services[ObjectIdentifier(service)] = service }
+        state.withLock { state in
+            guard state.entries[ObjectIdentifier(service)] == nil else { return }
+            state.entries[ObjectIdentifier(service)] = Entry(service)
+        }
     }
 
     /// Stops serving `service`; when it returns the service is not running.
     ///
-    /// It waits for a service that runs.
+    /// It waits for `service` when that runs, not for others. One that waits for another program is not waited for: it may
+    /// run until it hears from there.
     package func remove(_ service: any BackgroundService) {
-        state.withLock { $0.services[ObjectIdentifier(service)] = nil }
-        serving.withLock { _ in }
+        let entry = state.withLock { $0.entries.removeValue(forKey: ObjectIdentifier(service)) }
+        guard let entry else { return }
+        if let pipe = entry.pipe { pipe.stop() } else { entry.serving.withLock { _ in } }
     }
 
     /// Begins to serve.
@@ -54,6 +72,7 @@ package final class ServiceThread: @unchecked Sendable {
             return state.thread
         }
         thread?.join()
+        for entry in state.withLock({ $0.entries }).values { entry.pipe?.stop() }
     }
 
     private func run() {
@@ -66,11 +85,11 @@ package final class ServiceThread: @unchecked Sendable {
     }
 
     private func serve() {
-        for (identifier, service) in state.withLock({ $0.services }) {
-            serving.withLock { _ in
+        for (identifier, entry) in state.withLock({ $0.entries }) where entry.pipe == nil {
+            entry.serving.withLock { _ in
                 // It may have been removed while others ran.
-                guard state.withLock({ $0.services[identifier] != nil }) else { return }
-                service.serve()
+                guard state.withLock({ $0.entries[identifier] === entry }) else { return }
+                entry.service.serve()
             }
         }
     }

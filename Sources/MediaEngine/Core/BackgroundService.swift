@@ -6,3 +6,9 @@ public protocol BackgroundService: AnyObject, Sendable {
     /// Does a bounded piece of work: fills a ring from a file, or empties one into a file.
     func serve()
 }
+
+/// A service that may wait for another program, as at a pipe: nobody else is to wait for it.
+package protocol WaitingService: BackgroundService {
+    /// Whether it does.
+    var waitsForOthers: Bool { get }
+}

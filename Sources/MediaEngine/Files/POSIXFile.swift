@@ -6,6 +6,8 @@ import Glibc
 /// Thread: one at a time; its calls wait for the disk, so never the media thread.
 final class POSIXFile: ByteSource {
     let name: String
+    /// What is waited for when it is a pipe or a device that is written to.
+    private(set) var pipe: PipeEnd?
     private var descriptor: Int32
 
     /// Opens the file at `path` to read it.
@@ -33,6 +35,7 @@ final class POSIXFile: ByteSource {
                 "Cannot write \(path): \(Self.reason). Check that its folder exists and may be written."
             )
         }
+        pipe = PipeEnd(descriptor)
     }
 
     deinit {
@@ -72,7 +75,9 @@ final class POSIXFile: ByteSource {
             let count = Glibc.write(descriptor, base + total, bytes.count - total)
             if count < 0 {
                 if errno == EINTR { continue }
-                throw writeFailure
+                guard errno == EAGAIN, let pipe else { throw writeFailure }
+                guard pipe.waitForRoom(descriptor) else { throw WAVError(.ioFailure, PipeEnd.givenUp(name)) }
+                continue
             }
             total += count
         }

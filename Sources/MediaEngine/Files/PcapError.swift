@@ -7,6 +7,8 @@ public typealias PcapError = Failure<PcapFault>
 public enum PcapFault: Hashable, Sendable {
     /// The system refused to open, read or write the file.
     case system
+    /// Packets are missing in a capture, because its disk or reader was too slow.
+    case incomplete
     /// The file is not a classic capture.
     case notACapture
     /// The file is a capture of the newer kind, pcapng.

@@ -13,6 +13,9 @@ package final class PcapWriter {
     /// Datagrams left out because no UDP datagram can be so long.
     package private(set) var oversizeCount = 0
 
+    /// What is waited for when it is a pipe or a device.
+    let pipe: PipeEnd?
+
     private let unixNanosecondsAtZero: Int64
     private var descriptor: Int32
     private var buffer = [UInt8](repeating: 0, count: 1 << 17)
@@ -29,6 +32,7 @@ package final class PcapWriter {
         self.unixNanosecondsAtZero = unixNanosecondsAtZero
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Self.systemError("opened for writing", path) }
+        pipe = PipeEnd(descriptor)
         bufferedCount = buffer.withUnsafeMutableBufferPointer { buffer in
             var target = buffer.mutableSpan
             return PcapRecord.serializeFileHeader(into: &target)
@@ -79,6 +83,10 @@ package final class PcapWriter {
             }
             guard count >= 0 else {
                 if errno == EINTR { continue }
+                if errno == EAGAIN, let pipe {
+                    if pipe.waitForRoom(descriptor) { continue }
+                    throw PcapError(.system, PipeEnd.givenUp(path))
+                }
                 throw Self.systemError("written", path)
             }
             start += count

@@ -2,15 +2,37 @@ import Synchronization
 
 /// A WAV file on its way from the media thread: samples wait in a ring until they are written.
 ///
+/// What finds no place there, because the disk is too far behind, is counted, and as much silence is written in its place:
+/// what comes after it stays where it belongs.
 /// Thread: `write` media; the rest control or background.
-package final class WAVSink: BackgroundService, @unchecked Sendable {
+package final class WAVSink: WaitingService, @unchecked Sendable {
+    /// A run of frames that were left out.
+    private struct Gap: BitwiseCopyable {
+        /// Frames put into the ring before it.
+        let place: Int
+        let frameCount: Int
+    }
+
     /// What `write` takes, and the file holds.
     package let format: AudioFormat
 
     private let writer: Mutex<WAVWriter?>
     private let finalFrameCount = Atomic(0)
     private let ring: RingBuffer<Int16>
+    private let gaps: RingBuffer<Gap>
+    private let dropped = Atomic(0)
     private let failureMessage = Mutex<WAVError?>(nil)
+    private let listener = LossListener<WAVError>()
+    private let name: String
+    private let pipe: PipeEnd?
+
+    // The media thread's own, but that the last gap is read at the end.
+    private var putCount = 0
+    private let openGap = Atomic(0)
+
+    // Of who holds the writer.
+    private var takenCount = 0
+    private var nextGap: Gap?
     private let chunk: UnsafeMutableBufferPointer<Int16>
 
     /// A sink into `writer`.
@@ -20,7 +42,10 @@ package final class WAVSink: BackgroundService, @unchecked Sendable {
     ///   - slack: Sound that may wait for the disk before some is dropped.
     package init(_ writer: consuming sending WAVWriter, slack: Duration = .seconds(2)) {
         format = writer.format
+        name = writer.path
+        pipe = writer.pipe
         ring = RingBuffer(minimumCapacity: format.frameCount(in: slack) * format.channelCount)
+        gaps = RingBuffer(minimumCapacity: 256)
         chunk = .allocate(capacity: 4096 / format.channelCount * format.channelCount)
         chunk.initialize(repeating: 0)
         self.writer = Mutex(writer)
@@ -33,35 +58,55 @@ package final class WAVSink: BackgroundService, @unchecked Sendable {
     /// Why samples no longer reach the file, or nil.
     package var failure: WAVError? { failureMessage.withLock { $0 } }
 
+    /// Frames that silence stands for, because the disk was too far behind.
+    package var droppedFrameCount: Int { dropped.load(ordering: .relaxed) }
+
+    /// Whether it is a pipe, whose reader is waited for.
+    package var waitsForOthers: Bool { pipe != nil }
+
     /// Frames in the file.
     package var frameCount: Int {
         writer.withLock { $0?.frameCount } ?? finalFrameCount.load(ordering: .acquiring)
     }
 
-    /// Adds whole frames, or drops them all when the disk is too far behind; answers the frames dropped.
+    /// Tells `handler` as soon as samples are lost, once for each reason.
+    ///
+    /// Thread: `handler` runs where the sink is served.
+    func whenFailing(_ handler: @escaping @Sendable (WAVError) -> Void) {
+        listener.set(handler)
+    }
+
+    // MARK: Media
+
+    /// Adds whole frames, or leaves them all out when the disk is too far behind; answers the frames left out.
     ///
     /// Thread: media.
     package func write(_ samples: Span<Int16>) -> Int {
-        guard ring.freeCount >= samples.count else { return samples.count / format.channelCount }
+        let frameCount = samples.count / format.channelCount
+        let gap = openGap.load(ordering: .relaxed)
+        guard ring.freeCount >= samples.count, gap == 0 || gaps.freeCount > 0 else {
+            openGap.store(gap &+ frameCount, ordering: .releasing)
+            dropped.wrappingAdd(frameCount, ordering: .relaxed)
+            return frameCount
+        }
+        if gap > 0 {
+            gaps.push(Gap(place: putCount, frameCount: gap))
+            openGap.store(0, ordering: .releasing)
+        }
         ring.push(contentsOf: samples)
+        putCount &+= frameCount
         return 0
     }
 
+    // MARK: Background
+
     /// Writes what waits.
     package func serve() {
-        writer.withLock { writer in
-            while let writer {
-                var target = chunk.mutableSpan
-                let count = ring.pop(into: &target)
-                guard count > 0 else { return }
-                guard failure == nil else { continue }
-                do throws(WAVError) {
-                    try writer.write(target.span.extracting(0..<count))
-                } catch {
-                    failureMessage.withLock { $0 = error }
-                }
-            }
+        let isOpen = writer.withLock { writer in
+            if let writer { move(into: writer) }
+            return writer != nil
         }
+        if isOpen { listener.tell(failure, gap: droppedFrameCount > 0 ? incomplete : nil) }
     }
 
     /// Writes what waits, completes the header and closes the file; what comes later is dropped.
@@ -69,13 +114,68 @@ package final class WAVSink: BackgroundService, @unchecked Sendable {
     /// - Parameter frameCount: Frames to keep, when the file holds more; nil keeps all. A pipe keeps all.
     /// - Throws: `WAVError` when some samples could not be written.
     package func close(keeping frameCount: Int? = nil) throws(WAVError) {
-        serve()
-        try writer.withLock { writer throws(WAVError) in
-            guard let open = writer.take() else { return }
+        pipe?.hurry()
+        let isComplete = try writer.withLock { writer throws(WAVError) in
+            guard let open = writer.take() else { return true }
+            move(into: open)
+            writeSilence(openGap.exchange(0, ordering: .acquiring), into: open)
             if let frameCount { try open.truncate(to: frameCount) }
             finalFrameCount.store(open.frameCount, ordering: .releasing)
             try open.close()
+            return droppedFrameCount == 0
         }
         if let failure { throw failure }
+        if !isComplete { throw incomplete }
+    }
+
+    private func move(into writer: WAVWriter) {
+        while true {
+            // Asked first: the gaps before what waits by now are there, too.
+            let waiting = ring.count
+            nextGap = nextGap ?? gaps.pop()
+            var limit = min(waiting, chunk.count)
+            if let gap = nextGap {
+                guard gap.place > takenCount else {
+                    writeSilence(gap.frameCount, into: writer)
+                    nextGap = nil
+                    continue
+                }
+                limit = min(limit, (gap.place - takenCount) * format.channelCount)
+            }
+            guard limit > 0 else { return }
+            var target = UnsafeMutableBufferPointer(rebasing: chunk[..<limit]).mutableSpan
+            let count = ring.pop(into: &target)
+            takenCount += count / format.channelCount
+            write(count, into: writer)
+        }
+    }
+
+    private func writeSilence(_ frameCount: Int, into writer: WAVWriter) {
+        var left = frameCount * format.channelCount
+        while left > 0 {
+            let count = min(left, chunk.count)
+            chunk[..<count].update(repeating: 0)
+            write(count, into: writer)
+            left -= count
+        }
+    }
+
+    /// Writes the first samples of the chunk.
+    private func write(_ count: Int, into writer: WAVWriter) {
+        guard failure == nil else { return }
+        do throws(WAVError) {
+            try writer.write(UnsafeBufferPointer(rebasing: chunk[..<count]).span)
+        } catch {
+            failureMessage.withLock { $0 = error }
+        }
+    }
+
+    private var incomplete: WAVError {
+        let milliseconds = droppedFrameCount * 1000 / format.sampleRate
+        return WAVError(
+            .incomplete,
+            "\(name) lacks \(milliseconds) ms of sound, which are silent there: its disk or reader was more than 2 s behind. "
+                + "Write to a faster one."
+        )
     }
 }

@@ -12,6 +12,11 @@ package final class WAVWriter {
     /// Frames written so far.
     package private(set) var frameCount = 0
 
+    /// The file's path.
+    var path: String { file.name }
+    /// What is waited for when it is a pipe or a device.
+    var pipe: PipeEnd? { file.pipe }
+
     private let file: POSIXFile
     private let isSeekable: Bool
     private let byteLimit: Int

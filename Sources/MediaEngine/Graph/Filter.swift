@@ -61,7 +61,10 @@ package class ControlledFilter<Command: BitwiseCopyable & Sendable, Event: Bitwi
     package func handle(_ command: Command) {}
 
     /// Tells the control side that `event` happened; a full ring counts the loss.
-    package final func emit(_ event: Event, _ io: borrowing FilterIO) {
+    ///
+    /// - Returns: Whether it fit.
+    @discardableResult
+    package final func emit(_ event: Event, _ io: borrowing FilterIO) -> Bool {
         io.push(MessageSlot(event))
     }
 
@@ -143,7 +146,7 @@ public struct FilterIO: ~Copyable {
         return slots[inputCount &+ index].packetBatch
     }
 
-    func push(_ message: MessageSlot) {
+    func push(_ message: MessageSlot) -> Bool {
         events.push(GraphEvent(filter: filter, time: time + lateness, message: message))
     }
 }

@@ -57,6 +57,8 @@ package final class PlayoutRecorderFilter: ControlledFilter<PlayoutRecorderFilte
             let frames = (rest.nanoseconds &* Int64(sink.format.sampleRate) &+ 500_000_000) / 1_000_000_000
             endFrame.publish(frameCount &+ Int(frames))
         }
-        frameCount &+= block.frameCount &- sink.write(block.samples)
+        // Silence stands in the file for what finds no place.
+        _ = sink.write(block.samples)
+        frameCount &+= block.frameCount
     }
 }

@@ -10,7 +10,8 @@ import Synchronization
 /// Blocks that nobody takes wait in a queue of bounded length; when it is full, new ones are left out and counted.
 /// Positions count the frames that were heard since the call began, those left out among them.
 /// Shape: interleaved samples.
-/// Thread: any. One call uses it at a time, and one task iterates.
+/// Thread: any. One call uses it, and ends it with its own end; a call that could not be made leaves it as it was. One task
+/// iterates.
 public final class StreamSink: AsyncSequence, Sendable {
     /// A piece of what was heard.
     public struct Block: Sendable {
@@ -112,6 +113,9 @@ public final class StreamSink: AsyncSequence, Sendable {
         case .speechStopped(let position): speechSink.yield(.stopped(position: position))
         }
     }
+
+    /// Whether its call has ended.
+    var isClosed: Bool { state.withLock { $0.hasEnded } }
 
     /// The call has ended: what waits can still be taken, and nobody waits for more.
     func close() {

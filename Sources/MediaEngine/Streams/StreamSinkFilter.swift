@@ -99,7 +99,9 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
         let wanted = wanted.load(ordering: .acquiring)
         guard wanted > 0, holds(wanted) else { return }
         self.wanted.store(0, ordering: .relaxed)
-        emit(.ready, io)
+        guard !emit(.ready, io) else { return }
+        // Who waits must hear of it: what finds no place is told in the next tick, unless other blocks are asked for.
+        _ = self.wanted.compareExchange(expected: 0, desired: wanted, ordering: .relaxed)
     }
 
     private func hear(_ block: AudioBlock, _ io: borrowing FilterIO) {

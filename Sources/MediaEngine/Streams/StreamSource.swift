@@ -13,7 +13,7 @@ import Synchronization
 /// frames that were written. The media thread never waits for the application: where nothing waits, it sends silence, and
 /// tells so.
 /// Shape: interleaved samples, whole frames.
-/// Thread: any. One call uses it at a time.
+/// Thread: any. One call uses it, and ends it with its own end; a call that could not be made leaves it as it was.
 public final class StreamSource: Sendable {
     /// What happened to what was written; positions in frames.
     public enum Event: Sendable, Hashable {
@@ -43,6 +43,7 @@ public final class StreamSource: Sendable {
         var written = 0
         var nextMark: UInt64 = 0
         var isFinished = false
+        var isClosed = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -152,8 +153,12 @@ public final class StreamSource: Sendable {
         }
     }
 
+    /// Whether its call has ended.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// The call has ended: whoever writes hears no more, and nobody waits.
     func close() {
+        state.withLock { $0.isClosed = true }
         finish()
         eventSink.finish()
     }

@@ -96,7 +96,8 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         tellSound(played: played, of: block.frameCount, mayEnd: mayEnd, io)
         if wantsRoom.load(ordering: .relaxed), freeFrameCount >= capacity / 2 {
             wantsRoom.store(false, ordering: .relaxed)
-            emit(.room, io)
+            // Who waits must hear of it: what finds no place is told in the next tick.
+            if !emit(.room, io) { wantsRoom.store(true, ordering: .relaxed) }
         }
     }
 

@@ -1,0 +1,139 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import MediaEngine
+
+/// Files that take long to open, or take nothing any more: pipes whose other end is missing or asleep.
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct SlowFileRealTimeTests {
+    private static func quiet(_ name: String) -> CallConfiguration {
+        var call = CallConfiguration(network: .udp(local: .loopback(port: 0)))
+        call.name = name
+        call.agreement.codec = "PCMU"
+        call.source = .silence
+        call.sink = .none
+        return call
+    }
+
+    private static func engine() throws -> CallEngine {
+        var configuration = CallEngineConfiguration()
+        configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
+        return try CallEngine(configuration)
+    }
+
+    /// A pipe; `open` opens its other end, which does nothing.
+    private final class Pipe {
+        let file = TemporaryFile()
+        private var descriptor: Int32 = -1
+
+        init() throws {
+            try #require(mkfifo(file.path, 0o600) == 0)
+        }
+
+        deinit {
+            if descriptor >= 0 { close(descriptor) }
+        }
+
+        func open() throws {
+            descriptor = Glibc.open(file.path, O_RDWR | O_NONBLOCK)
+            try #require(descriptor >= 0)
+        }
+
+        /// Makes it as small as can be; answers its size.
+        func shrink() -> Int { Int(fcntl(descriptor, F_SETPIPE_SZ, 4096)) }
+
+        /// Writes the header of a mono file of 8000 Hz, and no sample.
+        func writeHeader() {
+            let header: [UInt8] =
+                Array("RIFF".utf8) + [0xFF, 0xFF, 0xFF, 0x7F] + Array("WAVEfmt ".utf8)
+                + [16, 0, 0, 0, 1, 0, 1, 0, 0x40, 0x1F, 0, 0, 0x80, 0x3E, 0, 0, 2, 0, 16, 0]
+                + Array("data".utf8) + [0xFF, 0xFF, 0xFF, 0x7F]
+            #expect(write(descriptor, header, header.count) == header.count)
+        }
+
+        var waitingByteCount: Int {
+            var count: Int32 = 0
+            return ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : -1
+        }
+    }
+
+    @Test func `a call ends while the file of its recording is still being opened`() async throws {
+        let engine = try Self.engine()
+        let pipe = try Pipe()
+        let path = pipe.file.path
+        let call = try await engine.makeCall(Self.quiet("A"))
+        let recording = Task { try await call.startRecording(near: path, far: nil) }
+        #expect(await Polling.eventually { call.state.withLock { $0.isOpeningRecording } })
+        await #expect(throws: EngineError.self) { try await call.startRecording(near: nil, far: nil) }
+        try await call.end()
+        #expect(call.hasEnded && engine.calls.isEmpty)
+        try pipe.open()
+        let error = await #expect(throws: EngineError.self) { try await recording.value }
+        guard case .state(let failure) = error else { throw try #require(error) }
+        #expect(failure.code == .callEnded)
+        await engine.shutDown()
+    }
+
+    @Test func `keys sound, and the ring can be ended, while the file that is to ring is still being opened`()
+        async throws
+    {
+        let engine = try Self.engine()
+        let pipe = try Pipe()
+        let path = pipe.file.path
+        let ring = Task { try await engine.startRinging(file: path) }
+        #expect(await Polling.eventually { engine.core.state.withLock { $0.ringCount } == 1 })
+        try await engine.playDTMF(DTMFDigit.all[0])
+        try await engine.setRinger(NullCard(name: "other"))
+        try await engine.stopRinging()
+        // It opens, and is not heard: it was ended before.
+        try pipe.open()
+        pipe.writeHeader()
+        try await ring.value
+        let stream = try #require(engine.openToneStream)
+        #expect(await Polling.eventually { stream.isQuiet })
+        await engine.shutDown()
+    }
+
+    @Test func `a file whose reader has stopped holds up neither other files nor the end`() async throws {
+        let engine = try Self.engine()
+        let pipe = try Pipe()
+        try pipe.open()
+        var stuck = Self.quiet("stuck")
+        stuck.sink = .file(pipe.file.path)
+        let size = pipe.shrink()
+        try #require(size > 0)
+        let one = try await engine.makeCall(stuck)
+        #expect(await Polling.eventually { pipe.waitingByteCount >= size })
+        // Another call's files begin, go on and end meanwhile.
+        var playing = Self.quiet("other")
+        let file = TemporaryFile()
+        playing.source = .file(TestFiles.speech)
+        playing.sink = .file(file.path)
+        let other = try await engine.makeCall(playing)
+        #expect(FileWatch.wait(for: file.path, byteCount: 16_000))
+        try await other.end()
+        #expect(try WAVFile.read(file.path).1.count > 4000)
+        // What the pipe does not take is told.
+        let error = await #expect(throws: EngineError.self) { try await one.end() }
+        guard case .file = error else { throw try #require(error) }
+        await engine.shutDown()
+        #expect(engine.calls.isEmpty)
+    }
+
+    @Test func `who shuts down waits for a call that is just ending`() async throws {
+        let engine = try Self.engine()
+        let pipe = try Pipe()
+        try pipe.open()
+        var stuck = Self.quiet("stuck")
+        stuck.sink = .file(pipe.file.path)
+        let size = pipe.shrink()
+        let call = try await engine.makeCall(stuck)
+        #expect(await Polling.eventually { pipe.waitingByteCount >= size })
+        let ending = Task { try await call.end() }
+        #expect(await Polling.eventually { call.hasEnded })
+        #expect(engine.calls.isEmpty)
+        await engine.shutDown()
+        #expect(call.state.withLock { $0.life } == .ended)
+        await #expect(throws: EngineError.self) { try await ending.value }
+    }
+}

@@ -1,0 +1,71 @@
+import TestSupport
+import Testing
+
+@testable import MediaEngine
+
+/// What becomes of sound that the disk is too slow for.
+@Suite struct WAVSinkTests {
+    private let format = AudioFormat(sampleRate: 8000)
+
+    private func ramp(_ range: Range<Int>) -> [Int16] { range.map { Int16($0) } }
+
+    @Test func `silence stands for what was left out, and what comes after it is where it belongs`() throws {
+        try TestFiles.withTemporaryPath { path in
+            let sink = WAVSink(try WAVWriter(path: path, format: format), slack: .milliseconds(100))
+            let told = Watched<[WAVFault]>([])
+            sink.whenFailing { error in told.update { $0.append(error.code) } }
+            // The ring holds 1024 samples: the seventh block of 160 finds no place.
+            for block in 0..<8 { _ = sink.write(ramp(block * 160 + 1..<block * 160 + 161).span) }
+            #expect(sink.droppedFrameCount == 320)
+            sink.serve()
+            sink.serve()
+            _ = sink.write(ramp(1281..<1441).span)
+            sink.serve()
+            #expect(told.value == [.incomplete])
+            let error = try #require(throws: WAVError.self) { try sink.close() }
+            #expect(error.code == .incomplete && error.message.contains("40 ms"))
+            try sink.close()
+            let samples = try WAVFile.read(path).1
+            #expect(samples == ramp(1..<961) + [Int16](repeating: 0, count: 320) + ramp(1281..<1441))
+        }
+    }
+
+    @Test func `what is left out at the very end is silence, too`() throws {
+        try TestFiles.withTemporaryPath { path in
+            let sink = WAVSink(try WAVWriter(path: path, format: format), slack: .milliseconds(100))
+            for block in 0..<10 { _ = sink.write(ramp(block * 160 + 1..<block * 160 + 161).span) }
+            #expect(throws: WAVError.self) { try sink.close() }
+            #expect(try WAVFile.read(path).1 == ramp(1..<961) + [Int16](repeating: 0, count: 640))
+        }
+    }
+
+    @Test func `a file from which nothing is missing closes without an error`() throws {
+        try TestFiles.withTemporaryPath { path in
+            let sink = WAVSink(try WAVWriter(path: path, format: format), slack: .milliseconds(100))
+            for block in 0..<50 {
+                #expect(sink.write(ramp(block * 160..<block * 160 + 160).span) == 0)
+                sink.serve()
+            }
+            try sink.close()
+            #expect(sink.frameCount == 8000)
+        }
+    }
+
+    @Test func `a capture that lacks packets says so`() throws {
+        try TestFiles.withTemporaryPath { path in
+            let file = try CaptureFile(path: path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024))
+            let told = Watched<[PcapFault]>([])
+            file.whenFailing { error in told.update { $0.append(error.code) } }
+            let packet = [UInt8](repeating: 1, count: 172)
+            for _ in 0..<10 {
+                file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: .zero)
+            }
+            #expect(file.tap.droppedCount > 0)
+            file.serve()
+            file.serve()
+            #expect(told.value == [.incomplete])
+            let error = try #require(throws: PcapError.self) { try file.close() }
+            #expect(error.code == .incomplete)
+        }
+    }
+}

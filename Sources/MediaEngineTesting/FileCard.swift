@@ -10,7 +10,7 @@ public final class FileCard: SoundCard {
     public let description: CardDescription
     private let capturePath: String?
     private let playbackPath: String?
-    private let sinks = Mutex<[WAVSink]>([])
+    private let sink = Mutex<WAVSink?>(nil)
 
     /// A card that records the file at `capturePath` and plays into the file at `playbackPath`.
     public init(capturePath: String? = nil, playbackPath: String? = nil) {
@@ -39,8 +39,10 @@ public final class FileCard: SoundCard {
         do throws(WAVError) {
             switch direction {
             case .playback:
+                // What is left of the former one would be written over the new. That it is incomplete harms nobody any more.
+                do throws(WAVError) { try sink.withLock { $0.take() }?.close() } catch {}
                 let sink = WAVSink(try WAVWriter(path: path, format: configuration.format))
-                sinks.withLock { $0.append(sink) }
+                self.sink.withLock { $0 = sink }
                 return PacedEndpoint(direction, configuration, sound: PlayedFile(sink))
             case .capture:
                 let feed = WAVFeed(try WAVReader(path: path), format: configuration.format)
@@ -55,12 +57,8 @@ public final class FileCard: SoundCard {
     ///
     /// - Throws: `CardError` when some samples could not be written.
     public func finish() throws(CardError) {
-        let open = sinks.withLock { sinks in
-            defer { sinks = [] }
-            return sinks
-        }
         do throws(WAVError) {
-            for sink in open { try sink.close() }
+            try sink.withLock { $0.take() }?.close()
         } catch {
             throw CardError(.deviceFailure, error.message)
         }

@@ -19,7 +19,7 @@ extension Call {
         let (former, recording) = state.withLock { ($0.stream, $0.recording) }
         guard !hasEnded else { throw endedError }
         guard agreement != former.agreement else { return }
-        let registry = engine.state.withLock { $0.registry }
+        let registry = engine.registry
         let stream = try former.updated(agreement, try AgreedFormats(agreement, in: registry))
         var orders = stream.takeOverOrders(
             from: former,

@@ -26,6 +26,8 @@ public final class Call: Sendable {
         var recording: CallRecording?
         /// Whether the files of a recording are being opened.
         var isOpeningRecording = false
+        /// Whether that recording is not wanted any more.
+        var isRecordingRevoked = false
     }
 
     /// The call's name in reports.

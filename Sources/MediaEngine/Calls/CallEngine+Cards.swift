@@ -4,7 +4,7 @@ extension CallEngine {
     /// The cards that are there; a role's card stands for what the role is bound to.
     public var cards: CardList { core.cards.list }
 
-    /// Looks anew which cards there are.
+    /// Looks anew which cards there are, those of `CallEngineConfiguration.fallbackDevices` among them.
     ///
     /// Cards in use stay in use.
     /// - Throws: `EngineError` when a role is bound to a role.

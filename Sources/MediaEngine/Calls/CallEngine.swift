@@ -74,16 +74,19 @@ public final class CallEngine: Sendable {
     // MARK: Codecs
 
     /// The codecs and plugins that calls can use.
-    public var registry: PluginRegistry { core.state.withLock { $0.registry } }
+    public var registry: PluginRegistry { core.registry }
 
     /// Loads a plugin into the engine's registry; calls made from now on can use it.
     public func load(_ plugin: any MediaPlugin) {
         updateRegistry { $0.load(plugin) }
     }
 
-    /// Changes the registry in place: loads C plugins, registers all anew, enables and disables codecs.
+    /// Changes the registry: loads C plugins, registers all anew, enables and disables codecs.
+    ///
+    /// Plugins may use the engine meanwhile, whose registry is the former one until `body` is done; they must not change
+    /// it from there.
     public func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
-        core.state.withLock { body(&$0.registry) }
+        core.updateRegistry(body)
     }
 
     // MARK: Calls

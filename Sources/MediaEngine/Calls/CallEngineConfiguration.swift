@@ -27,6 +27,8 @@ public struct CallEngineConfiguration: Sendable {
     /// What the roles AU and AQ stand for.
     public var cardBindings = CardBindings()
     /// Names of cards that take over, in this order, while the card that calls use is away; without any, silence does.
+    ///
+    /// One that is not there is logged, and looked for again by `CallEngine.reloadCards`.
     public var fallbackDevices: [String] = []
     /// Whether the call card keeps silent until `activateAudioSession`, as an application under CallKit wants.
     public var gatesAudioSession = false

@@ -48,7 +48,10 @@ extension Call {
         // A file may take as long to open as it likes: a pipe waits for its reader. The call can end meanwhile.
         let recording = try await CallRecording(stream, near: near, far: far)
         do {
-            try await EngineError.wrappingAsync { try await changes.withLock { try record(recording) } }
+            let isWanted = try await EngineError.wrappingAsync {
+                try await changes.withLock { try record(recording) }
+            }
+            if !isWanted { try await recording.close(engine.timebase) }
         } catch {
             // What is told is why it does not record, not what becomes of the empty files.
             do { try await recording.close(engine.timebase) } catch {}
@@ -61,6 +64,7 @@ extension Call {
         let isFirst = state.withLock { state in
             guard state.recording == nil, !state.isOpeningRecording else { return false }
             state.isOpeningRecording = true
+            state.isRecordingRevoked = false
             return true
         }
         guard isFirst else {
@@ -71,9 +75,12 @@ extension Call {
         throw endedError
     }
 
+    /// Begins to record; answers false when the recording has been stopped already.
+    ///
     /// Thread: under the lock of changes.
-    private func record(_ recording: CallRecording) throws {
+    private func record(_ recording: CallRecording) throws -> Bool {
         guard !hasEnded else { throw endedError }
+        guard !state.withLock({ $0.isRecordingRevoked }) else { return false }
         let stream = stream
         _ = try edit { (sections) throws(GraphError) in
             try sections.add(recording, to: stream, engine.loop)
@@ -83,12 +90,15 @@ extension Call {
             engine.timebase.add(filter.sink)
         }
         state.withLock { $0.recording = recording }
+        return true
     }
 
     /// Ends the recording; the files are whole when it returns.
     ///
     /// - Throws: `EngineError` when some samples could not be written.
     public func stopRecording() async throws(EngineError) {
+        // One whose files are still being opened does not begin.
+        state.withLock { $0.isRecordingRevoked = $0.isOpeningRecording }
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 guard let recording = state.withLock({ $0.recording }), !hasEnded else { return }

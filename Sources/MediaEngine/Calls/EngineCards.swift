@@ -1,4 +1,5 @@
 import CallBasics
+import Logging
 import Synchronization
 
 /// The cards of an engine: the two directions of the call card, the ringer, and cards of single calls.
@@ -7,6 +8,8 @@ import Synchronization
 final class EngineCards: Sendable {
     private struct State {
         var list: CardList
+        /// Whether the fallback cards are still those of the configuration.
+        var hasConfiguredFallbacks = true
         var ringer: any SoundCard
         var changes: [RouteChange] = []
     }
@@ -17,26 +20,42 @@ final class EngineCards: Sendable {
 
     private let routes: CardRoutes
     private let timebase: EngineTimebase
-    private let bindings: CardBindings
+    private let makeList: @Sendable () throws(CardError) -> CardList
     private let fallbackNames: [String]
+    private let logger: Logger
     private let state: Mutex<State>
     private static var keptChanges: Int { 64 }
 
     /// The cards as `configuration` binds them, none open; `onEvent` hears what happens to them.
-    init(
+    convenience init(
         _ configuration: CallEngineConfiguration,
         timebase: EngineTimebase,
         onEvent: @escaping @Sendable (CardRouteEvent) -> Void
     ) throws(EngineError) {
-        let list = try EngineError.wrapping { try CardList(bindings: configuration.cardBindings) }
-        bindings = configuration.cardBindings
+        let bindings = configuration.cardBindings
+        try self.init(configuration, timebase: timebase, onEvent: onEvent) { () throws(CardError) in
+            try CardList(bindings: bindings)
+        }
+    }
+
+    /// As the other, with the cards that `makeList` finds.
+    init(
+        _ configuration: CallEngineConfiguration,
+        timebase: EngineTimebase,
+        onEvent: @escaping @Sendable (CardRouteEvent) -> Void,
+        makeList: @escaping @Sendable () throws(CardError) -> CardList
+    ) throws(EngineError) {
+        let list: CardList
+        do throws(CardError) { list = try makeList() } catch { throw .card(error) }
+        self.makeList = makeList
         fallbackNames = configuration.fallbackDevices
+        logger = configuration.logger
         self.timebase = timebase
         state = Mutex(State(list: list, ringer: list.ringerCard))
         routes = try EngineError.wrapping {
             try CardRoutes(clock: { [timebase] in timebase.now }, isVirtual: timebase.isVirtual, onEvent: onEvent)
         }
-        let fallbacks = fallbackNames.compactMap { try? list.card(named: $0) }
+        let fallbacks = Self.fallbacks(fallbackNames, in: list, logger)
         let routes = routes
         func callRoute(_ direction: CardDirection) -> CardRoute {
             routes.makeRoute(
@@ -61,12 +80,29 @@ final class EngineCards: Sendable {
     /// The cards that are there.
     var list: CardList { state.withLock { $0.list } }
 
-    /// Looks anew which cards there are.
+    /// Looks anew which cards there are, and which of them are to stand in.
     func reload() async throws(EngineError) {
         let list = try await EngineError.wrappingAsync {
-            try await BlockingWork.run { [bindings] in try CardList(bindings: bindings) }
+            try await BlockingWork.run { [makeList] in try makeList() }
         }
-        state.withLock { $0.list = list }
+        let namesFallbacks = state.withLock { state in
+            state.list = list
+            return state.hasConfiguredFallbacks && !fallbackNames.isEmpty
+        }
+        if namesFallbacks { useFallbacks(Self.fallbacks(fallbackNames, in: list, logger)) }
+    }
+
+    /// The cards of those names that are there.
+    private static func fallbacks(_ names: [String], in list: CardList, _ logger: Logger) -> [any SoundCard] {
+        var cards: [any SoundCard] = []
+        for name in names {
+            do throws(CardError) {
+                cards.append(try list.card(named: name))
+            } catch {
+                logger.warning("The fallback card is looked for again by reloadCards. \(error)")
+            }
+        }
+        return cards
     }
 
     // MARK: Routes
@@ -101,7 +137,13 @@ final class EngineCards: Sendable {
         )
     }
 
+    /// Cards that stand in, in place of those of the configuration.
     func setFallbackCards(_ cards: [any SoundCard]) {
+        state.withLock { $0.hasConfiguredFallbacks = false }
+        useFallbacks(cards)
+    }
+
+    private func useFallbacks(_ cards: [any SoundCard]) {
         playback.setFallbacks(cards)
         capture.setFallbacks(cards)
     }

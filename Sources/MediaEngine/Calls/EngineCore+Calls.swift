@@ -49,7 +49,7 @@ extension EngineCore {
 
     /// Opens what the call needs, without the engine's lock and off the concurrency pool.
     private func prepare(_ configuration: CallConfiguration) async throws(EngineError) -> Call {
-        let registry = state.withLock { $0.registry }
+        let registry = registry
         let formats: AgreedFormats
         do throws(CodecError) {
             formats = try AgreedFormats(configuration.agreement, in: registry)

@@ -87,9 +87,12 @@ extension EngineCore {
             format: CallEngine.cardFormat,
             cards: cards
         )
+        guard state.withLock({ $0.ringCount }) == number else { return await source.close(timebase, loop) }
         do throws(EngineError) {
             try await withTones { stream in
+                // It was ended while the ringer was being opened.
                 guard self.state.withLock({ $0.ringCount }) == number else {
+                    if stream.isQuiet { self.closeTonesSoon() }
                     return await source.close(self.timebase, self.loop)
                 }
                 try await stream.play(source)

@@ -9,7 +9,6 @@ import Synchronization
 /// Thread: control, any. The lock is held for planning and bookkeeping, never while something is opened or waited for.
 final class EngineCore: Sendable {
     struct State {
-        var registry: PluginRegistry
         /// The calls that run, and those that are being ended.
         var calls: [UInt64: Call] = [:]
         var callCount: UInt64 = 0
@@ -36,6 +35,9 @@ final class EngineCore: Sendable {
     let arrivalClock: ArrivalClock?
     let phases = EncodingPhases()
     let state: Mutex<State>
+    private let plugins: Mutex<PluginRegistry>
+    /// Held while plugins change the registry; a lock of its own, for they may take long, and ask the engine.
+    private let pluginChanges = Mutex(())
     let keyTimes = KeyTimes()
     /// One use of the ringer at a time.
     let toneChanges = AsyncLock()
@@ -59,6 +61,7 @@ final class EngineCore: Sendable {
         loop = MediaLoop(tickDuration: .milliseconds(10), timebase: timebase, name: "media")
         let (events, sink) = AsyncStream.makeStream(of: EngineEvent.self, bufferingPolicy: .bufferingNewest(256))
         (self.events, eventSink) = (events, sink)
+        plugins = Mutex(configuration.registry)
         let relay = CardEventRelay(sink)
         do {
             cards = try EngineCards(configuration, timebase: timebase) { relay.tell($0) }
@@ -76,12 +79,24 @@ final class EngineCore: Sendable {
             timebase.shutDown()
             throw .graph(error)
         }
-        state = Mutex(State(registry: configuration.registry, sections: sections))
+        state = Mutex(State(sections: sections))
         relay.hold(self)
         loop.listen(to: sections.keyTones) { [keyTimes] event, time in
             if case .digitStarted(let offset, let requestedAt) = event {
                 keyTimes.note(time + CallEngine.cardFormat.duration(ofFrames: offset) - requestedAt)
             }
+        }
+    }
+
+    /// The codecs and plugins that calls can use.
+    var registry: PluginRegistry { plugins.withLock { $0 } }
+
+    /// Changes the registry; meanwhile, it is what it was before.
+    func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
+        pluginChanges.withLock { _ in
+            var registry = registry
+            body(&registry)
+            plugins.withLock { [registry] in $0 = registry }
         }
     }
 

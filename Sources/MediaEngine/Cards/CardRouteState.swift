@@ -143,6 +143,7 @@ struct CardRouteState: Sendable {
     /// While a card is in use, it stays so until the new one is open.
     mutating func setCard(_ card: any SoundCard, request: Int, at now: MediaTime) -> [Action] {
         pause = Self.shortestPause
+        if let attempt, attempt.card === card, isNeeded { return join(attempt, request) }
         var actions: [Action] = []
         if let earlier = attempt?.request {
             let message = "Another card was asked for before this one was open. Nothing is to be done."
@@ -158,6 +159,21 @@ struct CardRouteState: Sendable {
             return actions + [.answer(request: request, nil)]
         }
         return actions + [open(card, request: request, at: now)]
+    }
+
+    /// Waits, as `request`, for an opening that is under way: a second one would find the card busy.
+    private mutating func join(_ attempt: Attempt, _ request: Int) -> [Action] {
+        self.attempt = Attempt(
+            number: attempt.number,
+            card: attempt.card,
+            deadline: attempt.deadline,
+            request: request
+        )
+        queue = []
+        nextAttempt = nil
+        guard let earlier = attempt.request else { return [] }
+        let message = "The card was asked for once more before it was open. Nothing is to be done."
+        return [.answer(request: earlier, CardError(.superseded, message))]
     }
 
     // MARK: Opening
@@ -210,11 +226,12 @@ struct CardRouteState: Sendable {
         _ result: Result<any CardEndpoint, CardError>,
         at now: MediaTime
     ) -> [Action] {
-        guard attempt?.number == finished.number else { return finishLate(finished, result, at: now) }
-        attempt = nil
+        // Who waits for it may have changed meanwhile.
+        guard let attempt, attempt.number == finished.number else { return finishLate(finished, result, at: now) }
+        self.attempt = nil
         switch result {
-        case .success(let endpoint): return adopt(endpoint, finished, at: now)
-        case .failure(let error): return fail(finished, error, at: now)
+        case .success(let endpoint): return adopt(endpoint, attempt, at: now)
+        case .failure(let error): return fail(attempt, error, at: now)
         }
     }
 
@@ -268,6 +285,9 @@ struct CardRouteState: Sendable {
 
     private mutating func fail(_ attempt: Attempt, _ error: CardError, at now: MediaTime) -> [Action] {
         if let request = attempt.request {
+            if error.code == .busy, let current, isSameDevice(current, attempt.card) {
+                return keep(attempt.card, request)
+            }
             if current != nil, current !== wanted { nextAttempt = now + Self.probeInterval }
             return [.answer(request: request, error)] + (current == nil ? begin(at: now) : [])
         }
@@ -280,6 +300,28 @@ struct CardRouteState: Sendable {
             }
         }
         return actions + openNext(at: now)
+    }
+
+    /// The card that was asked for is the one in use, under another object: it is busy because of us.
+    private mutating func keep(_ card: any SoundCard, _ request: Int) -> [Action] {
+        let isBack = isMissed
+        wanted = card
+        current = card
+        last = card
+        lastError = nil
+        isMissed = false
+        nextAttempt = nil
+        let answer = Action.answer(request: request, nil)
+        return isBack ? [answer, .tell(.cardBack, card: card.description.name)] : [answer]
+    }
+
+    /// Whether both objects stand for one device; a role stands for what it is bound to.
+    private func isSameDevice(_ one: any SoundCard, _ other: any SoundCard) -> Bool {
+        func device(_ card: any SoundCard) -> any SoundCard {
+            guard let role = card as? RoleCard else { return card }
+            return direction == .capture ? role.captureCard ?? role : role.playbackCard
+        }
+        return device(one).description.id == device(other).description.id
     }
 
     // MARK: Watching

@@ -9,6 +9,8 @@ final class OpusEncoder: AudioEncoder {
     private let mostBitrate: Int
     let bitrate: Int?
     let canUseFEC: Bool
+    /// Asked for once: later, the encoder is the media thread's.
+    let lookahead: Duration
     private let usesDTX: Bool
 
     /// An encoder for a checked configuration and what is known of the receiver.
@@ -25,6 +27,9 @@ final class OpusEncoder: AudioEncoder {
         mostBitrate = remote.maxAverageBitrate ?? OpusCodec.bitrates.upperBound
         canUseFEC = remote.isKnown ? remote.usesFEC ?? false : true
         usesDTX = remote.usesDTX ?? configuration.usesDTX
+        var delay: opus_int32 = 0
+        let isKnown = copus_encoder_get(created, OPUS_GET_LOOKAHEAD_REQUEST, &delay) == OPUS_OK
+        lookahead = isKnown ? format.duration(ofFrames: Int(delay)) : .zero
 
         let sendsStereo = channelCount == 2 && (!remote.isKnown || remote.prefersStereo ?? false)
         let bitrate = min(configuration.bitrate ?? (sendsStereo ? 48000 : 32000), mostBitrate)
@@ -41,12 +46,6 @@ final class OpusEncoder: AudioEncoder {
         if let rate = remote.maxPlaybackRate {
             try set(OPUS_SET_MAX_BANDWIDTH_REQUEST, Self.bandwidth(forPlaybackRate: rate), "bandwidth")
         }
-    }
-
-    var lookahead: Duration {
-        var frames: opus_int32 = 0
-        guard copus_encoder_get(encoder, OPUS_GET_LOOKAHEAD_REQUEST, &frames) == OPUS_OK else { return .zero }
-        return format.duration(ofFrames: Int(frames))
     }
 
     deinit {

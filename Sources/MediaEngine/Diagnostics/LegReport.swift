@@ -183,7 +183,8 @@ public struct LegReport: Sendable, Hashable, Codable {
             comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
             rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + Int(rtp.malformedREDCount &+ rtp.emptyPayloadCount) + playout.corruptCount + unreadCount,
+                + Int(rtp.malformedREDCount &+ rtp.malformedEventCount &+ rtp.emptyPayloadCount)
+                + playout.corruptCount + unreadCount,
             refused: Refused(rtp, unread: unreadCount)
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))

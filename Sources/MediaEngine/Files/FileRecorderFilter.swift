@@ -6,8 +6,11 @@ package final class FileRecorderFilter: Filter, @unchecked Sendable {
     package struct Statistics: Hashable, Sendable, BitwiseCopyable {
         /// Frames handed to the file.
         package var frames = 0
-        /// Frames lost because the disk was too far behind.
+        /// Frames lost because the disk was too far behind, for which silence stands in the file.
         package var framesDropped = 0
+
+        /// Both together: how long the file will be.
+        package var frameCount: Int { frames + framesDropped }
 
         /// All zero.
         package init() {}

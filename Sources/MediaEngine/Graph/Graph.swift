@@ -52,15 +52,9 @@ package struct Graph: Sendable {
     }
 
     /// Removes `filter`, its links, and the converters that only served them.
-    ///
-    /// - Parameters:
-    ///   - filter: The filter.
-    ///   - keepingConverters: Whether converters behind it stay, to be linked to another source of the same format.
-    package mutating func remove(_ filter: Filter, keepingConverters: Bool = false) {
-        if !keepingConverters {
-            for link in links where link.source == filter.id && converters.contains(link.target) {
-                removeConverter(link.target)
-            }
+    package mutating func remove(_ filter: Filter) {
+        for link in links where link.source == filter.id && converters.contains(link.target) {
+            removeConverter(link.target)
         }
         for link in links where link.target == filter.id && converters.contains(link.source) {
             removeConverter(link.source)

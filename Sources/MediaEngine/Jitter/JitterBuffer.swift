@@ -379,9 +379,17 @@ final class JitterBuffer {
         counters.concealedDuration &+= duration
     }
 
-    /// Forgets every packet and where the source was.
-    func reset() {
-        store.removeAll()
+    /// Forgets where the source was; packets that wait are thrown away, and counted.
+    ///
+    /// Their numbers are not told: they say nothing of the source that comes.
+    func reset() { reset(tellsNumbers: false) }
+
+    private func reset(tellsNumbers: Bool) {
+        store.removeAll { header in
+            guard !header.isNumberOnly else { return }
+            counters.discardedCount &+= 1
+            if tellsNumbers { discarded.append(header.sequenceNumber) }
+        }
         state = .waiting
         timeline.reset()
         estimator.forgetBase()
@@ -437,14 +445,7 @@ final class JitterBuffer {
 
     /// Draws the line anew; what waited on the old one is thrown away.
     private func restart() {
-        while let first = store.first {
-            if !first.header.isNumberOnly {
-                counters.discardedCount &+= 1
-                discarded.append(first.header.sequenceNumber)
-            }
-            store.removeFirst()
-        }
-        reset()
+        reset(tellsNumbers: true)
         counters.restartCount &+= 1
     }
 }

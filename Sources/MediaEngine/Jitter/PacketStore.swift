@@ -82,8 +82,12 @@ struct PacketStore: ~Copyable {
         payloads.release(slot)
     }
 
-    /// Drops every packet.
-    mutating func removeAll() {
-        while count > 0 { removeFirst() }
+    /// Drops every packet, after `body` has seen its header.
+    mutating func removeAll(_ body: (PacketHeader) -> Void) {
+        for index in 0..<count {
+            body(entries[index].header)
+            payloads.release(entries[index].slot)
+        }
+        count = 0
     }
 }

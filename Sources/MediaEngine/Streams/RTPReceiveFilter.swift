@@ -245,7 +245,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
 
     private func receiveEvent(_ header: RTPHeader, _ payload: Span<UInt8>, _ arrival: MediaTime) {
         let clockRate = leg.session.payloads.clockRate(of: header.payloadType)
-        eventReceiver.receive(header, payload: payload, clockRate: clockRate, arrival: arrival)
+        let isRead = eventReceiver.receive(header, payload: payload, clockRate: clockRate, arrival: arrival)
+        if !isRead { leg.session.count(.malformedEvent) }
     }
 
     private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {

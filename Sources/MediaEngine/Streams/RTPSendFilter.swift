@@ -144,7 +144,8 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
                 header,
                 payload: payload,
                 generations: generations,
-                eventPayloadType: formats.eventPayloadType,
+                // On another clock, how far back the event lies cannot be told.
+                eventPayloadType: formats.eventClockRate == formats.clockRate ? formats.eventPayloadType : nil,
                 into: &bytes
             )
             if byteCount > 0 {

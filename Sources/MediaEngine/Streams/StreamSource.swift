@@ -42,6 +42,8 @@ public final class StreamSource: Sendable {
         /// Frames that were written.
         var written = 0
         var nextMark: UInt64 = 0
+        /// Times that `flush` was called: what was being written then is not gone on with.
+        var flushCount = 0
         var isFinished = false
         var isClosed = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -84,23 +86,37 @@ public final class StreamSource: Sendable {
         }
     }
 
+    /// Adds samples, unless it was flushed since `flushCount`; answers the frames that were taken, nil when there will be none.
+    private func tryWrite(_ samples: Span<Int16>, ifNotFlushedSince flushCount: Int) -> Int? {
+        state.withLock { state in
+            guard !state.isFinished, state.flushCount == flushCount else { return nil }
+            let taken = filter.write(samples)
+            state.written += taken
+            return taken
+        }
+    }
+
     /// Adds samples; suspends while too much waits, so that whoever makes them goes no faster than they are spoken.
     ///
+    /// A `flush` ends it, too: what has not been taken by then never is.
     /// - Parameter samples: Whole frames; what is left of one at the end is not taken.
     /// - Throws: `CancellationError` when the task is cancelled; some of the samples may have been taken.
     public func write(_ samples: [Int16]) async throws {
         var next = 0
+        let flushCount = state.withLock { $0.flushCount }
         while samples.count - next >= format.channelCount {
             try Task.checkCancellation()
-            next += tryWrite(samples.span.extracting(next...)) * format.channelCount
-            guard samples.count - next >= format.channelCount, !state.withLock({ $0.isFinished }) else { return }
+            guard let taken = tryWrite(samples.span.extracting(next...), ifNotFlushedSince: flushCount) else { return }
+            next += taken * format.channelCount
+            guard samples.count - next >= format.channelCount else { return }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
-                    let isFinished = state.withLock { state in
-                        if !state.isFinished { state.waiting.append(continuation) }
-                        return state.isFinished
+                    let isOver = state.withLock { state in
+                        let isOver = state.isFinished || state.flushCount != flushCount
+                        if !isOver { state.waiting.append(continuation) }
+                        return isOver
                     }
-                    guard !isFinished else { return continuation.resume() }
+                    guard !isOver else { return continuation.resume() }
                     filter.askForRoom()
                     // What came in between is not told again.
                     if Task.isCancelled || filter.hasRoom { resumeWriters() }
@@ -124,9 +140,13 @@ public final class StreamSource: Sendable {
         }
     }
 
-    /// Throws away what waits: the call is silent from the next packet on, after a ramp of 5 ms.
+    /// Throws away what waits, and what a `write` that is suspended still holds: the call is silent from the next packet on,
+    /// after a ramp of 5 ms, until more is written.
     public func flush() {
-        state.withLock { state in filter.flush(to: state.written) }
+        state.withLock { state in
+            state.flushCount += 1
+            filter.flush(to: state.written)
+        }
         resumeWriters()
     }
 

@@ -41,12 +41,6 @@ package struct TelephoneEventReceiver: ~Copyable, Sendable {
 
     /// How long no packet may come before a press is presumed to have ended.
     package let timeout: Duration
-    /// Packets that are too short or have no duration.
-    package private(set) var malformedCount: UInt64 = 0
-    /// Packets of events other than keys and flash.
-    package private(set) var unsupportedCount: UInt64 = 0
-    /// Reports that nobody took in time.
-    package private(set) var droppedReportCount: UInt64 = 0
 
     private struct Press: BitwiseCopyable {
         var code: UInt8 = 0
@@ -113,21 +107,18 @@ package struct TelephoneEventReceiver: ~Copyable, Sendable {
     /// Whether no key is down and no report waits.
     package var isIdle: Bool { active == nil && reportCount == 0 }
 
-    /// Takes one packet, of a payload type with that clock rate in Hz.
+    /// Takes one packet, of a payload type with that clock rate in Hz; events other than keys and flash say nothing here.
+    ///
+    /// - Returns: Whether it could be read.
+    @discardableResult
     package mutating func receive(
         _ header: RTPHeader,
         payload: Span<UInt8>,
         clockRate: UInt32,
         arrival: MediaTime
-    ) {
-        guard let event = try? TelephoneEvent(parsing: payload) else {
-            malformedCount &+= 1
-            return
-        }
-        guard event.code <= TelephoneEvent.flash else {
-            unsupportedCount &+= 1
-            return
-        }
+    ) -> Bool {
+        guard let event = try? TelephoneEvent(parsing: payload) else { return false }
+        guard event.code <= TelephoneEvent.flash else { return true }
         let packet = Arrival(
             event: event,
             clockRate: clockRate,
@@ -139,15 +130,15 @@ package struct TelephoneEventReceiver: ~Copyable, Sendable {
         advance(to: arrival)
         if let press = active, continues(press, packet) {
             update(press, with: packet)
-            return
+            return true
         }
-        guard !belongsToEnded(packet) else { return }
+        guard !belongsToEnded(packet) else { return true }
         if let press = active, isBefore(press, packet) {
             // A whole press but this packet was lost, and this one came after the next press began.
             report(.started, Press(packet))
             remember(Press(packet))
             report(.presumedEnded, Press(packet))
-            return
+            return true
         }
         close(.presumedEnded)
         var press = Press(packet)
@@ -155,6 +146,7 @@ package struct TelephoneEventReceiver: ~Copyable, Sendable {
         press.isEndedBySender = event.isEnd
         active = press
         if event.isEnd { close(.ended) }
+        return true
     }
 
     /// Ends a press of which no packet has come for `timeout`; to be called every tick.
@@ -252,10 +244,7 @@ package struct TelephoneEventReceiver: ~Copyable, Sendable {
     }
 
     private mutating func report(_ kind: Report.Kind, _ press: Press) {
-        guard reportCount < Self.reportCapacity else {
-            droppedReportCount &+= 1
-            return
-        }
+        guard reportCount < Self.reportCapacity else { return }
         reports[(reportHead &+ reportCount) % Self.reportCapacity] = Report(
             kind: kind,
             code: press.code,

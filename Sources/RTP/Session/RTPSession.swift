@@ -270,6 +270,7 @@ package final class RTPSession {
     package func count(_ finding: PayloadFinding) {
         switch finding {
         case .empty: counters.emptyPayloadCount &+= 1
+        case .malformedEvent: counters.malformedEventCount &+= 1
         case .malformedRED: counters.malformedREDCount &+= 1
         case .redundantCopy: counters.redundantCount &+= 1
         }
@@ -282,6 +283,8 @@ package enum PayloadFinding: Sendable, BitwiseCopyable {
     case empty
     /// Redundant audio whose blocks could not be read.
     case malformedRED
+    /// A telephone event that could not be read.
+    case malformedEvent
     /// A copy of a packet that had not come.
     case redundantCopy
 }

@@ -51,6 +51,8 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     package var emptyPayloadCount: UInt64 = 0
     /// Packets of redundant audio (RED) whose blocks could not be read.
     package var malformedREDCount: UInt64 = 0
+    /// Packets of telephone events that are too short or have no duration.
+    package var malformedEventCount: UInt64 = 0
     /// Packets that had not come when a later one brought a copy of them (RED).
     package var redundantCount: UInt64 = 0
     /// Times that somebody else used this side's SSRC.

@@ -80,10 +80,11 @@ struct RecordCommand: AsyncParsableCommand {
         try graph.connect(capture.filter, to: recorder)
         try session.run(graph, pacer: CardPacer(capture: capture.filter, playback: nil), name: "media")
         var progress = ProgressLine(total: seconds)
-        while recorder.statistics.value.frames < frameCount, recorder.sink.failure == nil,
+        // Silence stands in the file for frames that were dropped.
+        while recorder.statistics.value.frameCount < frameCount, recorder.sink.failure == nil,
             await Interruption.wait(.milliseconds(10))
         {
-            progress.show(Double(recorder.statistics.value.frames) / Double(CallEngine.cardFormat.sampleRate))
+            progress.show(Double(recorder.statistics.value.frameCount) / Double(CallEngine.cardFormat.sampleRate))
         }
         progress.clear()
         await session.stop()

@@ -75,6 +75,19 @@ import Testing
         #expect(receiver.received.late == 0 && receiver.received.comfortNoise == 1)
     }
 
+    @Test func `a key that cannot be read is among what is rejected`() async throws {
+        let receiver = try await CallReceiver()
+        try receiver.hear(count: 10) { number in
+            CallReceiver.datagram(
+                payloadType: number == 5 ? 101 : 0,
+                number: number,
+                timestamp: number * 160,
+                payload: [UInt8](repeating: 0x90, count: number == 5 ? 3 : 160)
+            )
+        }
+        #expect(receiver.received.rejected == 1 && receiver.call.receivedKeys.isEmpty)
+    }
+
     @Test func `a key with the number and time stamp of a former source's key is another`() async throws {
         let receiver = try await CallReceiver()
         func datagram(_ number: Int, ssrc: UInt32) -> [UInt8] {

@@ -79,6 +79,46 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         #expect(state.wanted.description.name == "b")
     }
 
+    private func answers(_ actions: [CardRouteState.Action]) -> [(Int, CardFault?)] {
+        actions.compactMap { if case .answer(let request, let error) = $0 { (request, error?.code) } else { nil } }
+    }
+
+    @Test func `the card in use, asked for under another object, stays in use although it is busy`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.finish(first, opened(first), at: .zero)
+        // What a list that was made anew has for it.
+        let again = NullCard(name: "slow")
+        let second = try attempt(state.setCard(again, request: 1, at: seconds(1)))
+        let actions = state.finish(second, .failure(CardError(.busy, "It is in use.")), at: seconds(1))
+        let answers = answers(actions)
+        #expect(answers.count == 1 && answers.first?.0 == 1 && answers.first?.1 == nil)
+        #expect(state.current === again && state.wanted === again && state.deadline == nil)
+        #expect(state.currentNumber == first.number && state.lastError == nil)
+        // A role that is bound to it stands for it, too.
+        let role = RoleCard(.call, playback: NullCard(name: "slow"), capture: nil)
+        let third = try attempt(state.setCard(role, request: 2, at: seconds(2)))
+        let more = state.finish(third, .failure(CardError(.busy, "It is in use.")), at: seconds(2))
+        #expect(self.answers(more).first?.1 == nil && state.current === role)
+        // Another one that is busy is refused.
+        let fourth = try attempt(state.setCard(spare, request: 3, at: seconds(3)))
+        let refused = state.finish(fourth, .failure(CardError(.busy, "It is in use.")), at: seconds(3))
+        #expect(self.answers(refused).first?.1 == .busy && state.current === role)
+    }
+
+    @Test func `a card that is asked for twice is opened once`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.finish(first, opened(first), at: .zero)
+        let second = try attempt(state.setCard(spare, request: 1, at: seconds(1)))
+        let actions = state.setCard(spare, request: 2, at: seconds(1))
+        #expect(answers(actions).map(\.1) == [.superseded])
+        #expect(!actions.contains { if case .open = $0 { true } else { false } })
+        let done = state.finish(second, opened(second), at: seconds(2))
+        #expect(numberPut(done) == second.number && answers(done).map(\.0) == [2])
+        #expect(state.current === spare && state.wanted === spare)
+    }
+
     @Test func `a card of an earlier number that is gone is not missed`() throws {
         var state = state()
         let first = try attempt(state.use(at: .zero))

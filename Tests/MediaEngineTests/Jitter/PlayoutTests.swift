@@ -130,6 +130,22 @@ import Testing
         #expect(playout.statistics.buffer.discardedCount == 1000 - JitterBuffer.capacity)
     }
 
+    @Test func `what waits of a source that another replaces is counted as thrown away`() {
+        let playout = Playout(NumberDecoder(), delay: .fixed(.milliseconds(40)))
+        for number in 0..<5 {
+            let header = PacketHeader(rtpTimestamp: UInt32(number) * 160, sequenceNumber: UInt16(number))
+            playout.insert(header, payload: [UInt8(number), 0].span)
+        }
+        playout.reset()
+        #expect(playout.statistics.buffer.discardedCount == 5)
+        // All places are free again.
+        for number in 0..<JitterBuffer.capacity {
+            let header = PacketHeader(rtpTimestamp: UInt32(number) * 160, sequenceNumber: UInt16(number))
+            playout.insert(header, payload: [1, 0].span)
+        }
+        #expect(playout.statistics.buffer.discardedCount == 5)
+    }
+
     @Test(.tags(.rfc)) func `packets of up to 200 ms are taken`() throws {
         // RFC 3551, section 4.2.
         let law = try PluginRegistry.standard().codec(named: "PCMU").makeDecoder(channelCount: 1)

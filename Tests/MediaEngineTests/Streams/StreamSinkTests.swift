@@ -50,6 +50,28 @@ import Testing
         #expect(last.position >= 300 * 80 - 160)
     }
 
+    @Test func `that a block is there is told although no place was free for it at first`() throws {
+        let sink = StreamSink(format: Self.format)
+        let runner = GraphRunner(eventCapacity: 4)
+        let noise = EventSource(count: 8, format: Self.format)
+        var graph = Graph()
+        try graph.connect(noise, to: sink.filter)
+        runner.install(try GraphPlan(graph))
+        sink.filter.ask(for: 160)
+        for _ in 0..<3 { runner.tick(at: .zero) }
+        var blocks = 0
+        func drain() {
+            runner.drainEvents(of: sink.filter) { if case .ready = $0 { blocks += 1 } }
+        }
+        drain()
+        #expect(blocks == 0)
+        for _ in 0..<3 {
+            runner.tick(at: .zero)
+            drain()
+        }
+        #expect(blocks == 1)
+    }
+
     @Test func `who reads waits for the next block, until the call ends`() async throws {
         let rig = try Rig(CountingSource(format: Self.format))
         let sink = rig.sink

@@ -126,6 +126,45 @@ import Testing
         #expect(marks == [.played(early), .dropped(late), .played(last)])
     }
 
+    @Test func `flush ends a write that waits, and the rest of it is never heard`() async throws {
+        let rig = try Rig(capacity: .milliseconds(100))
+        let source = rig.source
+        let writing = Task { try await source.write([Int16](repeating: 1, count: 100_000)) }
+        while rig.source.queued == .zero { await Task.yield() }
+        rig.source.flush()
+        try await writing.value
+        rig.tick(20)
+        #expect(rig.source.queued == .zero && rig.source.position == 800)
+        try await source.write([2, 2])
+        #expect(rig.source.queued > .zero)
+    }
+
+    @Test func `that there is room again is told although no place was free for it at first`() throws {
+        let source = StreamSource(format: Self.format, capacity: .milliseconds(100))
+        let runner = GraphRunner(eventCapacity: 4)
+        var graph = Graph()
+        try graph.connect(source.filter, to: CollectingSink(format: Self.format))
+        runner.install(try GraphPlan(graph))
+        source.tryWrite([Int16](repeating: 1, count: 80).span)
+        for _ in 0..<6 { source.mark() }
+        source.tryWrite([Int16](repeating: 1, count: 720).span)
+        source.filter.askForRoom()
+        // The marks take all places; half of the queue is free after five ticks.
+        for _ in 0..<6 { runner.tick(at: .zero) }
+        var rooms = 0
+        func drain() {
+            runner.drainEvents(of: source.filter) { if case .room = $0 { rooms += 1 } }
+        }
+        drain()
+        #expect(rooms == 0)
+        runner.tick(at: .zero)
+        drain()
+        #expect(rooms == 1)
+        runner.tick(at: .zero)
+        drain()
+        #expect(rooms == 1)
+    }
+
     @Test func `what is written between a flush and the tick is not thrown away`() throws {
         let rig = try Rig()
         rig.source.tryWrite([Int16](repeating: 1000, count: 800).span)

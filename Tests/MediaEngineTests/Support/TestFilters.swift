@@ -89,3 +89,23 @@ final class PassThrough: ControlledFilter<PassThrough.Command, PassThrough.Event
         }
     }
 }
+
+/// Gives silence, and tells of so many events in its first tick.
+final class EventSource: ControlledFilter<Never, Int>, @unchecked Sendable {
+    private var count: Int
+
+    init(count: Int, format: AudioFormat) {
+        self.count = count
+        super.init(FilterDescription(name: "events", purpose: "tells of events", outputs: [.audio(format)]))
+    }
+
+    override func process(_ io: borrowing FilterIO) {
+        let block = io.output()
+        var samples = block.mutableSamples
+        for index in samples.indices { samples[index] = 0 }
+        while count > 0 {
+            emit(count, io)
+            count -= 1
+        }
+    }
+}

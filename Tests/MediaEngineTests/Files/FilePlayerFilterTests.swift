@@ -95,7 +95,7 @@ import Testing
 
     private struct UnexpectedEvents: Error {}
 
-    @Test func `the recorder counts what the disk does not take`() throws {
+    @Test func `the recorder counts what the disk does not take, and silence stands for it`() throws {
         let mono = AudioFormat(sampleRate: 8000)
         try TestFiles.withTemporaryPath { path in
             let recorder = try FileRecorderFilter(path: path, format: mono)
@@ -107,9 +107,12 @@ import Testing
             rig.driver.run(ticks: 300)
             let statistics = recorder.statistics.value
             #expect(statistics.framesDropped > 0 && statistics.frames + statistics.framesDropped == 310 * 80)
-            try recorder.sink.close()
+            let error = try #require(throws: WAVError.self) { try recorder.sink.close() }
+            #expect(error.code == .incomplete && recorder.sink.droppedFrameCount == statistics.framesDropped)
             let recorded = try WAVFile.read(path).1
-            #expect(recorded.count == statistics.frames && recorded.first == 0)
+            #expect(recorded.count == statistics.frameCount && recorded.first == 0)
+            #expect(recorded[..<statistics.frames].elementsEqual((0..<statistics.frames).map { Int16($0) }))
+            #expect(recorded[statistics.frames...].allSatisfy { $0 == 0 })
             rig.driver.run(ticks: 1)
             recorder.sink.serve()
             #expect(try WAVFile.read(path).1.count == recorded.count)

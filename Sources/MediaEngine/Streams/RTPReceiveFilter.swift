@@ -43,6 +43,10 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     private var knownPatience = Int64.max
     private var expectedSince = MediaTime.zero
     private var isStalled = false
+    /// Whether there may be keys to be told.
+    ///
+    /// Who knows is large, and of another module: to be asked it would be copied.
+    private var hasKeys = false
     /// Whether redundant audio (RED, RFC 2198) may come.
     private var takesRedundancy: Bool
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
@@ -105,7 +109,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                     if media.isNewSource || media.verdict == .restarted { beginSource() }
                     pacing.took(
                         media.packet.header,
-                        clockRate: leg.session.payloads.clockRate(of: media.packet.header.payloadType),
+                        clockRate: leg.session.clockRate(of: media.packet.header.payloadType),
                         arrival: arrival,
                         at: now,
                         tick: tick
@@ -200,7 +204,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         }
         var own = header
         own.payloadType = primary
-        let kind = leg.session.payloads.kind(of: primary)
+        let kind = leg.session.kind(of: primary)
         deliver(own, kind, parts.primary.content(in: payload), arrival, packets)
     }
 
@@ -212,9 +216,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         _ arrival: MediaTime,
         _ packets: PacketBatch
     ) {
-        let payloads = leg.session.payloads
+        let session = leg.session
         let timestamp = header.timestamp &- UInt32(block.timestampOffset)
-        let kind = payloads.kind(of: block.payloadType)
+        let kind = session.kind(of: block.payloadType)
         if kind == .telephoneEvent {
             // Its own number is not told; one older than the packet's is true, and all that the receiver asks.
             let event = RTPHeader(
@@ -228,11 +232,11 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         }
         // Its time stamp is told by the packet's, so it must be sound that counts as the packet's does. The last place is
         // the packet's own.
-        guard kind == .audio, payloads.clockRate(of: block.payloadType) == payloads.clockRate(of: primaryType),
+        guard kind == .audio, session.clockRate(of: block.payloadType) == session.clockRate(of: primaryType),
             block.byteCount > 0, packets.count < PacketBatch.capacity &- 1,
             let sequenceNumber = redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
         else { return }
-        leg.session.count(.redundantCopy)
+        session.count(.redundantCopy)
         var fields = PacketHeader(
             rtpTimestamp: timestamp,
             sequenceNumber: sequenceNumber,
@@ -244,9 +248,10 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     }
 
     private func receiveEvent(_ header: RTPHeader, _ payload: Span<UInt8>, _ arrival: MediaTime) {
-        let clockRate = leg.session.payloads.clockRate(of: header.payloadType)
+        let clockRate = leg.session.clockRate(of: header.payloadType)
         let isRead = eventReceiver.receive(header, payload: payload, clockRate: clockRate, arrival: arrival)
         if !isRead { leg.session.count(.malformedEvent) }
+        hasKeys = true
     }
 
     private func append(_ payload: Span<UInt8>, _ header: PacketHeader, to packets: PacketBatch) {
@@ -262,7 +267,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     }
 
     private func reportKeys(_ io: borrowing FilterIO) {
-        guard !eventReceiver.isIdle else { return }
+        guard hasKeys else { return }
         eventReceiver.advance(to: io.time)
         while let report = eventReceiver.next() {
             switch report.kind {
@@ -271,6 +276,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                 emit(.keyUp(code: report.code, milliseconds: Int32(clamping: Int(report.milliseconds))), io)
             }
         }
+        hasKeys = !eventReceiver.isIdle
     }
 
     private func watchForStall(_ hasCome: Bool, _ io: borrowing FilterIO) {

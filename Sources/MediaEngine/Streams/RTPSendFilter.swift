@@ -57,6 +57,10 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
     private var eventTimestamp: UInt32 = 0
     private var generations = 0
     private var hasLeft = false
+    /// Whether there may be keys to be sent.
+    ///
+    /// Who knows is large, and of another module: to be asked it would be copied.
+    private var hasKeys = false
     private var dropsAudio = false
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) private var redundancy = REDSender()
@@ -87,6 +91,7 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
     package var senderAnchor: SenderAnchor { leg.senderAnchor.value }
 
     package override func handle(_ command: RTPSendCommand) {
+        hasKeys = true
         switch command {
         case .key(let code, let duration, let gap):
             let isQueued = events.enqueue(code, duration: .nanoseconds(duration), gap: .nanoseconds(gap))
@@ -161,7 +166,9 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
 
     private func sendEvents(at now: MediaTime) {
         guard let payloadType = formats.eventPayloadType else { return }
-        guard !events.isIdle else {
+        guard hasKeys else { return }
+        hasKeys = !events.isIdle
+        guard hasKeys else {
             dropsAudio = false
             return
         }

@@ -28,6 +28,12 @@ struct RTPReceiver {
     /// The source that reports are about: a valid one that has not left.
     var heardSource: Source? { source.flatMap { $0.statistics.isValid && $0.leftAt == nil ? $0 : nil } }
 
+    /// The SSRC of `heardSource`, without a copy of all that is known of it.
+    var heardSSRC: UInt32? {
+        guard source?.statistics.isValid == true, source?.leftAt == nil else { return nil }
+        return source?.ssrc
+    }
+
     /// Packets may come so much later than the goodbye that was sent after them.
     private static var underWay: Int64 { 200_000_000 }
 
@@ -57,19 +63,17 @@ struct RTPReceiver {
         case .accepted:
             break
         }
-        guard var heard = source else { return .ignored(.malformed) }
         let kind = payloads.kind(of: header.payloadType)
-        let verdict = heard.statistics.receive(
-            header,
-            clockRate: mediaClockRate(header.payloadType, kind, payload),
-            arrival: arrival
-        )
-        if verdict != .badSequence { heard.lastArrival = arrival }
-        // Some say goodbye at a hold and go on; what was under way says nothing.
-        if verdict == .inOrder, let leftAt = heard.leftAt, arrival.nanoseconds(since: leftAt) > Self.underWay {
-            heard.leftAt = nil
+        let clockRate = mediaClockRate(header.payloadType, kind, payload)
+        // In place: a source is a record of a thousand packets.
+        guard let verdict = source?.statistics.receive(header, clockRate: clockRate, arrival: arrival) else {
+            return .ignored(.malformed)
         }
-        defer { source = heard }
+        if verdict != .badSequence { source?.lastArrival = arrival }
+        // Some say goodbye at a hold and go on; what was under way says nothing.
+        if verdict == .inOrder, let leftAt = source?.leftAt, arrival.nanoseconds(since: leftAt) > Self.underWay {
+            source?.leftAt = nil
+        }
         switch verdict {
         case .duplicate: return .ignored(.duplicate)
         case .badSequence: return .ignored(.badSequence)
@@ -80,8 +84,8 @@ struct RTPReceiver {
         } else {
             counters.receivedPayloadByteCount &+= UInt64(packet.payloadByteCount)
         }
-        let isNewSource = !heard.isHandedOn
-        heard.isHandedOn = true
+        let isNewSource = source?.isHandedOn == false
+        source?.isHandedOn = true
         return .media(RTPReception.Media(packet: packet, kind: kind, verdict: verdict, isNewSource: isNewSource))
     }
 

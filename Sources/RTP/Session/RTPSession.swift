@@ -83,6 +83,12 @@ package final class RTPSession {
         set { receiver.payloads = newValue }
     }
 
+    /// What packets of `payloadType` hold: `payloads` without a copy of the whole.
+    package func kind(of payloadType: UInt8) -> PayloadMap.Kind { receiver.payloads.kind(of: payloadType) }
+
+    /// How fast time stamps of packets of `payloadType` count, in Hz; 0 for unknown ones.
+    package func clockRate(of payloadType: UInt8) -> UInt32 { receiver.payloads.clockRate(of: payloadType) }
+
     /// Where RTP goes: with symmetric RTP the address that is locked, else the one that signalling named.
     package var destination: SocketAddress? {
         addresses.isSymmetric ? receiver.policy.answerAddress : addresses.destination
@@ -191,7 +197,7 @@ package final class RTPSession {
             guard receiver.policy.lockedAddress.map({ $0 == source }) ?? true else { return refused(.otherAddress) }
             return receiveOwnSSRC(from: source, arrival: arrival)
         }
-        let wasHeard = receiver.heardSource?.ssrc
+        let wasHeard = receiver.heardSSRC
         let reception = receiver.receive(
             packet,
             payload: packet.payload(in: bytes),
@@ -199,7 +205,7 @@ package final class RTPSession {
             arrival: arrival,
             counters: &counters
         )
-        if receiver.heardSource?.ssrc != wasHeard { heardSourceChanged(at: arrival) }
+        if receiver.heardSSRC != wasHeard { heardSourceChanged(at: arrival) }
         return reception
     }
 

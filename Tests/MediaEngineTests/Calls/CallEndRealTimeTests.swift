@@ -116,8 +116,8 @@ import Testing
         }
         #expect(engine.calls.count == 2)
         #expect(await Polling.eventually { calls[1].report().received.packets > 50 })
-        let received = calls[1].report().received
-        #expect(received.lost == 0 && engine.tickStatistics.skippedCount == 0)
+        // How late ticks are is the machine's affair; what comes late is not lost.
+        #expect(calls[1].report().received.lost == 0)
         await engine.shutDown()
     }
 }

@@ -122,7 +122,8 @@ package final class Resampler {
     /// Takes frames of `input` and gives frames to `output`, until one of them is used up.
     ///
     /// - Returns: The frames taken from the start of `input`, and those written to the start of `output`.
-    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int) {
+    package func process(_ input: Span<Int16>, into output: inout MutableSpan<Int16>) -> (consumed: Int, produced: Int)
+    {
         if !input.isEmpty { drainCount = tapCount / 2 }
         return input.withUnsafeBufferPointer { input in
             output.withUnsafeMutableBufferPointer { output in

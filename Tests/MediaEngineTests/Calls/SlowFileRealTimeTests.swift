@@ -141,6 +141,8 @@ import Testing
         stuck.sink = .file(pipe.file.path)
         let call = try await engine.makeCall(stuck)
         pipe.fill()
+        let ticks = engine.tickStatistics.count
+        #expect(await Polling.eventually { engine.tickStatistics.count > ticks + 10 })
         let ending = Task { try await call.end() }
         #expect(await Polling.eventually { call.hasEnded })
         #expect(engine.calls.isEmpty)

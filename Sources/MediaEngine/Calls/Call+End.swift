@@ -92,20 +92,15 @@ extension Call {
     /// A call that has ended stays so: to end it once more does nothing.
     /// - Throws: `EngineError` when a file could not be completed; the call has ended all the same.
     public func end() async throws(EngineError) {
-        try await end(givesBack: false)
-    }
-
-    /// As `end()`; with `givesBack`, ports that were reserved are the reservation's again, and streams the application's.
-    func end(givesBack: Bool) async throws(EngineError) {
-        try await end(givesBack: givesBack) { [engine] in await engine.loop.settled(try engine.takeOut(self)) }
+        try await end { [engine] in await engine.loop.settled(try engine.takeOut(self)) }
     }
 
     /// As `end()`, once the media thread has ended, so that nothing is to be taken out of the graph.
     func endWithoutThread() async throws(EngineError) {
-        try await end(givesBack: false) {}
+        try await end {}
     }
 
-    private func end(givesBack: Bool, _ takeOut: @Sendable () async throws -> Void) async throws(EngineError) {
+    private func end(_ takeOut: @Sendable () async throws -> Void) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 let isRunning = state.withLock { state in
@@ -121,13 +116,13 @@ extension Call {
                     throw error
                 }
                 for route in routes { await route.release() }
-                defer { givesBack ? giveBackPorts() : closePorts() }
-                try await close(keepsStreams: givesBack)
+                defer { closePorts() }
+                try await close(keepsStreams: false)
             }
         }
     }
 
-    /// Closes what was opened for a call that never got into the graph.
+    /// Closes what was opened for a call that never got into the graph; streams and reserved ports are free for another.
     func discard() async {
         for route in routes { await route.release() }
         // Why it did not begin is told; files that hold nothing have nothing to tell.
@@ -156,6 +151,10 @@ extension Call {
         func attempt(_ body: () async throws(EngineError) -> Void) async {
             do throws(EngineError) { try await body() } catch { failure = failure ?? error }
         }
+        // All at once, so that one reader who has stopped is waited for once.
+        sink.hurry()
+        capture?.hurry()
+        for filter in state.withLock({ $0.recording?.filters ?? [] }) { filter.sink.hurry() }
         await source.close(timebase, loop, keepsStream: keepsStreams)
         await attempt { () throws(EngineError) in
             try await sink.close(timebase, loop, keepsStream: keepsStreams)

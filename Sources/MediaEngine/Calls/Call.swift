@@ -24,10 +24,9 @@ public final class Call: Sendable {
         var isSourceEnded = false
         var protection: LossPolicy
         var recording: CallRecording?
-        /// Whether the files of a recording are being opened.
-        var isOpeningRecording = false
-        /// Whether that recording is not wanted any more.
-        var isRecordingRevoked = false
+        /// The number of the recording whose files are being opened, while it is wanted.
+        var openingRecording: Int?
+        var recordingCount = 0
     }
 
     /// The call's name in reports.

@@ -171,6 +171,14 @@ final class CallSinkEnd: Sendable {
         }
     }
 
+    /// Waits no longer than need be for who reads the file: it is to be closed.
+    func hurry() {
+        switch part {
+        case .file(let file), .playout(let file, _): file.hurry()
+        case .nothing, .callCard, .card, .stream: break
+        }
+    }
+
     /// Another playout is heard from now on.
     func follow(_ playout: PlayoutFilter) -> [GraphRunner.Order] {
         guard case .playout(_, let recorder) = part else { return [] }

@@ -26,7 +26,7 @@ public final class CallEngine: Sendable {
         Task.detached { [core] in await core.shutDown() }
     }
 
-    /// Ends every call and tone, and the engine's threads; it does not wait for what is slow to close.
+    /// Ends every call and tone, and the engine's threads, when their files are whole, or given up.
     public func shutDown() async { await core.shutDown() }
 
     /// What happens outside of single calls: cards that come and go.

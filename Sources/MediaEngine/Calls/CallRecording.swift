@@ -23,6 +23,7 @@ struct CallRecording {
     /// - Throws: `EngineError` of the first file that some samples could not be written to.
     func close(_ timebase: EngineTimebase) async throws(EngineError) {
         var failure: EngineError?
+        for filter in filters { filter.sink.hurry() }
         for filter in filters {
             do throws(EngineError) {
                 try await CallSinkEnd.close(filter.sink, timebase)
@@ -43,13 +44,13 @@ extension Call {
     ///   - far: The file for what is heard; nil records it not.
     /// - Throws: `EngineError` when a file cannot be written, a recording goes on, or the call has ended.
     public func startRecording(near: String?, far: String?) async throws(EngineError) {
-        try beginRecording()
-        defer { state.withLock { $0.isOpeningRecording = false } }
+        let number = try beginRecording()
+        defer { finishOpening(number) }
         // A file may take as long to open as it likes: a pipe waits for its reader. The call can end meanwhile.
         let recording = try await CallRecording(stream, near: near, far: far)
         do {
             let isWanted = try await EngineError.wrappingAsync {
-                try await changes.withLock { try record(recording) }
+                try await changes.withLock { try record(recording, number) }
             }
             if !isWanted { try await recording.close(engine.timebase) }
         } catch {
@@ -59,28 +60,33 @@ extension Call {
         }
     }
 
-    /// Makes sure that one recording at a time is opened or goes on.
-    private func beginRecording() throws(EngineError) {
-        let isFirst = state.withLock { state in
-            guard state.recording == nil, !state.isOpeningRecording else { return false }
-            state.isOpeningRecording = true
-            state.isRecordingRevoked = false
-            return true
+    /// Makes sure that one recording at a time is opened or goes on; answers its number.
+    private func beginRecording() throws(EngineError) -> Int {
+        guard !hasEnded else { throw endedError }
+        let number = state.withLock { state -> Int? in
+            guard state.recording == nil, state.openingRecording == nil else { return nil }
+            state.recordingCount += 1
+            state.openingRecording = state.recordingCount
+            return state.recordingCount
         }
-        guard isFirst else {
+        guard let number else {
             throw .state(.recording, "\(name) is being recorded. Stop the recording first.")
         }
-        guard hasEnded else { return }
-        state.withLock { $0.isOpeningRecording = false }
-        throw endedError
+        return number
+    }
+
+    private func finishOpening(_ number: Int) {
+        state.withLock { state in
+            if state.openingRecording == number { state.openingRecording = nil }
+        }
     }
 
     /// Begins to record; answers false when the recording has been stopped already.
     ///
     /// Thread: under the lock of changes.
-    private func record(_ recording: CallRecording) throws -> Bool {
+    private func record(_ recording: CallRecording, _ number: Int) throws -> Bool {
         guard !hasEnded else { throw endedError }
-        guard !state.withLock({ $0.isRecordingRevoked }) else { return false }
+        guard state.withLock({ $0.openingRecording }) == number else { return false }
         let stream = stream
         _ = try edit { (sections) throws(GraphError) in
             try sections.add(recording, to: stream, engine.loop)
@@ -97,8 +103,8 @@ extension Call {
     ///
     /// - Throws: `EngineError` when some samples could not be written.
     public func stopRecording() async throws(EngineError) {
-        // One whose files are still being opened does not begin.
-        state.withLock { $0.isRecordingRevoked = $0.isOpeningRecording }
+        // One whose files are still being opened does not begin, and another may.
+        state.withLock { $0.openingRecording = nil }
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 guard let recording = state.withLock({ $0.recording }), !hasEnded else { return }

@@ -35,11 +35,14 @@ final class CaptureFile: WaitingService {
         if isOpen { listener.tell(failure.withLock { $0 }, gap: tap.droppedCount > 0 ? incomplete : nil) }
     }
 
+    /// Waits no longer than need be for the reader of a pipe: the file is to be closed.
+    func hurry() { pipe?.hurry() }
+
     /// Writes what waits and closes the file.
     ///
     /// - Throws: `PcapError` when some packets could not be written.
     func close() throws(PcapError) {
-        pipe?.hurry()
+        hurry()
         let isComplete = try writer.withLock { writer throws(PcapError) in
             guard let open = writer.take() else { return true }
             drain(into: open)

@@ -8,8 +8,6 @@ import Synchronization
 final class EngineCards: Sendable {
     private struct State {
         var list: CardList
-        /// Whether the fallback cards are still those of the configuration.
-        var hasConfiguredFallbacks = true
         var ringer: any SoundCard
         var changes: [RouteChange] = []
     }
@@ -24,6 +22,9 @@ final class EngineCards: Sendable {
     private let fallbackNames: [String]
     private let logger: Logger
     private let state: Mutex<State>
+    private let reloads = AsyncLock()
+    /// Whether the fallback cards are still those of the configuration; held while they are changed.
+    private let hasConfiguredFallbacks = Mutex(true)
     private static var keptChanges: Int { 64 }
 
     /// The cards as `configuration` binds them, none open; `onEvent` hears what happens to them.
@@ -82,14 +83,17 @@ final class EngineCards: Sendable {
 
     /// Looks anew which cards there are, and which of them are to stand in.
     func reload() async throws(EngineError) {
-        let list = try await EngineError.wrappingAsync {
-            try await BlockingWork.run { [makeList] in try makeList() }
+        try await EngineError.wrappingAsync {
+            try await reloads.withLock {
+                let list = try await BlockingWork.run { [makeList] in try makeList() }
+                state.withLock { $0.list = list }
+                guard !fallbackNames.isEmpty else { return }
+                let fallbacks = Self.fallbacks(fallbackNames, in: list, logger)
+                hasConfiguredFallbacks.withLock { isConfigured in
+                    if isConfigured { useFallbacks(fallbacks) }
+                }
+            }
         }
-        let namesFallbacks = state.withLock { state in
-            state.list = list
-            return state.hasConfiguredFallbacks && !fallbackNames.isEmpty
-        }
-        if namesFallbacks { useFallbacks(Self.fallbacks(fallbackNames, in: list, logger)) }
     }
 
     /// The cards of those names that are there.
@@ -139,8 +143,10 @@ final class EngineCards: Sendable {
 
     /// Cards that stand in, in place of those of the configuration.
     func setFallbackCards(_ cards: [any SoundCard]) {
-        state.withLock { $0.hasConfiguredFallbacks = false }
-        useFallbacks(cards)
+        hasConfiguredFallbacks.withLock { isConfigured in
+            isConfigured = false
+            useFallbacks(cards)
+        }
     }
 
     private func useFallbacks(_ cards: [any SoundCard]) {

@@ -31,19 +31,18 @@ extension EngineCore {
         guard !state.withLock({ $0.hasEnded }) else { throw endedError }
         do {
             for configuration in configurations { calls.append(try await prepare(configuration)) }
+            // A card that was asked for by name must be there, before streams give and take sound; the engine's own may
+            // come later.
+            for route in calls.flatMap({ [$0.source.route, $0.sink.route] }).compactMap(\.self) {
+                await route.opened()
+                if let error = route.lastError { throw error }
+            }
             try begin(calls)
         } catch {
             for call in calls { await call.discard() }
             throw EngineError(error)
         }
         for route in calls.flatMap(\.routes) { await route.opened() }
-        // A card that was asked for by name must be there; the engine's own may come later.
-        for route in calls.flatMap({ [$0.source.route, $0.sink.route] }).compactMap(\.self) {
-            guard let error = route.lastError else { continue }
-            // Why they were not made is told, not what goes wrong in ending them.
-            for call in calls { try? await call.end(givesBack: true) }
-            throw .card(error)
-        }
         return calls
     }
 

@@ -87,15 +87,13 @@ extension EngineCore {
             format: CallEngine.cardFormat,
             cards: cards
         )
-        guard state.withLock({ $0.ringCount }) == number else { return await source.close(timebase, loop) }
+        let isWanted: @Sendable () -> Bool = { self.state.withLock { $0.ringCount } == number }
+        guard isWanted() else { return await source.close(timebase, loop) }
         do throws(EngineError) {
             try await withTones { stream in
+                try await stream.play(source, if: isWanted)
                 // It was ended while the ringer was being opened.
-                guard self.state.withLock({ $0.ringCount }) == number else {
-                    if stream.isQuiet { self.closeTonesSoon() }
-                    return await source.close(self.timebase, self.loop)
-                }
-                try await stream.play(source)
+                if stream.isQuiet { self.closeTonesSoon() }
             }
         } catch {
             await source.close(timebase, loop)

@@ -96,7 +96,9 @@ final class EngineCore: Sendable {
         pluginChanges.withLock { _ in
             var registry = registry
             body(&registry)
-            plugins.withLock { [registry] in $0 = registry }
+            // The former goes outside the lock, for which its plugins may ask as they go.
+            let former = plugins.withLock { [registry] in exchange(&$0, with: registry) }
+            withExtendedLifetime(former) {}
         }
     }
 
@@ -140,7 +142,7 @@ final class EngineCore: Sendable {
 
     // MARK: End
 
-    /// Ends every call and tone, and the engine's threads; it does not wait for what is slow to close.
+    /// Ends every call and tone, and the engine's threads, when their files are whole, or given up.
     func shutDown() async {
         await ending.withLock {
             let isFirst = state.withLock { state in

@@ -9,8 +9,15 @@ extension MediaAgreement {
     /// - Parameters:
     ///   - media: The agreed audio, `AgreedSession.audio`.
     ///   - registry: Knows codecs: those that are not there are passed over.
-    /// - Throws: `EngineError` when no agreed codec is there, or an address is a name, which must be looked up first.
+    /// - Throws: `EngineError` when no agreed codec is there, the sound is to be secured, which calls are not, or an
+    ///   address is a name, which must be looked up first.
     public init(_ media: AgreedMedia, in registry: PluginRegistry) throws(EngineError) {
+        guard !media.transport.isSecured else {
+            throw .state(
+                .notSecured,
+                "\(media.transport) was agreed, and calls send in the clear. Offer and take RTP/AVP or RTP/AVPF."
+            )
+        }
         self.init()
         telephoneEvents = nil
         comfortNoisePayloadType = nil

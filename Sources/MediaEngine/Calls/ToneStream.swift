@@ -192,22 +192,22 @@ public final class ToneStream: Sendable {
         try requireRunning()
         let number = countFile()
         let source = try await CallSourceEnd(.file(path, repetition: repetition), format: format, cards: cards)
-        guard state.withLock({ $0.fileCount }) == number else { return await source.close(timebase, loop) }
+        try await play(source) { self.state.withLock { $0.fileCount } == number }
+    }
+
+    /// Plays a file that is open, if it `isWanted` when its turn comes; otherwise, and on failure, it is closed.
+    func play(_ source: CallSourceEnd, if isWanted: @Sendable () -> Bool) async throws(EngineError) {
         do throws(EngineError) {
-            try await play(source)
+            try await EngineError.wrappingAsync {
+                try await changes.withLock {
+                    try requireRunning()
+                    guard isWanted() else { return await source.close(timebase, loop) }
+                    try await replaceSource(source)
+                }
+            }
         } catch {
             await source.close(timebase, loop)
             throw error
-        }
-    }
-
-    /// Plays a file that is open; on failure it is still the caller's.
-    func play(_ source: CallSourceEnd) async throws(EngineError) {
-        try await EngineError.wrappingAsync {
-            try await changes.withLock {
-                try requireRunning()
-                try await replaceSource(source)
-            }
         }
     }
 

@@ -185,7 +185,7 @@ struct CardRouteState: Sendable {
         queue = [wanted]
         if current == nil {
             queue += fallbacks.filter { card in
-                card !== wanted && card.description.capabilities.contains(direction.capability)
+                !isSameDevice(card, wanted) && card.description.capabilities.contains(direction.capability)
             }
         }
         queue.removeAll { card in hanging.contains { $0 === card } }

@@ -4,7 +4,8 @@ import Synchronization
 
 /// Calls background services every few milliseconds in real time, so that the media thread never touches a file.
 ///
-/// One that waits for another program has a thread of its own, so that the others do not wait with it.
+/// One that waits for another program has a thread of its own, so that the others do not wait with it; only where the
+/// system has no room for one is it served with the others.
 /// Thread: control, any but its own. The list has a lock of its own, so that `add` never waits for a disk.
 package final class ServiceThread: @unchecked Sendable {
     /// A service, and who serves it.
@@ -64,7 +65,8 @@ package final class ServiceThread: @unchecked Sendable {
         }
     }
 
-    /// Stops after one last round, so that what the media thread left in rings reaches its file.
+    /// Stops after one last round, so that what the media thread left in rings reaches its file. What waits for another
+    /// program is not waited for: it is emptied by whoever closes it.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
         let thread = state.withLock { state in
@@ -72,7 +74,11 @@ package final class ServiceThread: @unchecked Sendable {
             return state.thread
         }
         thread?.join()
-        for entry in state.withLock({ $0.entries }).values { entry.pipe?.stop() }
+        let pipes = state.withLock { state in
+            defer { state.entries = state.entries.filter { $0.value.pipe == nil } }
+            return state.entries.values.compactMap(\.pipe)
+        }
+        for pipe in pipes { pipe.stop() }
     }
 
     private func run() {

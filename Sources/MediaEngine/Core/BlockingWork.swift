@@ -28,8 +28,13 @@ package enum BlockingWork {
         }
     }
 
-    /// Starts `body` and does not wait for it.
+    /// Starts `body` and does not wait for it, unless there is no room for a thread: late is better than never.
     static func start(_ body: @escaping @Sendable () -> Void) {
+        if !startThread(body) { body() }
+    }
+
+    /// Starts `body` on a thread of its own; answers false where there is no room for one.
+    static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let job = Unmanaged.passRetained(Job(body))
         var thread = pthread_t()
         var attributes = pthread_attr_t()
@@ -46,7 +51,7 @@ package enum BlockingWork {
             },
             job.toOpaque()
         )
-        // Without room for a thread it is done here: late is better than never.
-        if code != 0 { job.takeRetainedValue().body() }
+        if code != 0 { job.release() }
+        return code == 0
     }
 }

@@ -20,17 +20,19 @@ final class LossListener<Failure: Error>: Sendable {
     ///
     /// - Parameters:
     ///   - failure: Why nothing is written any more.
-    ///   - gap: That something was left out.
+    ///   - gap: That something was left out, which goes without saying once nothing is written.
     func tell(_ failure: Failure?, gap: Failure?) {
         let (handler, news) = state.withLock { state in
-            var news: [Failure] = []
-            guard state.handler != nil else { return (state.handler, news) }
-            if let failure, !state.hasToldFailure { news.append(failure) }
-            if let gap, !state.hasToldGap { news.append(gap) }
-            state.hasToldFailure = state.hasToldFailure || failure != nil
-            state.hasToldGap = state.hasToldGap || gap != nil
+            var news: Failure?
+            if let failure {
+                if !state.hasToldFailure { news = failure }
+                state.hasToldFailure = state.handler != nil
+            } else if let gap {
+                if !state.hasToldGap { news = gap }
+                state.hasToldGap = state.handler != nil
+            }
             return (state.handler, news)
         }
-        for error in news { handler?(error) }
+        if let news { handler?(news) }
     }
 }

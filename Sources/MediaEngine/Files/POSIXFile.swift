@@ -70,16 +70,10 @@ final class POSIXFile: ByteSource {
 
     /// Writes all of `bytes` at the end of what was written before.
     func write(_ bytes: UnsafeRawBufferPointer) throws(WAVError) {
-        var total = 0
-        while total < bytes.count, let base = bytes.baseAddress {
-            let count = Glibc.write(descriptor, base + total, bytes.count - total)
-            if count < 0 {
-                if errno == EINTR { continue }
-                guard errno == EAGAIN, let pipe else { throw writeFailure }
-                guard pipe.waitForRoom(descriptor) else { throw WAVError(.ioFailure, PipeEnd.givenUp(name)) }
-                continue
-            }
-            total += count
+        do throws(PipeEnd.Failure) {
+            try PipeEnd.write(bytes, to: descriptor, pipe)
+        } catch {
+            throw WAVError(.ioFailure, error.message(name))
         }
     }
 
@@ -109,7 +103,7 @@ final class POSIXFile: ByteSource {
     }
 
     private var writeFailure: WAVError {
-        WAVError(.ioFailure, "Writing \(name) failed: \(Self.reason). Free space on its disk, or write elsewhere.")
+        WAVError(.ioFailure, PipeEnd.Failure.system(errno: errno).message(name))
     }
 
     private static var reason: String { String(cString: strerror(errno)) }

@@ -76,22 +76,15 @@ package final class PcapWriter {
     ///
     /// Throws: `system` when the disk is full or the file gone.
     package func flush() throws(PcapError) {
-        var start = 0
-        while start < bufferedCount, descriptor >= 0 {
-            let count = buffer.withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress.map { $0 + start }, bufferedCount - start)
-            }
-            guard count >= 0 else {
-                if errno == EINTR { continue }
-                if errno == EAGAIN, let pipe {
-                    if pipe.waitForRoom(descriptor) { continue }
-                    throw PcapError(.system, PipeEnd.givenUp(path))
-                }
-                throw Self.systemError("written", path)
-            }
-            start += count
+        guard descriptor >= 0 else { return }
+        // What failed is not written a second time: the first of it may have got there.
+        defer { bufferedCount = 0 }
+        let failure = buffer.withUnsafeBytes { bytes -> PipeEnd.Failure? in
+            let waiting = UnsafeRawBufferPointer(rebasing: bytes[..<bufferedCount])
+            do throws(PipeEnd.Failure) { try PipeEnd.write(waiting, to: descriptor, pipe) } catch { return error }
+            return nil
         }
-        bufferedCount = 0
+        if let failure { throw PcapError(.system, failure.message(path)) }
     }
 
     /// Brings what is buffered to the file and closes it; nothing can be written any more.

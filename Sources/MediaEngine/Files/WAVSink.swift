@@ -2,8 +2,9 @@ import Synchronization
 
 /// A WAV file on its way from the media thread: samples wait in a ring until they are written.
 ///
-/// What finds no place there, because the disk is too far behind, is counted, and as much silence is written in its place:
-/// what comes after it stays where it belongs.
+/// What finds no place there, because the disk is too far behind, is counted, and is silent in the file: what comes after
+/// it stays where it belongs. Nothing is written for that, which would put the disk further behind; in a pipe, where
+/// nothing can be skipped, the rest follows at once.
 /// Thread: `write` media; the rest control or background.
 package final class WAVSink: WaitingService, @unchecked Sendable {
     /// A run of frames that were left out.
@@ -23,7 +24,7 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
     private let dropped = Atomic(0)
     private let failureMessage = Mutex<WAVError?>(nil)
     private let listener = LossListener<WAVError>()
-    private let name: String
+    let name: String
     private let pipe: PipeEnd?
 
     // The media thread's own, but that the last gap is read at the end.
@@ -58,7 +59,7 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
     /// Why samples no longer reach the file, or nil.
     package var failure: WAVError? { failureMessage.withLock { $0 } }
 
-    /// Frames that silence stands for, because the disk was too far behind.
+    /// Frames left out, because the disk was too far behind.
     package var droppedFrameCount: Int { dropped.load(ordering: .relaxed) }
 
     /// Whether it is a pipe, whose reader is waited for.
@@ -109,16 +110,19 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
         if isOpen { listener.tell(failure, gap: droppedFrameCount > 0 ? incomplete : nil) }
     }
 
+    /// Waits no longer than need be for the reader of a pipe: the file is to be closed.
+    func hurry() { pipe?.hurry() }
+
     /// Writes what waits, completes the header and closes the file; what comes later is dropped.
     ///
     /// - Parameter frameCount: Frames to keep, when the file holds more; nil keeps all. A pipe keeps all.
     /// - Throws: `WAVError` when some samples could not be written.
     package func close(keeping frameCount: Int? = nil) throws(WAVError) {
-        pipe?.hurry()
+        hurry()
         let isComplete = try writer.withLock { writer throws(WAVError) in
             guard let open = writer.take() else { return true }
             move(into: open)
-            writeSilence(openGap.exchange(0, ordering: .acquiring), into: open)
+            skip(openGap.exchange(0, ordering: .acquiring), in: open)
             if let frameCount { try open.truncate(to: frameCount) }
             finalFrameCount.store(open.frameCount, ordering: .releasing)
             try open.close()
@@ -136,7 +140,7 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
             var limit = min(waiting, chunk.count)
             if let gap = nextGap {
                 guard gap.place > takenCount else {
-                    writeSilence(gap.frameCount, into: writer)
+                    skip(gap.frameCount, in: writer)
                     nextGap = nil
                     continue
                 }
@@ -150,32 +154,26 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
         }
     }
 
-    private func writeSilence(_ frameCount: Int, into writer: WAVWriter) {
-        var left = frameCount * format.channelCount
-        while left > 0 {
-            let count = min(left, chunk.count)
-            chunk[..<count].update(repeating: 0)
-            write(count, into: writer)
-            left -= count
-        }
+    private func skip(_ frameCount: Int, in writer: WAVWriter) {
+        attempt { () throws(WAVError) in try writer.skip(frameCount) }
     }
 
     /// Writes the first samples of the chunk.
     private func write(_ count: Int, into writer: WAVWriter) {
+        attempt { () throws(WAVError) in try writer.write(UnsafeBufferPointer(rebasing: chunk[..<count]).span) }
+    }
+
+    /// Does `body` unless something has failed before.
+    private func attempt(_ body: () throws(WAVError) -> Void) {
         guard failure == nil else { return }
-        do throws(WAVError) {
-            try writer.write(UnsafeBufferPointer(rebasing: chunk[..<count]).span)
-        } catch {
-            failureMessage.withLock { $0 = error }
-        }
+        do throws(WAVError) { try body() } catch { failureMessage.withLock { $0 = error } }
     }
 
     private var incomplete: WAVError {
         let milliseconds = droppedFrameCount * 1000 / format.sampleRate
         return WAVError(
             .incomplete,
-            "\(name) lacks \(milliseconds) ms of sound, which are silent there: its disk or reader was more than 2 s behind. "
-                + "Write to a faster one."
+            "\(name) lacks \(milliseconds) ms of sound: its disk or reader was too far behind. Write to a faster one."
         )
     }
 }

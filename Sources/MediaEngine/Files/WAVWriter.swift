@@ -72,14 +72,28 @@ package final class WAVWriter {
         }
         frameCount += accepted / format.channelCount
         if frameCount - declaredFrameCount >= format.sampleRate { try flush() }
-        guard accepted == samples.count else {
-            try flush()
-            throw WAVError(
-                .tooLarge,
-                "\(file.name) is full: a WAV holds 4 GiB, \(frameCount / format.sampleRate) s of \(format). "
-                    + "Start another file."
-            )
-        }
+        if accepted < samples.count { try throwFull() }
+    }
+
+    /// Leaves out frames, which are silent; they take neither time nor room on the disk. In a pipe they do not exist.
+    ///
+    /// - Throws: `WAVError` when the disk fails, and when the file is full at 4 GiB.
+    package func skip(_ count: Int) throws(WAVError) {
+        precondition(!isClosed)
+        guard isSeekable, count > 0 else { return }
+        let accepted = min(count, byteLimit / bytesPerFrame - frameCount)
+        frameCount += accepted
+        try file.truncate(to: headerByteCount + frameCount * bytesPerFrame)
+        if accepted < count { try throwFull() }
+    }
+
+    private func throwFull() throws(WAVError) {
+        try flush()
+        throw WAVError(
+            .tooLarge,
+            "\(file.name) is full: a WAV holds 4 GiB, \(frameCount / format.sampleRate) s of \(format). "
+                + "Start another file."
+        )
     }
 
     /// Makes the header tell of every frame written so far.
@@ -100,7 +114,7 @@ package final class WAVWriter {
         frameCount = max(count, 0)
         let bytes = header(dataByteCount: UInt32(frameCount * bytesPerFrame))
         try Self.withBytes(of: bytes) { bytes throws(WAVError) in try file.overwrite(bytes, at: 0) }
-        try file.truncate(to: bytes.count + frameCount * bytesPerFrame)
+        try file.truncate(to: headerByteCount + frameCount * bytesPerFrame)
         declaredFrameCount = frameCount
     }
 
@@ -113,6 +127,8 @@ package final class WAVWriter {
         defer { file.close() }
         try flush()
     }
+
+    private var headerByteCount: Int { 44 }
 
     /// The samples that fit under 32-bit sizes, with the header.
     private static var maximumByteCount: Int { Int(UInt32.max) - 36 - 1 }

@@ -6,8 +6,8 @@ import Synchronization
 ///     row r       the filter for the fraction r / rowCount, `tapCount` coefficients and zeros up to a whole vector
 ///     last row    that of the fraction 1, so that each fraction lies between two rows
 ///
-/// A fixed ratio with at most 1280 fractions has a row for each; otherwise rows are dense enough for a straight line
-/// between two: what that adds is 94 dB below the sound.
+/// A fixed ratio with few fractions has a row for each; otherwise rows are dense enough for a straight line between two:
+/// what that adds is 94 dB below the sound.
 /// Immutable, and shared by all resamplers of a ratio. Thread: any; `shared` takes a lock and computes.
 /// Source: Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", ISCAS 1974.
 final class ResamplerTable: @unchecked Sendable {
@@ -31,9 +31,7 @@ final class ResamplerTable: @unchecked Sendable {
         let (ratio, quality) = (key.ratio, key.quality)
         isDense = key.isDense
         rowCount = isDense ? 1 << Self.denseRowBits : ratio.output
-        // Going down, the filter must be longer by as much as its band is narrower; in steps of half a vector.
-        let length = 2 * quality.rawValue * max(ratio.input, ratio.output)
-        tapCount = (length + 8 * ratio.output - 1) / (8 * ratio.output) * 8
+        tapCount = Self.tapCount(ratio, quality)
         rowLength = (tapCount + Self.rowStep - 1) / Self.rowStep * Self.rowStep
         passesWholeFrames = ratio.input == ratio.output
         let count = (rowCount + 1) * rowLength
@@ -57,6 +55,12 @@ final class ResamplerTable: @unchecked Sendable {
 
     deinit {
         UnsafeMutableRawPointer(rows).deallocate()
+    }
+
+    /// Going down, the filter must be longer by as much as its band is narrower; in steps of half a vector.
+    private static func tapCount(_ ratio: Resampler.Ratio, _ quality: Resampler.Quality) -> Int {
+        let length = 2 * quality.rawValue * max(ratio.input, ratio.output)
+        return (length + 8 * ratio.output - 1) / (8 * ratio.output) * 8
     }
 
     /// One row; `band` 1 passes all up to half the input rate.
@@ -87,8 +91,6 @@ final class ResamplerTable: @unchecked Sendable {
         return sum
     }
 
-    private static var mostRows: Int { 1280 }
-
     // MARK: Sharing
 
     private struct Key: Hashable {
@@ -98,25 +100,33 @@ final class ResamplerTable: @unchecked Sendable {
     }
 
     private static let tables = Mutex<[Key: ResamplerTable]>([:])
-    /// Tables that are kept although nobody uses them.
-    private static var keptCount: Int { 32 }
+    /// Coefficients of all tables from which on those that nobody uses go: 4 MiB.
+    private static var keptCount: Int { 1 << 20 }
+    /// Coefficients of a table with a row for each fraction.
+    private static var largestCount: Int { 1 << 18 }
 
     /// The table for `ratio`: one that is there, or a new one.
     static func shared(_ ratio: Resampler.Ratio, _ quality: Resampler.Quality, isDense: Bool) -> ResamplerTable {
-        let key = Key(ratio: ratio, quality: quality, isDense: isDense || ratio.output > mostRows)
+        let isLarge = ratio.output * tapCount(ratio, quality) > largestCount
+        let key = Key(ratio: ratio, quality: quality, isDense: isDense || isLarge)
+        if let table = tables.withLock({ $0[key] }) { return table }
+        let new = ResamplerTable(key)
         return tables.withLock { tables in
             if let table = tables[key] { return table }
-            if tables.count >= keptCount {
-                for other in Array(tables.keys) {
-                    var table = tables.removeValue(forKey: other)
-                    if !isKnownUniquelyReferenced(&table) { tables[other] = table }
-                }
-            }
-            let table = ResamplerTable(key)
-            tables[key] = table
-            return table
+            if tables.values.reduce(0, { $0 + $1.count }) > keptCount { removeUnused(&tables) }
+            tables[key] = new
+            return new
         }
     }
+
+    private static func removeUnused(_ tables: inout [Key: ResamplerTable]) {
+        for key in Array(tables.keys) {
+            var table = tables.removeValue(forKey: key)
+            if !isKnownUniquelyReferenced(&table) { tables[key] = table }
+        }
+    }
+
+    private var count: Int { rowCount * rowLength }
 }
 
 extension Resampler.Quality {

@@ -118,6 +118,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                 }
             }
             if wasTaken { taken &+= 1 }
+            tellKeys(io)
             if side == .media, !wasTaken || !pacing.looksAgain {
                 // However calm the packets are, they say nothing of what waits on RTCP's own port.
                 side = .control
@@ -217,6 +218,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         _ packets: PacketBatch
     ) {
         let session = leg.session
+        // Its time stamp is told by the packet's, so it must count as the packet's does.
+        guard session.clockRate(of: block.payloadType) == session.clockRate(of: primaryType) else { return }
         let timestamp = header.timestamp &- UInt32(block.timestampOffset)
         let kind = session.kind(of: block.payloadType)
         if kind == .telephoneEvent {
@@ -230,10 +233,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
             receiveEvent(event, block.content(in: payload), arrival)
             return
         }
-        // Its time stamp is told by the packet's, so it must be sound that counts as the packet's does. The last place is
-        // the packet's own.
-        guard kind == .audio, session.clockRate(of: block.payloadType) == session.clockRate(of: primaryType),
-            block.byteCount > 0, packets.count < PacketBatch.capacity &- 1,
+        // The last place is the packet's own.
+        guard kind == .audio, block.byteCount > 0, packets.count < PacketBatch.capacity &- 1,
             let sequenceNumber = redReceiver.claim(timestampOffset: block.timestampOffset, before: header)
         else { return }
         session.count(.redundantCopy)
@@ -269,6 +270,13 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     private func reportKeys(_ io: borrowing FilterIO) {
         guard hasKeys else { return }
         eventReceiver.advance(to: io.time)
+        tellKeys(io)
+        hasKeys = !eventReceiver.isIdle
+    }
+
+    /// Tells of keys packet by packet: a stall brings more together than the receiver keeps.
+    private func tellKeys(_ io: borrowing FilterIO) {
+        guard hasKeys else { return }
         while let report = eventReceiver.next() {
             switch report.kind {
             case .started: emit(.keyDown(code: report.code), io)
@@ -276,7 +284,6 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                 emit(.keyUp(code: report.code, milliseconds: Int32(clamping: Int(report.milliseconds))), io)
             }
         }
-        hasKeys = !eventReceiver.isIdle
     }
 
     private func watchForStall(_ hasCome: Bool, _ io: borrowing FilterIO) {

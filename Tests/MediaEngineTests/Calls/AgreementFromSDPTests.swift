@@ -47,6 +47,24 @@ import Testing
         _ = try AgreedFormats(agreement, in: registry)
     }
 
+    @Test(arguments: [MediaProtocol.rtpSAVP, .rtpSAVPF, .dtlsSAVP]) func `sound that is to be secured is no call`(
+        transport: MediaProtocol
+    ) throws {
+        let registry = PluginRegistry.standard()
+        let formats = try registry.payloadFormats(for: ["PCMU"])
+        func session(_ port: UInt16) -> SessionConfiguration {
+            var session = Self.session(formats, port: port)
+            session.media[0].protocols = [transport]
+            return session
+        }
+        let (offerer, answerer) = try Self.agree(session(4000), session(5004))
+        for media in [offerer, answerer] {
+            let error = try #require(throws: EngineError.self) { try MediaAgreement(media, in: registry) }
+            guard case .state(let failure) = error else { throw error }
+            #expect(failure.code == .notSecured)
+        }
+    }
+
     @Test func `redundancy is agreed for the codec that is, whichever was preferred`() throws {
         let registry = PluginRegistry.standard()
         let ours = try registry.payloadFormats(for: ["opus", "PCMU", "PCMA"], hasRedundancy: true)

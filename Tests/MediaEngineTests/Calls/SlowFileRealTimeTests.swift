@@ -63,7 +63,7 @@ import Testing
         let path = pipe.file.path
         let call = try await engine.makeCall(Self.quiet("A"))
         let recording = Task { try await call.startRecording(near: path, far: nil) }
-        #expect(await Polling.eventually { call.state.withLock { $0.isOpeningRecording } })
+        #expect(await Polling.eventually { call.state.withLock { $0.openingRecording != nil } })
         await #expect(throws: EngineError.self) { try await call.startRecording(near: nil, far: nil) }
         try await call.end()
         #expect(call.hasEnded && engine.calls.isEmpty)
@@ -80,13 +80,46 @@ import Testing
         let path = pipe.file.path
         let call = try await engine.makeCall(Self.quiet("A"))
         let recording = Task { try await call.startRecording(near: path, far: nil) }
-        #expect(await Polling.eventually { call.state.withLock { $0.isOpeningRecording } })
+        #expect(await Polling.eventually { call.state.withLock { $0.openingRecording != nil } })
         try await call.stopRecording()
+        // Another one may begin, and goes on when the first one is open.
+        let file = TemporaryFile()
+        try await call.startRecording(near: file.path, far: nil)
         try pipe.open()
         try await recording.value
-        #expect(call.state.withLock { $0.recording == nil })
-        // Another one may begin.
-        try await call.startRecording(near: nil, far: nil)
+        #expect(call.state.withLock { $0.recording?.near?.sink.name == file.path })
+        await engine.shutDown()
+    }
+
+    /// A card that takes its time to say that it is not there.
+    private final class LateCard: SoundCard {
+        let description = CardDescription(id: "test:late", name: "late", backend: "test", capabilities: .duplex)
+
+        func open(
+            _ direction: CardDirection,
+            _ configuration: CardConfiguration,
+            at now: MediaTime
+        ) throws(CardError) -> any CardEndpoint {
+            usleep(200_000)
+            throw CardError(.absent, "It is not there.")
+        }
+    }
+
+    @Test func `while a call waits for its card, nothing is taken from its stream`() async throws {
+        let engine = try Self.engine()
+        let sample: [Int16] = [1]
+        let voice = StreamSource(format: AudioFormat(sampleRate: 8000))
+        let taken = voice.tryWrite([Int16](repeating: 5000, count: 80_000).span)
+        #expect(taken > 0 && voice.tryWrite(sample.span) == 0)
+        var calling = Self.quiet("A")
+        calling.source = .stream(voice)
+        calling.sink = .card(LateCard())
+        await #expect(throws: EngineError.self) { try await engine.makeCall(calling) }
+        #expect(voice.tryWrite(sample.span) == 0)
+        calling.sink = .none
+        let call = try await engine.makeCall(calling)
+        #expect(await Polling.eventually { voice.tryWrite(sample.span) == 1 })
+        try await call.end()
         await engine.shutDown()
     }
 

@@ -46,6 +46,13 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         #expect(state.current === slow && state.deadline == nil && state.lastError == nil)
     }
 
+    @Test func `a card does not stand in for itself under another object`() throws {
+        var state = CardRouteState(.playback, to: slow, fallbacks: [NullCard(name: "slow"), spare], isActive: true)
+        let first = try attempt(state.use(at: .zero))
+        let second = try attempt(state.finish(first, .failure(CardError(.busy, "It is in use.")), at: seconds(1)))
+        #expect(second.card === spare)
+    }
+
     @Test func `a card that opens when nobody uses it any more is not put to use`() throws {
         var state = state()
         let first = try attempt(state.use(at: .zero))

@@ -139,6 +139,36 @@ private let ramp: [Int16] = [0, 1, -1, 256, -256, 1000, -1000, 32767, -32768, 12
         #expect(try #require(throws: WAVError.self) { try WAVFile.read(path, limit: 11) }.code == .tooLarge)
     }
 
+    /// Bytes of which nobody knows how many there are, as of a pipe.
+    private final class Stream: ByteSource {
+        let name = "stream"
+        let byteCount: Int? = nil
+        private let memory: MemoryByteSource
+
+        init(_ bytes: [UInt8]) {
+            memory = MemoryByteSource(bytes, name: "stream")
+        }
+
+        func read(into target: UnsafeMutableRawBufferPointer) throws(WAVError) -> Int { try memory.read(into: target) }
+        func seek(to offset: Int) -> Bool { false }
+    }
+
+    @Test func `a stream that claims more than any disk holds does not say how long it is`() throws {
+        let whole = wav(data: [1, 0, 2, 0])
+        let sizes = little(0, 8) + little(1 << 62, 8) + little(0, 12)
+        let long = [0xFF, 0xFF, 0xFF, 0xFF] as [UInt8]
+        let bytes =
+            Array("RF64".utf8) + long + Array("WAVE".utf8) + chunk("ds64", sizes) + whole[12..<40] + long + whole[44...]
+        let reader = try WAVReader(source: Stream(bytes))
+        #expect(reader.frameCount == nil && reader.format.sampleRate == 8000)
+        let feed = WAVFeed(reader, format: AudioFormat(sampleRate: 16_000))
+        #expect(feed.frameCount == nil)
+        while !feed.isComplete { feed.serve() }
+        var target = [Int16](repeating: 0, count: 100)
+        var span = target.mutableSpan
+        #expect(feed.read(into: &span) == 4)
+    }
+
     @Test func `rewinding gives the samples again`() throws {
         let reader = try WAVReader(path: TestFiles.fixture("wav/pcm_s16le.wav"))
         #expect(try samples(reader) == ramp)

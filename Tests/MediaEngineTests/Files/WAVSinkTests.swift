@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -38,6 +39,99 @@ import Testing
             #expect(try WAVFile.read(path).1 == ramp(1..<961) + [Int16](repeating: 0, count: 640))
         }
     }
+
+    @Test func `what is left out is silent wherever it is, however the disk lags`() async throws {
+        let file = TemporaryFile()
+        let sink = WAVSink(try WAVWriter(path: file.path, format: format), slack: .milliseconds(20))
+        let isOver = Watched(false)
+        let expected = Watched<[Int16]>([])
+        try await onThreads(2) { thread in
+            guard thread == 0 else {
+                repeat { sink.serve() } while !isOver.value
+                return
+            }
+            var generator = SeededGenerator(seed: 5)
+            var samples: [Int16] = []
+            for number in 0..<40_000 {
+                let block = [Int16](repeating: Int16(truncatingIfNeeded: number | 1), count: Int(generator.next() % 40))
+                samples += sink.write(block.span) == 0 ? block : [Int16](repeating: 0, count: block.count)
+            }
+            expected.update { [samples] in $0 = samples }
+            isOver.update { $0 = true }
+        }
+        #expect(sink.droppedFrameCount > 0)
+        #expect(throws: WAVError.self) { try sink.close() }
+        #expect(try WAVFile.read(file.path).1 == expected.value)
+    }
+
+    // MARK: Pipes
+
+    /// A pipe whose reading end is open, and does not wait.
+    private func pipe() throws -> (file: TemporaryFile, reader: Int32) {
+        let file = TemporaryFile()
+        try #require(mkfifo(file.path, 0o600) == 0)
+        let reader = open(file.path, O_RDONLY | O_NONBLOCK)
+        try #require(reader >= 0)
+        return (file, reader)
+    }
+
+    private func byteCount(_ reader: Int32) -> Int {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        return read(reader, &bytes, bytes.count)
+    }
+
+    @Test func `in a pipe nothing stands for what was left out`() throws {
+        let (file, reader) = try pipe()
+        defer { close(reader) }
+        let sink = WAVSink(try WAVWriter(path: file.path, format: format), slack: .milliseconds(100))
+        for block in 0..<8 { _ = sink.write(ramp(block * 160 + 1..<block * 160 + 161).span) }
+        sink.serve()
+        _ = sink.write(ramp(1281..<1441).span)
+        #expect(throws: WAVError.self) { try sink.close() }
+        #expect(byteCount(reader) == 44 + 2 * (960 + 160))
+    }
+
+    @Test func `a reader that goes is told, and ends nothing but the file`() throws {
+        let (file, reader) = try pipe()
+        let sink = WAVSink(try WAVWriter(path: file.path, format: format))
+        let told = Watched<[WAVFault]>([])
+        sink.whenFailing { error in told.update { $0.append(error.code) } }
+        close(reader)
+        _ = sink.write(ramp(1..<161).span)
+        sink.serve()
+        #expect(told.value == [.ioFailure])
+        let error = try #require(throws: WAVError.self) { try sink.close() }
+        #expect(error.message.contains("has gone"))
+        var pending = sigset_t()
+        sigpending(&pending)
+        #expect(sigismember(&pending, SIGPIPE) == 0)
+    }
+
+    @Test func `what of a capture could not be written is not written later`() throws {
+        let (path, reader) = try pipe()
+        let file = try CaptureFile(path: path.path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024))
+        let told = Watched<[PcapFault]>([])
+        file.whenFailing { error in told.update { $0.append(error.code) } }
+        close(reader)
+        let packet = [UInt8](repeating: 1, count: 172)
+        func record() {
+            for _ in 0..<10 {
+                file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: .zero)
+            }
+        }
+        record()
+        file.serve()
+        // What finds no room from now on is no news.
+        record()
+        file.serve()
+        #expect(told.value == [.system])
+        let next = open(path.path, O_RDONLY | O_NONBLOCK)
+        defer { close(next) }
+        #expect(throws: PcapError.self) { try file.close() }
+        #expect(byteCount(next) == 0)
+    }
+
+    // MARK: Whole files
 
     @Test func `a file from which nothing is missing closes without an error`() throws {
         try TestFiles.withTemporaryPath { path in

@@ -1,6 +1,7 @@
 @testable import MediaEngine
 import RTP
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct RTPReceiveFilterTests {
@@ -50,6 +51,47 @@ import Testing
         #expect(statistics.foreignPacketCount == UInt64(foreign))
         #expect(statistics.otherAddressCount > 0 && statistics.otherControlCount > 0)
         #expect(statistics.otherAddressCount + statistics.otherControlCount == UInt64(foreign))
+    }
+
+    @Test func `keys that come all at once are all told`() throws {
+        let rig = try ReceiveRig { $0.set(101, .telephoneEvent, clockRate: 8000) }
+        rig.send(0)
+        rig.tick(2)
+        for number in 0..<100 {
+            for end: UInt8 in [0, 0x80] {
+                let event: [UInt8] = [UInt8(number % 10), end | 10, 0x01, 0x90]
+                let sequence = 1 + 2 * number + (end > 0 ? 1 : 0)
+                let packet = ReceiveRig.packet(sequence, payloadType: 101, timestamp: 1000 * (number + 1), event)
+                rig.link.add(packet, from: ReceiveRig.peer, at: rig.now)
+            }
+        }
+        rig.tick(4)
+        #expect(rig.keyCounts == [100, 100])
+    }
+
+    /// Offsets count in the clock of the primary block: an event of another clock would seem to be another press.
+    @Test(.tags(.rfc), arguments: [8000, 16_000]) func `the end of a key that audio repeats is no second key`(
+        clockRate: UInt32
+    ) throws {
+        let rig = try ReceiveRig { payloads in
+            payloads.set(101, .telephoneEvent, clockRate: clockRate)
+            payloads.set(121, .redundantAudio, clockRate: 8000)
+        }
+        rig.send(0)
+        rig.tick(2)
+        let end: [UInt8] = [1, 0x8A, 0x03, 0x20]
+        let event = ReceiveRig.packet(1, payloadType: 101, timestamp: 100_000, end)
+        rig.link.add(event, from: ReceiveRig.peer, at: rig.now)
+        rig.tick(2)
+        // 160 units back, 4 bytes of the event, then sound.
+        let copy: [UInt8] =
+            [0x80 | 101, 160 >> 6, (160 & 0x3F) << 2, 4, 0] + end + [UInt8](repeating: 0xFF, count: 160)
+        let primary = clockRate == 8000 ? 100_160 : 320
+        let audio = ReceiveRig.packet(2, payloadType: 121, timestamp: primary, copy)
+        rig.link.add(audio, from: ReceiveRig.peer, at: rig.now)
+        rig.tick(2)
+        #expect(rig.keyCounts == [1, 1])
+        #expect(rig.sink.headers.contains { !$0.isNumberOnly && $0.sequenceNumber == 2 })
     }
 
     @Test func `a flood costs a bounded time`() throws {

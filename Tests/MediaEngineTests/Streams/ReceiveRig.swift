@@ -53,9 +53,14 @@ final class ReceiveRig {
     private(set) var events: [RTPReceiveEvent] = []
 
     /// A filter of the leg over `link`, or over `self.link`, whose other side signalling has named.
-    init(named: SocketAddress? = ReceiveRig.peer, over link: (any DatagramLink)? = nil) throws {
+    init(
+        named: SocketAddress? = ReceiveRig.peer,
+        over link: (any DatagramLink)? = nil,
+        taking others: (inout PayloadMap) -> Void = { _ in }
+    ) throws {
         var payloads = PayloadMap()
         payloads.set(0, .audio, clockRate: 8000)
+        others(&payloads)
         var configuration = RTPSessionConfiguration(canonicalName: "test")
         configuration.addresses.destination = named
         configuration.addresses.isMultiplexed = true
@@ -80,15 +85,25 @@ final class ReceiveRig {
     }
 
     static func packet(_ number: Int, ssrc: UInt32) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0xFF, count: 172)
+        packet(number, ssrc: ssrc, payloadType: 0, timestamp: number * 160, [UInt8](repeating: 0xFF, count: 160))
+    }
+
+    static func packet(
+        _ number: Int,
+        ssrc: UInt32 = 1,
+        payloadType: UInt8,
+        timestamp: Int,
+        _ payload: [UInt8]
+    ) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 12)
         var target = bytes.mutableSpan
         RTPHeader(
-            payloadType: 0,
+            payloadType: payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: number),
-            timestamp: UInt32(truncatingIfNeeded: number * 160),
+            timestamp: UInt32(truncatingIfNeeded: timestamp),
             ssrc: ssrc
         ).serialize(into: &target)
-        return bytes
+        return bytes + payload
     }
 
     /// RTCP of `ssrc`: a receiver report without blocks, and goodbye.
@@ -97,6 +112,13 @@ final class ReceiveRig {
         return [0x80, 201, 0, 1] + source + [0x81, 203, 0, 1] + source
     }
 
+    /// Keys that went down, and keys that went up.
+    var keyCounts: [Int] {
+        [
+            events.count { if case .keyDown = $0 { true } else { false } },
+            events.count { if case .keyUp = $0 { true } else { false } },
+        ]
+    }
     var goodbyeCount: Int { events.count { if case .goodbye = $0 { true } else { false } } }
     var sourceChangeCount: Int { events.count { if case .sourceChanged = $0 { true } else { false } } }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Sums of products in vector registers, by the vector types of clang and gcc. In C, since those are as quick where nothing
-// is optimised, in which builds Swift's SIMD types take sixty times as long.
+// Sums of products in vector registers, by the vector types of clang and gcc. In C, because debug builds do not optimise
+// Swift's SIMD types: there they take sixty times as long.
 //
 // `count` is a multiple of 16, coefficients lie at multiples of 32 bytes, samples anywhere.
 

@@ -7,7 +7,7 @@ struct MediaTool: AsyncParsableCommand {
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output (one on each line of `group`) and \
+            Every command takes --json, which prints one JSON object on standard output (`core` and `group`: one on each line) and \
             nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
             printed.
 

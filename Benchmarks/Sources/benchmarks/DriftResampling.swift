@@ -4,7 +4,7 @@ import CMeasure
 
 /// What resampling costs beside SpeexDSP's in the same run: following a clock that drifts, and at fixed ratios.
 ///
-/// SpeexDSP is the system's, of quality 4, whose filter is as long as ours.
+/// SpeexDSP is the system's, of quality 4.
 enum DriftResampling {
     /// 10 ms at 48 kHz.
     private static let blockCount = 480

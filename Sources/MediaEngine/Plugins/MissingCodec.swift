@@ -40,13 +40,13 @@ extension MissingCodec {
     static let g729 = MissingCodec(
         name: "G729",
         reason: "This build leaves out the package trait G729.",
-        remedy: "Install libbcg729-dev and build with --traits G729."
+        remedy: "Install libbcg729-dev and build with --traits default,G729."
     )
 
     static let gsm = MissingCodec(
         name: "GSM",
         reason: "This build leaves out the package trait GSM.",
-        remedy: "Install libgsm1-dev and build with --traits GSM."
+        remedy: "Install libgsm1-dev and build with --traits default,GSM."
     )
 
     static let h264 = MissingCodec(

@@ -7,8 +7,9 @@ struct DevicesCommand: ParsableCommand {
         commandName: "devices",
         abstract: "Lists sound cards, and what the roles AU and AQ are bound to.",
         discussion: """
-            A role stands for the PCM that a flag, the environment (MEDIA_ENGINE_AU, MEDIA_ENGINE_AQ), the file \
-            ~/.config/media-engine/config or, last, ALSA's `default` names. No device is opened.
+            A role stands for the PCM that a flag, the environment (MEDIA_ENGINE_AU, MEDIA_ENGINE_AU_PLAYBACK, \
+            MEDIA_ENGINE_AU_CAPTURE, MEDIA_ENGINE_AQ), the file $XDG_CONFIG_HOME/media-engine/config (without that \
+            variable ~/.config/media-engine/config) or, last, ALSA's `default` names. No device is opened.
 
             EXAMPLES
               media-tool devices

@@ -9,7 +9,7 @@ struct ReportCommand: AsyncParsableCommand {
         discussion: """
             The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
             (pcap), which is replayed first. The page is one file and loads nothing from elsewhere. Every audible gap is \
-            listed with its cause: lost, late, sender stalled, drift, xrun, or discarded.
+            listed with its cause: lost, late, sender stalled, drift, xrun, discarded, or unknown.
 
             EXAMPLES
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json

@@ -6,7 +6,7 @@ extension Logger.Level: @retroactive ExpressibleByArgument {}
 
 /// What every command takes.
 struct CommonOptions: ParsableArguments {
-    @Flag(help: "Print one JSON object on standard output, and nothing else there.")
+    @Flag(help: "Print JSON on standard output, and nothing else there.")
     var json = false
 
     @Option(help: "What is logged on standard error: trace, debug, info, notice, warning, error or critical.")

@@ -5,6 +5,14 @@ struct CoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "core",
         abstract: "One core for several processes of a group, and a mailbox to try it with.",
+        discussion: """
+            A core owns an account; one process of a group runs it at a time. `main` is the application, `notify` and \
+            `act` are what a push or a person wakes, `mailbox` is a server to try it with.
+
+            EXAMPLES
+              media-tool core mailbox --port 5070 --messages pushes.jsonl
+              media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1
+            """,
         subcommands: [
             CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreActCommand.self,
             CoreStatusCommand.self,

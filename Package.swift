@@ -10,6 +10,9 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Tests are not optimised: that would take longer than it saves.
+let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 /// What only the targets behind the trait Messaging need, so that others do not fetch it.
 func messaging(_ product: String, _ package: String) -> Target.Dependency {
     .product(name: product, package: package, condition: .when(traits: ["Messaging"]))
@@ -147,13 +150,13 @@ let package = Package(
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-        .target(name: "TestSupport", dependencies: ["CallBasics"], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: ["CallBasics"], path: "Tests/TestSupport", swiftSettings: testSettings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "CallBasics", "TestSupport"],
             exclude: ["Fixtures"],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MediaEngineTests",
@@ -163,7 +166,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MediaToolTests",
@@ -171,7 +174,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
                 "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .executableTarget(
             name: "MessagingPeer",
@@ -186,7 +189,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .executableTarget(
             name: "SharedCorePeer",
@@ -203,14 +206,14 @@ let package = Package(
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "DesktopNotificationsTests",
             dependencies: [
                 "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MailboxTests",
@@ -219,7 +222,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .target(
             name: "CExamplePlugin",
@@ -230,7 +233,7 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: ["TestSupport"] + examples.map { .target(name: $0.key) },
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
     ]
 )

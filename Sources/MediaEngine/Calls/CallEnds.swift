@@ -36,7 +36,14 @@ final class CallSourceEnd: Sendable {
                     FilePlayerFilter(WAVFeed(try WAVReader(path: path), format: format, repetition: repetition))
                 }
             }
-            let pipe = file.feed.isPipe ? PipeService(file.feed, until: { file.feed.isComplete }) : nil
+            guard file.feed.isPipe else {
+                (filter, part, player) = (file, .file(file.feed, nil), file)
+                return
+            }
+            // Other files do not wait for whoever writes into it, nor does the end of the call.
+            guard let pipe = PipeService(file.feed, until: { file.feed.isComplete }) else {
+                throw .driver(DriverError(.noThread, "There is no room for the thread of \(path). End other programs."))
+            }
             (filter, part, player) = (file, .file(file.feed, pipe), file)
         case .samples(let samples, let format):
             let memory = SamplePlayerFilter(samples, format: format)

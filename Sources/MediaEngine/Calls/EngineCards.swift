@@ -12,6 +12,14 @@ final class EngineCards: Sendable {
         var changes: [RouteChange] = []
     }
 
+    private struct Reloads {
+        /// How many looks at the cards have begun, and the number of the one in use.
+        var begun = 0
+        var used = 0
+        /// Whether the fallback cards are those of the configuration.
+        var usesConfiguredFallbacks = true
+    }
+
     /// The call card's two directions.
     let playback: CardRoute
     let capture: CardRoute
@@ -22,9 +30,8 @@ final class EngineCards: Sendable {
     private let fallbackNames: [String]
     private let logger: Logger
     private let state: Mutex<State>
-    private let reloads = AsyncLock()
-    /// Whether the fallback cards are still those of the configuration; held while they are changed.
-    private let hasConfiguredFallbacks = Mutex(true)
+    /// Held while a new list is put to use, or other fallback cards.
+    private let reloads = Mutex(Reloads())
     private static var keptChanges: Int { 64 }
 
     /// The cards as `configuration` binds them, none open; `onEvent` hears what happens to them.
@@ -83,16 +90,20 @@ final class EngineCards: Sendable {
 
     /// Looks anew which cards there are, and which of them are to stand in.
     func reload() async throws(EngineError) {
-        try await EngineError.wrappingAsync {
-            try await reloads.withLock {
-                let list = try await BlockingWork.run { [makeList] in try makeList() }
-                state.withLock { $0.list = list }
-                guard !fallbackNames.isEmpty else { return }
-                let fallbacks = Self.fallbacks(fallbackNames, in: list, logger)
-                hasConfiguredFallbacks.withLock { isConfigured in
-                    if isConfigured { useFallbacks(fallbacks) }
-                }
-            }
+        let number = reloads.withLock { reloads in
+            reloads.begun += 1
+            return reloads.begun
+        }
+        let list = try await EngineError.wrappingAsync {
+            try await BlockingWork.run { [makeList] in try makeList() }
+        }
+        let fallbacks = Self.fallbacks(fallbackNames, in: list, logger)
+        reloads.withLock { reloads in
+            // One that took long is older than one in use.
+            guard number > reloads.used else { return }
+            reloads.used = number
+            state.withLock { $0.list = list }
+            if reloads.usesConfiguredFallbacks, !fallbackNames.isEmpty { useFallbacks(fallbacks) }
         }
     }
 
@@ -143,8 +154,8 @@ final class EngineCards: Sendable {
 
     /// Cards that stand in, in place of those of the configuration.
     func setFallbackCards(_ cards: [any SoundCard]) {
-        hasConfiguredFallbacks.withLock { isConfigured in
-            isConfigured = false
+        reloads.withLock { reloads in
+            reloads.usesConfiguredFallbacks = false
             useFallbacks(cards)
         }
     }

@@ -154,7 +154,7 @@ extension EngineCore {
             tap: tap,
             scratch: scratch
         )
-        let session = RTPSession(configuration: rules, payloads: formats.payloads, seed: nextSeed(), began: now)
+        let session = RTPSession(configuration: rules, payloads: formats.payloads, seed: nextSeed())
         return RTPLeg(session: session, port: port)
     }
 
@@ -174,7 +174,11 @@ extension EngineCore {
             let former = state.sections
             do {
                 var orders: [GraphRunner.Order] = []
-                for call in calls { orders += try call.join(&state.sections, loop) }
+                for call in calls {
+                    // It waited for its files and cards; who was named has all the time there is to be heard first.
+                    call.stream.begin(at: now)
+                    orders += try call.join(&state.sections, loop)
+                }
                 try loop.give(orders, pacer: pacer)
             } catch {
                 state.sections = former

@@ -93,13 +93,13 @@ final class EngineCore: Sendable {
 
     /// Changes the registry; meanwhile, it is what it was before.
     func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
-        pluginChanges.withLock { _ in
+        // The former goes outside the locks, for which its plugins may ask as they go.
+        let former = pluginChanges.withLock { _ in
             var registry = registry
             body(&registry)
-            // The former goes outside the lock, for which its plugins may ask as they go.
-            let former = plugins.withLock { [registry] in exchange(&$0, with: registry) }
-            withExtendedLifetime(former) {}
+            return plugins.withLock { [registry] in exchange(&$0, with: registry) }
         }
+        withExtendedLifetime(former) {}
     }
 
     var now: MediaTime { timebase.now }

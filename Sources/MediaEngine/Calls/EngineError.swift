@@ -37,8 +37,8 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
         case recording
         /// What is asked was not agreed with the other side.
         case notAgreed
-        /// Secured media were agreed, which calls do not have.
-        case notSecured
+        /// A protocol was agreed on that calls do not have: secured media, RTP over TCP.
+        case unknownTransport
         /// More waits than fits.
         case queueFull
         /// The media thread does not run.

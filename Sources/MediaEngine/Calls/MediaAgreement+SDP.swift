@@ -9,13 +9,13 @@ extension MediaAgreement {
     /// - Parameters:
     ///   - media: The agreed audio, `AgreedSession.audio`.
     ///   - registry: Knows codecs: those that are not there are passed over.
-    /// - Throws: `EngineError` when no agreed codec is there, the sound is to be secured, which calls are not, or an
-    ///   address is a name, which must be looked up first.
+    /// - Throws: `EngineError` when no agreed codec is there, the sound is to travel by another protocol than RTP/AVP and
+    ///   RTP/AVPF (secured, say), or an address is a name, which must be looked up first.
     public init(_ media: AgreedMedia, in registry: PluginRegistry) throws(EngineError) {
-        guard !media.transport.isSecured else {
+        guard media.transport == .rtpAVP || media.transport == .rtpAVPF else {
             throw .state(
-                .notSecured,
-                "\(media.transport) was agreed, and calls send in the clear. Offer and take RTP/AVP or RTP/AVPF."
+                .unknownTransport,
+                "\(media.transport.name) was agreed, and calls send RTP in the clear. Offer and take RTP/AVP or RTP/AVPF."
             )
         }
         self.init()

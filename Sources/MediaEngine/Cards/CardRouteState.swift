@@ -185,7 +185,7 @@ struct CardRouteState: Sendable {
         queue = [wanted]
         if current == nil {
             queue += fallbacks.filter { card in
-                !isSameDevice(card, wanted) && card.description.capabilities.contains(direction.capability)
+                !opensSame(card, wanted) && card.description.capabilities.contains(direction.capability)
             }
         }
         queue.removeAll { card in hanging.contains { $0 === card } }
@@ -317,11 +317,19 @@ struct CardRouteState: Sendable {
 
     /// Whether both objects stand for one device; a role stands for what it is bound to.
     private func isSameDevice(_ one: any SoundCard, _ other: any SoundCard) -> Bool {
-        func device(_ card: any SoundCard) -> any SoundCard {
-            guard let role = card as? RoleCard else { return card }
-            return direction == .capture ? role.captureCard ?? role : role.playbackCard
-        }
-        return device(one).description.id == device(other).description.id
+        device(one).description.id == device(other).description.id
+    }
+
+    /// Whether there is nothing to be had from one of them that the other has not.
+    private func opensSame(_ one: any SoundCard, _ other: any SoundCard) -> Bool {
+        let (one, other) = (device(one), device(other))
+        if let one = one as? ALSACard, let other = other as? ALSACard { return one.pcm == other.pcm }
+        return one === other
+    }
+
+    private func device(_ card: any SoundCard) -> any SoundCard {
+        guard let role = card as? RoleCard else { return card }
+        return direction == .capture ? role.captureCard ?? role : role.playbackCard
     }
 
     // MARK: Watching

@@ -6,10 +6,10 @@ package final class FileRecorderFilter: Filter, @unchecked Sendable {
     package struct Statistics: Hashable, Sendable, BitwiseCopyable {
         /// Frames handed to the file.
         package var frames = 0
-        /// Frames lost because the disk was too far behind, for which silence stands in the file.
+        /// Frames lost because the disk was too far behind: in a file they are silent, in a pipe left out.
         package var framesDropped = 0
 
-        /// Both together: how long the file will be.
+        /// Both together: how long was recorded.
         package var frameCount: Int { frames + framesDropped }
 
         /// All zero.

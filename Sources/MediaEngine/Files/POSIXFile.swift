@@ -6,7 +6,7 @@ import Glibc
 /// Thread: one at a time; its calls wait for the disk, so never the media thread.
 final class POSIXFile: ByteSource {
     let name: String
-    /// What is waited for when it is a pipe or a device that is written to.
+    /// What is waited for when it is a pipe or a terminal that is written to.
     private(set) var pipe: PipeEnd?
     private var descriptor: Int32
 

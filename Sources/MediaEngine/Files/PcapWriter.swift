@@ -13,7 +13,7 @@ package final class PcapWriter {
     /// Datagrams left out because no UDP datagram can be so long.
     package private(set) var oversizeCount = 0
 
-    /// What is waited for when it is a pipe or a device.
+    /// What is waited for when it is a pipe or a terminal.
     let pipe: PipeEnd?
 
     private let unixNanosecondsAtZero: Int64

@@ -19,7 +19,7 @@ public enum WAVFault: Hashable, Sendable {
     case unsupported
     /// The file holds more than the caller asked to keep in memory, or more than a WAV can hold.
     case tooLarge
-    /// Sound is missing in a recording, because its disk or reader was too slow; silence stands in its place.
+    /// Sound is missing in a recording, because its disk or reader was too slow; in a file it is silent, in a pipe left out.
     case incomplete
     /// A read or write failed in the middle: a full disk, a device that went away.
     case ioFailure

@@ -66,15 +66,12 @@ package struct WAVHeader: Hashable, Sendable {
         }
     }
 
-    /// More than any disk holds: such a count says nothing.
-    private static var largestByteCount: Int { 1 << 48 }
-
     /// The samples' byte count, or nil where the writer left it open.
     ///
     /// A writer that cannot go back leaves 0xFFFFFFFF, or 0. A count of 0 is taken at its word only when the file's
     /// own count says that more chunks follow, or that nothing does because nothing was meant to.
     private static func declaredByteCount(_ byteCount: UInt32, long: Int?, riff: UInt32, offset: Int) -> Int? {
-        if byteCount == .max { return long.flatMap { $0 < largestByteCount ? $0 : nil } }
+        if byteCount == .max { return long }
         if byteCount > 0 { return Int(byteCount) }
         let isOpen = riff == 0 || riff == .max || Int(riff) + 8 <= offset
         return isOpen ? nil : 0

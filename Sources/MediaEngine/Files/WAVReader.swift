@@ -42,6 +42,9 @@ package final class WAVReader {
         try self.init(source: MemoryByteSource(bytes, name: name))
     }
 
+    /// So many frames, 49 hours at 48 kHz, are not counted: whoever says so does not say how long it is.
+    static var largestFrameCount: Int { 1 << 33 }
+
     init(source: any ByteSource) throws(WAVError) {
         self.source = source
         header = try WAVHeader(reading: source)
@@ -53,7 +56,8 @@ package final class WAVReader {
         } else {
             byteCount = header.declaredByteCount ?? .max
         }
-        frameCount = byteCount == .max ? nil : byteCount / header.bytesPerFrame
+        let frameCount = byteCount / header.bytesPerFrame
+        self.frameCount = frameCount < Self.largestFrameCount ? frameCount : nil
         remainingByteCount = byteCount
         scratch = .allocate(byteCount: max(4096, header.bytesPerFrame), alignment: 8)
     }

@@ -14,7 +14,7 @@ package final class WAVWriter {
 
     /// The file's path.
     var path: String { file.name }
-    /// What is waited for when it is a pipe or a device.
+    /// What is waited for when it is a pipe or a terminal.
     var pipe: PipeEnd? { file.pipe }
 
     private let file: POSIXFile
@@ -75,15 +75,16 @@ package final class WAVWriter {
         if accepted < samples.count { try throwFull() }
     }
 
-    /// Leaves out frames, which are silent; they take neither time nor room on the disk. In a pipe they do not exist.
+    /// Leaves out frames, which are silent; where the file system has holes, they take neither time nor room. In a pipe
+    /// they do not exist.
     ///
     /// - Throws: `WAVError` when the disk fails, and when the file is full at 4 GiB.
     package func skip(_ count: Int) throws(WAVError) {
         precondition(!isClosed)
         guard isSeekable, count > 0 else { return }
         let accepted = min(count, byteLimit / bytesPerFrame - frameCount)
+        try file.truncate(to: headerByteCount + (frameCount + accepted) * bytesPerFrame)
         frameCount += accepted
-        try file.truncate(to: headerByteCount + frameCount * bytesPerFrame)
         if accepted < count { try throwFull() }
     }
 

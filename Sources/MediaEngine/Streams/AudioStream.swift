@@ -187,6 +187,9 @@ package final class AudioStream: @unchecked Sendable {
         return codecs
     }
 
+    /// Begins to wait for the other side, whose address signalling has named; before the media thread has the stream.
+    func begin(at now: MediaTime) { leg.session.begin(at: now) }
+
     /// The stream that takes the place of this one when `agreement` takes the place of what was agreed.
     ///
     /// - Throws: `CodecError` when encoder or decoder cannot be made.

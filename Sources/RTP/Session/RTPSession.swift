@@ -52,12 +52,10 @@ package final class RTPSession {
     ///   - configuration: Names, addresses and rules.
     ///   - payloads: What is understood.
     ///   - seed: For calls a number from `SystemRandomNumberGenerator`; in tests any, for equal results.
-    ///   - began: When it begins to wait for the address that signalling named; nil: with the first packet of anybody.
     package init(
         configuration: RTPSessionConfiguration,
         payloads: PayloadMap,
-        seed: UInt64,
-        began: MediaTime? = nil
+        seed: UInt64
     ) {
         self.configuration = configuration
         addresses = configuration.addresses
@@ -66,13 +64,15 @@ package final class RTPSession {
         sender = RTPSender(using: &generator)
         receiver = RTPReceiver(RemoteSourcePolicy(named: addresses.destination, rules: addresses.sourceRules))
         receiver.payloads = payloads
-        if let began { receiver.policy.begin(at: began) }
         scheduler = RTCPScheduler(
             minimumInterval: configuration.minimumControlInterval,
             bandwidth: configuration.controlBandwidth
         )
         counters.localSSRC = sender.ssrc
     }
+
+    /// Begins to wait for the address that signalling named; without this, with the first packet of anybody.
+    package func begin(at now: MediaTime) { receiver.policy.begin(at: now) }
 
     /// The source that this side sends as; it changes when somebody else uses it.
     package var localSSRC: UInt32 { sender.ssrc }

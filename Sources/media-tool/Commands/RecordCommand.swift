@@ -80,7 +80,7 @@ struct RecordCommand: AsyncParsableCommand {
         try graph.connect(capture.filter, to: recorder)
         try session.run(graph, pacer: CardPacer(capture: capture.filter, playback: nil), name: "media")
         var progress = ProgressLine(total: seconds)
-        // Silence stands in the file for frames that were dropped.
+        // What was dropped is silent in a file.
         while recorder.statistics.value.frameCount < frameCount, recorder.sink.failure == nil,
             await Interruption.wait(.milliseconds(10))
         {
@@ -88,6 +88,7 @@ struct RecordCommand: AsyncParsableCommand {
         }
         progress.clear()
         await session.stop()
+        recorder.sink.hurry()
         files.stop()
         try recorder.sink.close(keeping: frameCount)
     }

@@ -47,7 +47,8 @@ import Testing
         _ = try AgreedFormats(agreement, in: registry)
     }
 
-    @Test(arguments: [MediaProtocol.rtpSAVP, .rtpSAVPF, .dtlsSAVP]) func `sound that is to be secured is no call`(
+    @Test(arguments: [MediaProtocol.rtpSAVP, .rtpSAVPF, .dtlsSAVP, .other("TCP/RTP/AVP")])
+    func `sound that is to travel secured, or otherwise than by UDP, is no call`(
         transport: MediaProtocol
     ) throws {
         let registry = PluginRegistry.standard()
@@ -61,7 +62,7 @@ import Testing
         for media in [offerer, answerer] {
             let error = try #require(throws: EngineError.self) { try MediaAgreement(media, in: registry) }
             guard case .state(let failure) = error else { throw error }
-            #expect(failure.code == .notSecured)
+            #expect(failure.code == .unknownTransport)
         }
     }
 

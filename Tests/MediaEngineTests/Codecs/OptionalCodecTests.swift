@@ -51,12 +51,12 @@ import Testing
     @Test(.enabled(if: !hasG729, "runs where the package trait G729 is off"))
     func `without its trait G729 is missing, and the remedy names the trait`() throws {
         let error = #expect(throws: CodecError.self) { try PluginRegistry.standard().codec(named: "G729") }
-        #expect(error?.message.contains("--traits G729") == true)
+        #expect(error?.message.contains("--traits default,G729") == true)
     }
 
     @Test(.enabled(if: !hasGSM, "runs where the package trait GSM is off"))
     func `without its trait GSM is missing, and the remedy names the trait`() throws {
         let error = #expect(throws: CodecError.self) { try PluginRegistry.standard().codec(named: "GSM") }
-        #expect(error?.message.contains("--traits GSM") == true)
+        #expect(error?.message.contains("--traits default,GSM") == true)
     }
 }

@@ -133,7 +133,8 @@ import Testing
         let input = (0..<4800).map { $0 / 24 % 2 == 0 ? Int16.max : Int16.min }
         let output = convert(input, with: Self.follower(), tune: { _ in 500 })
         for index in 40..<output.count {
-            let place = Double(index) * 1.0005 - 16
+            // An edge lies between two samples.
+            let place = Double(index) * 1.0005 - 15.5
             guard abs(place.remainder(dividingBy: 24)) > 0.6 else { continue }
             #expect(Int(place / 24) % 2 == 0 ? output[index] > 16_000 : output[index] < -16_000)
         }

@@ -104,7 +104,7 @@ import Testing
         #expect(table.rowCount == 160 && table.tapCount == 64)
         // Many others come and go, more than are kept.
         weak let unused = ResamplerTable.shared(Resampler.Ratio(1, 3), .low, isDense: true)
-        for input in 2..<120 { _ = ResamplerTable.shared(Resampler.Ratio(input, 119), .low, isDense: true) }
+        for input in 2..<120 { _ = ResamplerTable.shared(Resampler.Ratio(input, 119), .standard, isDense: true) }
         #expect(table === ResamplerTable.shared(ratio, .standard, isDense: false))
         #expect(unused == nil)
         // The rates of a file are whatever it says.
@@ -217,7 +217,8 @@ import Testing
         let margin = max(1, Double(from) / Double(to)) / 2
         var checked = 0
         for index in output.indices {
-            let place = Double(index) * Double(from) / Double(to) - Double(delay)
+            // An edge lies between two samples.
+            let place = Double(index) * Double(from) / Double(to) - Double(delay) + 0.5
             let (period, distance) = (
                 Int((place / Double(half)).rounded(.down)), place.remainder(dividingBy: Double(half))
             )

@@ -57,7 +57,7 @@ import Testing
         let rig = try ReceiveRig { $0.set(101, .telephoneEvent, clockRate: 8000) }
         rig.send(0)
         rig.tick(2)
-        for number in 0..<100 {
+        for number in 0..<30 {
             for end: UInt8 in [0, 0x80] {
                 let event: [UInt8] = [UInt8(number % 10), end | 10, 0x01, 0x90]
                 let sequence = 1 + 2 * number + (end > 0 ? 1 : 0)
@@ -66,7 +66,7 @@ import Testing
             }
         }
         rig.tick(4)
-        #expect(rig.keyCounts == [100, 100])
+        #expect(rig.keyCounts == [30, 30])
     }
 
     /// Offsets count in the clock of the primary block: an event of another clock would seem to be another press.

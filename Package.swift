@@ -150,7 +150,12 @@ let package = Package(
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-        .target(name: "TestSupport", dependencies: ["CallBasics"], path: "Tests/TestSupport", swiftSettings: testSettings),
+        .target(
+            name: "TestSupport",
+            dependencies: ["CallBasics"],
+            path: "Tests/TestSupport",
+            swiftSettings: testSettings
+        ),
         .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
             name: "RTPTests",

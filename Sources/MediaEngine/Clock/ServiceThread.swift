@@ -65,8 +65,9 @@ package final class ServiceThread: @unchecked Sendable {
         }
     }
 
-    /// Stops after one last round, so that what the media thread left in rings reaches its file. What waits for another
-    /// program is not waited for: it is emptied by whoever closes it.
+    /// Stops after one last round, so that what the media thread left in rings reaches its file.
+    ///
+    /// What waits for another program is not waited for: it is emptied by whoever closes it.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
         let thread = state.withLock { state in

@@ -35,6 +35,9 @@ final class AsyncLock: Sendable {
             }
             if isFree { continuation.resume() }
         }
+        // What the last one did is seen from here on. The thread sanitizer would not know it by a continuation that is
+        // resumed before its task is suspended.
+        state.withLock { _ in }
     }
 
     private func release() {

@@ -111,7 +111,7 @@ package final class WAVSink: WaitingService, @unchecked Sendable {
     }
 
     /// Waits no longer than need be for the reader of a pipe: the file is to be closed.
-    func hurry() { pipe?.hurry() }
+    package func hurry() { pipe?.hurry() }
 
     /// Writes what waits, completes the header and closes the file; what comes later is dropped.
     ///

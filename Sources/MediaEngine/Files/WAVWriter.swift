@@ -75,9 +75,9 @@ package final class WAVWriter {
         if accepted < samples.count { try throwFull() }
     }
 
-    /// Leaves out frames, which are silent; where the file system has holes, they take neither time nor room. In a pipe
-    /// they do not exist.
+    /// Leaves out frames, which are silent.
     ///
+    /// Where the file system has holes, they take neither time nor room. In a pipe they do not exist.
     /// - Throws: `WAVError` when the disk fails, and when the file is full at 4 GiB.
     package func skip(_ count: Int) throws(WAVError) {
         precondition(!isClosed)

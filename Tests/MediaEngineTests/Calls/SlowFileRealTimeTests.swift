@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import TestSupport
@@ -91,16 +92,19 @@ import Testing
         await engine.shutDown()
     }
 
-    /// A card that takes its time to say that it is not there.
+    /// A card that says that it is not there when it is let.
     private final class LateCard: SoundCard {
         let description = CardDescription(id: "test:late", name: "late", backend: "test", capabilities: .duplex)
+        let isOpening = Watched(false)
+        let gate = DispatchSemaphore(value: 0)
 
         func open(
             _ direction: CardDirection,
             _ configuration: CardConfiguration,
             at now: MediaTime
         ) throws(CardError) -> any CardEndpoint {
-            usleep(200_000)
+            isOpening.update { $0 = true }
+            gate.wait()
             throw CardError(.absent, "It is not there.")
         }
     }
@@ -113,8 +117,13 @@ import Testing
         #expect(taken > 0 && voice.tryWrite(sample.span) == 0)
         var calling = Self.quiet("A")
         calling.source = .stream(voice)
-        calling.sink = .card(LateCard())
-        await #expect(throws: EngineError.self) { try await engine.makeCall(calling) }
+        let card = LateCard()
+        calling.sink = .card(card)
+        let making = Task { [calling] in try await engine.makeCall(calling) }
+        #expect(await Polling.eventually { card.isOpening.value })
+        #expect(engine.calls.isEmpty)
+        card.gate.signal()
+        await #expect(throws: EngineError.self) { try await making.value }
         #expect(voice.tryWrite(sample.span) == 0)
         calling.sink = .none
         let call = try await engine.makeCall(calling)

@@ -47,8 +47,8 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
     }
 
     @Test func `a card does not stand in for itself under another object`() throws {
-        let (one, other) = (ALSACard(pcm: "hw:9"), ALSACard(pcm: "hw:9"))
-        var state = CardRouteState(.playback, to: one, fallbacks: [other, spare], isActive: true)
+        let role = RoleCard(.call, playback: slow, capture: nil)
+        var state = CardRouteState(.playback, to: slow, fallbacks: [role, spare], isActive: true)
         let first = try attempt(state.use(at: .zero))
         let second = try attempt(state.finish(first, .failure(CardError(.busy, "It is in use.")), at: seconds(1)))
         #expect(second.card === spare)

@@ -204,7 +204,8 @@ import Testing
     func `the named host's time to begin runs from the session's beginning, where that is told`(began: MediaTime?) {
         var configuration = RTPSessionConfiguration(canonicalName: "test@host")
         configuration.addresses.destination = Self.peerAddress
-        let session = RTPSession(configuration: configuration, payloads: Self.payloads, seed: 1, began: began)
+        let session = RTPSession(configuration: configuration, payloads: Self.payloads, seed: 1)
+        if let began { session.begin(at: began) }
         // Nobody has sent anything for 5 s.
         let reception = session.receive(Self.packet(1).span, from: Self.otherAddress, arrival: Self.at(5000))
         #expect((Self.media(reception) != nil) == (began != nil))

@@ -243,3 +243,10 @@ package.targets += examples.map { name, dependencies in
         swiftSettings: settings
     )
 }
+
+// Built for the thread sanitizer (Scripts/test thread) is what has threads of its own.
+if Context.environment["THREAD_SANITIZER"] != nil {
+    let others = ["SDPTests", "RTPTests", "MediaToolTests", "ExampleTests", "media-tool"] + examples.map(\.key)
+    package.targets.removeAll { others.contains($0.name) }
+    package.products.removeAll { others.contains($0.name) }
+}

@@ -3,6 +3,9 @@ import Testing
 
 /// What the tool says to wrong usage and to failures, and that help and completion are there.
 @Suite(.serialized, .tags(.realtime)) struct UsageRealTimeTests {
+    /// A file that is there, and that a command must not touch.
+    private static let ownFile = #filePath
+
     @Test(arguments: [
         (["dtmf", "12E4"], "'E' at position 3"),
         (["dtmf", ""], "no digit"),
@@ -44,6 +47,13 @@ import Testing
         (["replay"], "<file>"),
         (["replay", "x.pcap", "--ssrc", "0xZ"], "0xZ"),
         (["replay", "x.pcap", "--payload-type", "128"], "128"),
+        (["replay", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["report", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["send", "--to", "127.0.0.1:5004", "--input", Self.ownFile, "--sdp", Self.ownFile], "overwrite"),
+        (["receive", "--sdp", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["receive", "--port", "5004", "--output", "x", "--trace", "./x"], "one file"),
+        (["loopback", "--input", Self.ownFile, "--pcap", Self.ownFile], "overwrite"),
+        (["ring", "--file", Self.ownFile, "--output", Self.ownFile], "overwrite"),
         (["group", "serve", "--group", "/tmp/g"], "--name"),
         (["group", "serve", "--group", "", "--name", "n"], "--group"),
         (["group", "serve", "--group", "/tmp/g", "--name", "../n"], "../n"),

@@ -94,6 +94,11 @@ struct ReceiveCommand: AsyncParsableCommand {
         if output != nil, device != nil {
             throw ValidationError("'--output' and '--device' exclude each other. Leave out one.")
         }
+        var files = FileArguments()
+        files.read("--sdp", sdp)
+        try files.write("--output", output)
+        try files.write("--trace", trace)
+        try files.write("--metrics", metrics.metrics)
     }
 
     func run() async throws {

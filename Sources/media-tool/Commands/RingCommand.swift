@@ -59,6 +59,9 @@ struct RingCommand: AsyncParsableCommand {
             let other = tone != nil ? "--tone" : "--country"
             throw ValidationError("'--file' and '\(other)' exclude each other. Leave out one.")
         }
+        var files = FileArguments()
+        files.read("--file", file)
+        try files.write("--output", output)
         guard file == nil else { return }
         do throws(ToneError) { _ = try spec() } catch { throw ValidationError(error.message) }
     }

@@ -56,6 +56,10 @@ struct SendCommand: AsyncParsableCommand {
         if input != nil, device != nil {
             throw ValidationError("'--input' and '--device' exclude each other. Leave out one.")
         }
+        var files = FileArguments()
+        files.read("--input", input)
+        try files.write("--sdp", sdp)
+        try files.write("--metrics", metrics.metrics)
     }
 
     func run() async throws {

@@ -119,6 +119,25 @@ import Testing
         #expect(run.output.isEmpty)
     }
 
+    @Test(arguments: [["devices"], ["codecs", "--json"], ["loopback", "--virtual", "--seconds", "1"]])
+    func `what cannot be printed is a failure`(arguments: [String]) throws {
+        let command = ["-c", #"exec "$0" "$@" > /dev/full"#, ToolRun.path] + arguments
+        let run = try ToolRun(command, program: "/bin/sh")
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains("Standard output could not be written"), "\(run.errors)")
+    }
+
+    @Test(arguments: ["serve", "listen"]) func `who prints for a reader ends with it`(verb: String) throws {
+        let group = try Scratch()
+        let command = [
+            "-c", #"{ "$0" "$@"; echo "status $?" >&2; } | true"#, ToolRun.path, "group", verb, "--group", group.path,
+            "--name", "n",
+        ]
+        let run = try ToolRun(command, program: "/bin/sh")
+        run.wait()
+        #expect(run.errors.contains("status 1"), "\(run.errors)")
+    }
+
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",

@@ -14,7 +14,7 @@ enum StandardOutput {
 
     /// Writes; once that has failed (a full disk, a reader that is gone), the command ends as by Ctrl-C, and with 1.
     static func write(_ text: String) {
-        guard failure == nil, let error = writeAll(text, to: STDOUT_FILENO) else { return }
+        guard failure == nil, let error = writeAll(text.printableLines, to: STDOUT_FILENO) else { return }
         fail(error)
     }
 

@@ -10,9 +10,6 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Tests are not optimised: that would take longer than it saves.
-let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
-
 /// What only the targets behind the trait Messaging need, so that others do not fetch it.
 func messaging(_ product: String, _ package: String) -> Target.Dependency {
     .product(name: product, package: package, condition: .when(traits: ["Messaging"]))
@@ -150,18 +147,13 @@ let package = Package(
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-        .target(
-            name: "TestSupport",
-            dependencies: ["CallBasics"],
-            path: "Tests/TestSupport",
-            swiftSettings: testSettings
-        ),
-        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
+        .target(name: "TestSupport", dependencies: ["CallBasics"], path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "CallBasics", "TestSupport"],
             exclude: ["Fixtures"],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .testTarget(
             name: "MediaEngineTests",
@@ -171,7 +163,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .testTarget(
             name: "MediaToolTests",
@@ -179,7 +171,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
                 "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .executableTarget(
             name: "MessagingPeer",
@@ -194,7 +186,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .executableTarget(
             name: "SharedCorePeer",
@@ -211,14 +203,14 @@ let package = Package(
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .testTarget(
             name: "DesktopNotificationsTests",
             dependencies: [
                 "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .testTarget(
             name: "MailboxTests",
@@ -227,7 +219,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
         .target(
             name: "CExamplePlugin",
@@ -238,7 +230,7 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: ["TestSupport"] + examples.map { .target(name: $0.key) },
-            swiftSettings: testSettings
+            swiftSettings: settings
         ),
     ]
 )
@@ -250,4 +242,11 @@ package.targets += examples.map { name, dependencies in
         path: "Examples/\(name)",
         swiftSettings: settings
     )
+}
+
+// Built for the thread sanitizer (Scripts/test thread) is what has threads of its own.
+if Context.environment["THREAD_SANITIZER"] != nil {
+    let others = ["SDPTests", "RTPTests", "MediaToolTests", "ExampleTests", "media-tool"] + examples.map(\.key)
+    package.targets.removeAll { others.contains($0.name) }
+    package.products.removeAll { others.contains($0.name) }
 }

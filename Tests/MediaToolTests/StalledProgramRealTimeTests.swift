@@ -9,42 +9,56 @@ import Testing
     private static let seconds = 12
     private static let stallCount = 18
 
-    private func leg(_ run: ToolRun) throws -> [String: Any] {
-        try #require((try run.json()["legs"] as? [[String: Any]])?.first)
+    /// One that speaks and one that hears, one of which stands still again and again.
+    private struct Pair {
+        let stallsSender: Bool
+        let sender: ToolRun
+        let receiver: ToolRun
+        private let scratch: Scratch
+
+        init(stallsSender: Bool) throws {
+            self.stallsSender = stallsSender
+            scratch = try Scratch()
+            let port = try FreePort.pair()
+            let file = scratch.file("heard.wav")
+            receiver = try ToolRun(["receive", "--port", "\(port)", "--codec", "PCMU", "--output", file, "--json"])
+            FreePort.waitUntilTaken(port)
+            sender = try ToolRun(
+                [
+                    "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds",
+                    "\(StalledProgramRealTimeTests.seconds)", "--json",
+                ]
+            )
+        }
+
+        var stalled: ToolRun { stallsSender ? sender : receiver }
+
+        /// What `run` reports of `side`.
+        func report(_ run: ToolRun, _ side: String) throws -> [String: Any] {
+            let leg = try #require((try run.json()["legs"] as? [[String: Any]])?.first)
+            return try #require(leg[side] as? [String: Any])
+        }
     }
 
-    /// Lets `sender` speak to `receiver`, one of which stands still again and again.
-    private func run(stalling isSender: Bool) throws -> (sent: [String: Any], received: [String: Any]) {
-        let scratch = try Scratch()
-        let port = try FreePort.pair()
-        let receiver = try ToolRun(
-            ["receive", "--port", "\(port)", "--codec", "PCMU", "--output", scratch.file("heard.wav"), "--json"]
-        )
-        FreePort.waitUntilTaken(port)
-        let sender = try ToolRun(
-            ["send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "\(Self.seconds)", "--json"]
-        )
-        let stalled = isSender ? sender : receiver
+    @Test func `no sample is left out, and little is invented`() throws {
+        let pairs = try [true, false].map { try Pair(stallsSender: $0) }
         for _ in 0..<Self.stallCount {
             pass(.milliseconds(420))
-            stalled.signal(SIGSTOP)
+            for pair in pairs { pair.stalled.signal(SIGSTOP) }
             pass(.milliseconds(80))
-            stalled.signal(SIGCONT)
+            for pair in pairs { pair.stalled.signal(SIGCONT) }
         }
-        #expect(sender.wait() == 0 && receiver.wait() == 0)
-        return (
-            try #require(try leg(sender)["sent"] as? [String: Any]),
-            try #require(try leg(receiver)["received"] as? [String: Any])
-        )
-    }
-
-    @Test(arguments: [true, false]) func `no sample is left out, and little is invented`(stallsSender: Bool) throws {
-        let (sent, received) = try run(stalling: stallsSender)
-        // The whole signal: a packet for each 20 ms.
-        #expect((sent["packets"] as? Int ?? 0) >= Self.seconds * 50)
-        #expect(received["packets"] as? Int == sent["packets"] as? Int)
-        #expect(received["lost"] as? Int == 0)
-        let concealed = try #require(received["concealedMs"] as? Double)
-        #expect(concealed <= 250, "\(concealed) ms concealed over \(Self.stallCount) stalls")
+        for pair in pairs {
+            let stalled = pair.stallsSender ? "sender" : "receiver"
+            #expect(pair.sender.wait() == 0 && pair.receiver.wait() == 0)
+            let sent = try pair.report(pair.sender, "sent")
+            let received = try pair.report(pair.receiver, "received")
+            // The whole signal: a packet for each 20 ms.
+            #expect((sent["packets"] as? Int ?? 0) >= Self.seconds * 50, "\(stalled) stalled")
+            #expect(received["packets"] as? Int == sent["packets"] as? Int, "\(stalled) stalled")
+            #expect(received["lost"] as? Int == 0, "\(stalled) stalled")
+            let concealed = try #require(received["concealedMs"] as? Double)
+            #expect(concealed <= 250, "\(stalled) stalled: \(concealed) ms concealed over \(Self.stallCount) stalls")
+        }
     }
 }

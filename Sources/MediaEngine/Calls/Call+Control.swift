@@ -6,15 +6,15 @@ extension Call {
 
     /// Whether the other side hears silence instead of the source.
     public var isMuted: Bool {
-        get { controls.sendGain.switches.holds(.muted) }
-        set { controls.sendGain.switches.set(.muted, newValue) }
+        get { controls.sendGain.holds(.muted) }
+        set { controls.sendGain.set(.muted, newValue) }
     }
 
     /// Whether the call is held: no audio is sent and none is heard; keys and RTCP still pass.
     ///
     /// An interruption holds a call, too; who sets this takes the call out of the interruption.
     public var isOnHold: Bool {
-        get { controls.sending.holds(.held) || controls.sending.holds(.interrupted) }
+        get { controls.sending.switches.holds(.held) || controls.sending.switches.holds(.interrupted) }
         set {
             set(.held, newValue)
             set(.interrupted, false)
@@ -30,7 +30,7 @@ extension Call {
 
     /// Ends the hold that `interrupt` began; answers false when there is none.
     func resumeAfterInterruption() -> Bool {
-        guard controls.sending.holds(.interrupted), !hasEnded else { return false }
+        guard controls.sending.switches.holds(.interrupted), !hasEnded else { return false }
         set(.interrupted, false)
         return true
     }

@@ -72,21 +72,21 @@ extension Call {
     /// Makes direction, and what is expected of the other side, follow what was agreed.
     func follow(_ agreement: MediaAgreement) {
         let isAgreed = agreement.codec != nil
-        controls.sending.set(.notAgreed, !isAgreed || !agreement.direction.sends)
-        controls.receiveGain.switches.set(.notAgreed, !isAgreed || !agreement.direction.receives)
+        controls.sending.switches.set(.notAgreed, !isAgreed || !agreement.direction.sends)
+        controls.receiveGain.set(.notAgreed, !isAgreed || !agreement.direction.receives)
         expectMedia()
     }
 
     /// Stops both directions for `reason`, or no longer.
     func set(_ reason: Switches.Reason, _ holds: Bool) {
-        controls.sending.set(reason, holds)
-        controls.receiveGain.switches.set(reason, holds)
+        controls.sending.switches.set(reason, holds)
+        controls.receiveGain.set(reason, holds)
         expectMedia()
     }
 
     /// Expects packets of the other side, or none while it is to send none.
     private func expectMedia() {
-        let timeout = controls.receiveGain.switches.isOn ? configuration.stallTimeout?.nanoseconds : nil
+        let timeout = controls.receiveGain.isOn ? configuration.stallTimeout?.nanoseconds : nil
         stream.receiver.patience.store(timeout ?? .max, ordering: .releasing)
     }
 }

@@ -81,7 +81,7 @@ public final class Call: Sendable {
         controls = stream.controls
         state = Mutex(State(stream: stream, phase: phase, protection: LossPolicy(stream.lossAbilities)))
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
-        controls.sendGain.switches.set(.muted, configuration.isMuted)
+        controls.sendGain.set(.muted, configuration.isMuted)
         set(.held, configuration.isOnHold)
         follow(stream.agreement)
     }

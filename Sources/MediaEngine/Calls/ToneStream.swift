@@ -19,7 +19,7 @@ public final class ToneStream: Sendable {
         var routes: [CardRoute] = []
         var source: CallSourceEnd?
         var isSourceEnded = false
-        /// Files that were to be played, and rings that were ended.
+        /// As in `askedFileCount`.
         var fileCount: UInt64 = 0
         /// When the tone that sounds, or is to, was asked for.
         var ringing: MediaTime?
@@ -210,6 +210,9 @@ public final class ToneStream: Sendable {
             throw error
         }
     }
+
+    /// Files that were to be played, and rings that were ended.
+    var askedFileCount: UInt64 { state.withLock { $0.fileCount } }
 
     /// Counts a file that is to be played, or to be played no longer; answers its number.
     @discardableResult

@@ -1,5 +1,13 @@
 import CallBasics
 
+/// Whether packets are sent: the state that an `EncoderFilter` follows.
+///
+/// Thread: any.
+final class SendingControl: Sendable {
+    /// Why none are sent, if none are.
+    let switches = Switches()
+}
+
 /// Gathers samples into packets of the codec's length and encodes them.
 ///
 ///     audio ──►┌─────────┐──► packets
@@ -39,7 +47,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     private var phase: Duration?
     private var timestamp: UInt32 = 0
     private var marksNext = true
-    private let sending: Switches
+    private let sending: SendingControl
     private let bridge: Resampler?
     private var bitrate: Int?
     private var usesFEC: Bool
@@ -66,7 +74,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             configuration: configuration,
             payloadType: payloadType,
             phase: phase,
-            sending: Switches(),
+            sending: SendingControl(),
             continuing: nil
         )
     }
@@ -78,7 +86,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         configuration: EncoderConfiguration,
         payloadType: UInt8,
         phase: Duration?,
-        sending: Switches,
+        sending: SendingControl,
         continuing former: EncoderFilter?
     ) throws(CodecError) {
         encoder = try codec.makeEncoder(configuration)
@@ -221,7 +229,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             gatheredCount = rest
             timestamp = timestamp &+ timestampStep
         }
-        guard sending.isOn else {
+        guard sending.switches.isOn else {
             counters.silentPacketCount &+= 1
             marksNext = true
             return

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Mute, hold and an agreed direction can each silence a call; none of them knows of the others, and none can be lost.
 /// Thread: written by the control side, read by the media thread.
-final class Switches: Sendable {
+struct Switches: ~Copyable, Sendable {
     /// Why something is off.
     struct Reason: Sendable {
         fileprivate let bit: UInt8

@@ -1,3 +1,4 @@
+import CallBasics
 import Glibc
 import Synchronization
 
@@ -62,11 +63,7 @@ final class PipeEnd: Sendable {
         return count
     }
 
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    private static var now: Int64 { MonotonicClock.current.nanoseconds }
 
     // MARK: Writing
 

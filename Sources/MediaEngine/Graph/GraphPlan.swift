@@ -1,3 +1,4 @@
+import CProcessor
 import CallBasics
 
 /// A graph made ready to run: its filters in order, with every block of memory already there.
@@ -88,6 +89,13 @@ package final class GraphPlan: @unchecked Sendable {
             )
             next += description.inputs.count + description.outputs.count
         }
+    }
+
+    /// Asks for the memory of steps and slots.
+    @inline(__always)
+    func prefetchSteps() {
+        prefetch_bytes(steps.baseAddress, steps.count &* MemoryLayout<Step>.stride)
+        prefetch_bytes(slots.baseAddress, slots.count &* MemoryLayout<PortSlot>.stride)
     }
 
     deinit {

@@ -232,7 +232,7 @@ package final class GraphRunner: @unchecked Sendable {
         tickNumber &+= 1
         let isProfiled = tickNumber % Self.profilingInterval == 0
         for index in 0..<plans.count {
-            if index &+ 1 < plans.count { prefetchFirst(of: plans[index &+ 1]) }
+            prefetchPlans(after: index)
             plans[index]._withUnsafeGuaranteedRef { plan in
                 if isProfiled { runProfiled(plan, now, lateness) } else { run(plan, now, lateness) }
             }
@@ -297,8 +297,12 @@ package final class GraphRunner: @unchecked Sendable {
         }
     }
 
-    private func prefetchFirst(of plan: Unmanaged<GraphPlan>) {
-        plan._withUnsafeGuaranteedRef { plan in
+    /// Fetches what is found only through something else a plan after that: plan, steps, the first filters.
+    private func prefetchPlans(after index: Int) {
+        if index &+ 3 < plans.count { prefetch(plans[index &+ 3].toOpaque()) }
+        if index &+ 2 < plans.count { plans[index &+ 2]._withUnsafeGuaranteedRef { $0.prefetchSteps() } }
+        guard index &+ 1 < plans.count else { return }
+        plans[index &+ 1]._withUnsafeGuaranteedRef { plan in
             let steps = plan.steps
             for index in 0..<min(Self.prefetchDistance, steps.count) { prefetch(steps[index].filter.toOpaque()) }
         }

@@ -55,7 +55,7 @@ final class JitterBuffer {
     @exclusivity(unchecked) private var counters = JitterBufferStatistics()
     private var state = State.waiting
     /// The numbers of packets that were thrown away, for whoever takes and empties the list.
-    var discarded = PlayoutReport.Numbers()
+    @exclusivity(unchecked) var discarded = PlayoutReport.Numbers()
 
     /// The timestamp that is decoded next.
     private var playhead: Int64 = 0

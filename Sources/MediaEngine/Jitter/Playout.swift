@@ -202,10 +202,11 @@ package final class Playout {
             rate = comfortNoiseClockRate
             frameCount = payload.isEmpty ? 0 : noiseFrameCount
         } else {
-            let codec = codecs[index(of: header.payloadType)]
-            rate = codec.clockRate
-            frameCount = codec.decoder.frameCount(of: payload)
-            header.carriesCopy = frameCount > 0 && codec.decoder.carriesFEC(payload)
+            // In place: a copy of the codec would count its references.
+            let index = index(of: header.payloadType)
+            rate = codecs[index].clockRate
+            frameCount = codecs[index].decoder.frameCount(of: payload)
+            header.carriesCopy = frameCount > 0 && codecs[index].decoder.carriesFEC(payload)
         }
         let duration = units(frameCount)
         guard duration > 0, frameCount <= longestFrameCount else {
@@ -219,10 +220,12 @@ package final class Playout {
         return result
     }
 
+    /// Whether the buffer has thrown packets away.
+    var hasDiscarded: Bool { buffer.discarded.count > 0 }
+
     /// Moves the numbers of packets that the buffer threw away to `list`.
     func takeDiscarded(into list: inout PlayoutReport.Numbers) {
-        guard buffer.discarded.count > 0 else { return }
-        for index in 0..<buffer.discarded.count { list.append(buffer.discarded[index]) }
+        for index in 0..<buffer.discarded.count { list.append(buffer.discarded.number(index)) }
         buffer.discarded.removeAll()
     }
 

@@ -11,10 +11,11 @@ package enum PlayoutCommand: Sendable, BitwiseCopyable {
 ///
 /// Thread: media.
 package final class PlayoutFeedback {
+    // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    /// Whether a packet's fate has become known since the report was taken last.
+    @exclusivity(unchecked) package var hasFates = false
     /// What was done since it was taken last.
-    package var report = PlayoutReport()
-    /// Whether there is anything new in it.
-    package var isNew = false
+    @exclusivity(unchecked) package var report = PlayoutReport()
 
     /// Nothing done yet.
     package init() {}
@@ -100,10 +101,14 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
             switch result {
             case .late, .refused:
                 // A packet of a number only had nothing to be played.
-                if !header.isNumberOnly { feedback.report.discarded.append(header.sequenceNumber) }
+                guard !header.isNumberOnly else { break }
+                feedback.report.discarded.append(header.sequenceNumber)
+                feedback.hasFates = true
             case .accepted, .restarted:
                 // A copy (RED) stands for the packet that is lost.
-                if header.isRedundant { feedback.report.rebuilt.append(header.sequenceNumber) }
+                guard header.isRedundant else { break }
+                feedback.report.rebuilt.append(header.sequenceNumber)
+                feedback.hasFates = true
             case .duplicate: break
             }
         }
@@ -114,13 +119,18 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
         guard playout.takeNews() else { return }
         let statistics = playout.statistics
         published.publish(statistics)
-        tell(statistics)
+        if let feedback { tell(statistics, feedback) }
     }
 
-    private func tell(_ statistics: PlayoutStatistics) {
-        guard let feedback else { return }
-        if let number = playout.recoveredSequenceNumber { feedback.report.rebuilt.append(number) }
-        playout.takeDiscarded(into: &feedback.report.discarded)
+    private func tell(_ statistics: PlayoutStatistics, _ feedback: PlayoutFeedback) {
+        if let number = playout.recoveredSequenceNumber {
+            feedback.report.rebuilt.append(number)
+            feedback.hasFates = true
+        }
+        if playout.hasDiscarded {
+            playout.takeDiscarded(into: &feedback.report.discarded)
+            feedback.hasFates = true
+        }
         feedback.report.quality.playedCount = statistics.buffer.playedCount
         feedback.report.quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
         ticksToLevels &-= 1
@@ -129,6 +139,5 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
             feedback.report.quality.speechLevel = level.speechLevel
             feedback.report.quality.noiseLevel = level.noiseLevel
         }
-        feedback.isNew = true
     }
 }

@@ -6,8 +6,10 @@ import Synchronization
 /// Thread: any; it can be read as well as set, and nothing of it can be lost on the way.
 final class GainControl: Sendable {
     /// Why it is silent, if it is.
-    let switches = Switches()
+    private let switches = Switches()
     private let level: Atomic<UInt64>
+    /// How often anything was set: all that a filter asks in most ticks.
+    private let changes = Atomic<UInt64>(0)
 
     /// A gain of `gain`.
     init(_ gain: Decibels = .unity) {
@@ -17,8 +19,26 @@ final class GainControl: Sendable {
     /// The gain while it is not silent.
     var gain: Decibels {
         get { Decibels(Double(bitPattern: level.load(ordering: .relaxed))) }
-        set { level.store(newValue.value.bitPattern, ordering: .releasing) }
+        set {
+            level.store(newValue.value.bitPattern, ordering: .relaxed)
+            changes.wrappingAdd(1, ordering: .releasing)
+        }
     }
+
+    /// Makes `reason` for silence hold, or hold no longer.
+    func set(_ reason: Switches.Reason, _ holds: Bool) {
+        switches.set(reason, holds)
+        changes.wrappingAdd(1, ordering: .releasing)
+    }
+
+    /// Whether `reason` for silence holds.
+    func holds(_ reason: Switches.Reason) -> Bool { switches.holds(reason) }
+
+    /// Whether there is no reason for silence.
+    var isOn: Bool { switches.isOn }
+
+    /// A number that is another one after each change, which is then seen.
+    var changeCount: UInt64 { changes.load(ordering: .acquiring) }
 }
 
 /// Makes what passes louder or quieter, or mutes it, without a click.
@@ -31,8 +51,7 @@ package final class GainFilter: Filter, @unchecked Sendable {
     package static let range = Decibels.silence...Decibels(30)
 
     private let control: GainControl
-    private var level: Decibels
-    private var isOn: Bool
+    private var knownChanges: UInt64
     private var current: GainFactor
     private var target: GainFactor
 
@@ -44,9 +63,8 @@ package final class GainFilter: Filter, @unchecked Sendable {
     /// A gain for audio of `format` that follows `control`.
     init(format: AudioFormat, _ control: GainControl) {
         self.control = control
-        level = control.gain
-        isOn = control.switches.isOn
-        target = GainFactor(isOn ? level : .silence)
+        knownChanges = control.changeCount
+        target = GainFactor(control.isOn ? control.gain : .silence)
         current = target
         super.init(
             FilterDescription(
@@ -60,11 +78,10 @@ package final class GainFilter: Filter, @unchecked Sendable {
     }
 
     private func follow() {
-        let (wanted, isWanted) = (control.gain, control.switches.isOn)
-        guard wanted != level || isWanted != isOn else { return }
-        level = wanted
-        isOn = isWanted
-        target = GainFactor(isOn ? level : .silence)
+        let changes = control.changeCount
+        guard changes != knownChanges else { return }
+        knownChanges = changes
+        target = GainFactor(control.isOn ? control.gain : .silence)
     }
 
     package override func process(_ io: borrowing FilterIO) {

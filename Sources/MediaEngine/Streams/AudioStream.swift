@@ -6,7 +6,7 @@ struct StreamControls: Sendable {
     let sendGain = GainControl()
     let receiveGain = GainControl()
     /// Why no sound is sent.
-    let sending = Switches()
+    let sending = SendingControl()
 }
 
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.

@@ -11,8 +11,8 @@ package final class RTPLeg {
     let feedback = PlayoutFeedback()
     /// What signalling has changed, for the command `update` of the receive filter.
     let update = HandOff<LegUpdate>()
-    /// Whether the session's counters have changed since they were published.
-    private var hasNews = false
+    /// Whether the session's counters have changed since they were published; as the session's parts, not checked.
+    @exclusivity(unchecked) private var hasNews = false
     /// The session's counters as of the last tick.
     ///
     /// Thread: read by any.
@@ -96,7 +96,7 @@ package final class RTPLeg {
 
     /// Sends RTCP when it is due.
     func sendControlIfDue(at now: MediaTime) {
-        guard session.controlDestination != nil else { return }
+        guard !session.waitsForReport(at: now), session.controlDestination != nil else { return }
         takePlayoutReport()
         let memory = port.bytes
         var packet = memory.mutableSpan
@@ -113,19 +113,17 @@ package final class RTPLeg {
 
     /// Makes the counters readable from other threads, if they have changed.
     func publishStatistics() {
-        takePlayoutReport()
+        if feedback.hasFates { takePlayoutReport() }
         guard hasNews else { return }
         hasNews = false
         statistics.publish { session.writeStatistics(to: &$0) }
     }
 
+    /// Tells the session what the playout did: at once what became of packets, the rest when a report is made.
     private func takePlayoutReport() {
-        guard feedback.isNew else { return }
-        feedback.isNew = false
+        feedback.hasFates = false
         hasNews = true
-        session.note(feedback.report)
-        feedback.report.discarded.removeAll()
-        feedback.report.rebuilt.removeAll()
+        session.take(&feedback.report)
     }
 
     private func sendControl(_ byteCount: Int, at now: MediaTime) {

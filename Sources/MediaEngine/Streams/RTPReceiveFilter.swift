@@ -34,7 +34,6 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     private var hasSource = false
     /// Whether the next packet handed on is to tell that a source begins: the packet it began with may not have been one.
     private var beginsSource = false
-    private var pacing = ReceptionPacing()
     /// How long nothing may come before that is told, in nanoseconds; the largest number expects nothing (hold, sending
     /// only).
     ///
@@ -50,6 +49,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     /// Whether redundant audio (RED, RFC 2198) may come.
     private var takesRedundancy: Bool
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) private var pacing = ReceptionPacing()
     @exclusivity(unchecked) private var redReceiver = REDReceiver()
     @exclusivity(unchecked) private var eventReceiver = TelephoneEventReceiver()
 
@@ -89,10 +89,11 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     }
 
     private func receive(into packets: PacketBatch, _ io: borrowing FilterIO) {
+        // One reference for all that follows.
+        let leg = leg
         let now = io.time
         let tick = io.tickDuration
-        var told = RTPReception.ControlEvents()
-        var isNewSource = false
+        var (hasReport, hasGoodbye, isNewSource) = (false, false, false)
         var taken = 0
         // A packet of redundant audio needs more than one place.
         let limit = PacketBatch.capacity &- (takesRedundancy ? REDSender.maximumGenerations : 0)
@@ -101,15 +102,16 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         while taken < Self.datagramLimit, packets.count < limit {
             let wasTaken = leg.receive(from: side, at: now) { bytes, reception, arrival in
                 switch reception {
-                case .control(let events): told.formUnion(events)
+                case .control(let events):
+                    if events.hasRemoteReport { hasReport = true }
+                    if events.hasGoodbye { hasGoodbye = true }
                 case .ignored: pacing.tookForeign()
                 case .media(let media):
                     if media.isNewSource { isNewSource = true }
-                    // A source that restarts is found at other numbers and time stamps, as another one would be.
-                    if media.isNewSource || media.verdict == .restarted { beginSource() }
+                    if media.beginsSource { beginSource() }
                     pacing.took(
                         media.packet.header,
-                        clockRate: leg.session.clockRate(of: media.packet.header.payloadType),
+                        clockRate: media.clockRate,
                         arrival: arrival,
                         at: now,
                         tick: tick
@@ -131,8 +133,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
             if hasSource { emit(.sourceChanged, io) }
             hasSource = true
         }
-        if told.contains(.remoteReport) { emit(.report, io) }
-        if told.contains(.goodbye) { emit(.goodbye, io) }
+        if hasReport { emit(.report, io) }
+        if hasGoodbye { emit(.goodbye, io) }
     }
 
     /// What a former source sent is no neighbour of the packets that come, and its keys are none of theirs.
@@ -150,9 +152,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     ) {
         let header = media.packet.header
         let payload = media.packet.payload(in: bytes)
-        if media.kind == .redundantAudio {
-            deliverRED(header, payload, arrival, packets)
-        } else {
+        switch media.kind {
+        case .redundantAudio: deliverRED(header, payload, arrival, packets)
+        case .audio, .comfortNoise, .telephoneEvent, .unknown:
             deliver(header, media.kind, payload, arrival, packets)
         }
     }
@@ -165,10 +167,17 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         _ arrival: MediaTime,
         _ packets: PacketBatch
     ) {
-        if takesRedundancy { redReceiver.note(header, isAudio: kind == .audio) }
+        // By patterns: "==" of another module's enumeration costs two calls through tables.
+        var (isAudio, isNoise) = (false, false)
+        switch kind {
+        case .audio: isAudio = true
         // An empty packet of noise says nothing.
-        guard kind == .audio || kind == .comfortNoise && !payload.isEmpty else {
-            if kind == .telephoneEvent { receiveEvent(header, payload, arrival) }
+        case .comfortNoise: isNoise = !payload.isEmpty
+        case .telephoneEvent: receiveEvent(header, payload, arrival)
+        case .unknown, .redundantAudio: break
+        }
+        if takesRedundancy { redReceiver.note(header, isAudio: isAudio) }
+        guard isAudio || isNoise else {
             // What is no sound shares the audio's sequence numbers: without this, the numbers it took would look lost.
             append(
                 Span(),
@@ -184,7 +193,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
             isMarked: header.isMarked,
             arrival: arrival
         )
-        fields.isComfortNoise = kind == .comfortNoise
+        fields.isComfortNoise = isNoise
         append(payload, fields, to: packets)
     }
 
@@ -205,7 +214,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         }
         var own = header
         own.payloadType = primary
-        let kind = leg.session.kind(of: primary)
+        let kind = leg.session.content(of: primary).kind
         deliver(own, kind, parts.primary.content(in: payload), arrival, packets)
     }
 
@@ -219,9 +228,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     ) {
         let session = leg.session
         // Its time stamp is told by the packet's, so it must count as the packet's does.
-        guard session.clockRate(of: block.payloadType) == session.clockRate(of: primaryType) else { return }
+        let (kind, clockRate) = session.content(of: block.payloadType)
+        guard clockRate == session.content(of: primaryType).clockRate else { return }
         let timestamp = header.timestamp &- UInt32(block.timestampOffset)
-        let kind = session.kind(of: block.payloadType)
         if kind == .telephoneEvent {
             // Its own number is not told; one older than the packet's is true, and all that the receiver asks.
             let event = RTPHeader(
@@ -249,7 +258,7 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     }
 
     private func receiveEvent(_ header: RTPHeader, _ payload: Span<UInt8>, _ arrival: MediaTime) {
-        let clockRate = leg.session.clockRate(of: header.payloadType)
+        let clockRate = leg.session.content(of: header.payloadType).clockRate
         let isRead = eventReceiver.receive(header, payload: payload, clockRate: clockRate, arrival: arrival)
         if !isRead { leg.session.count(.malformedEvent) }
         hasKeys = true

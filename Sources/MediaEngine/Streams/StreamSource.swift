@@ -72,7 +72,7 @@ public final class StreamSource: Sendable {
     /// Frames that have been played, or thrown away by `flush`.
     public var position: Int { filter.position }
 
-    /// Adds samples, as many as there is room for now.
+    /// Adds samples, as many as there is room for.
     ///
     /// - Parameter samples: Whole frames.
     /// - Returns: The frames that were taken.

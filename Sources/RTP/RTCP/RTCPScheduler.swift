@@ -68,6 +68,9 @@ package struct RTCPScheduler: Sendable, BitwiseCopyable {
         averageByteCount += (Double(byteCount &+ Self.lowerLayerByteCount) - averageByteCount) / 16
     }
 
+    /// Whether it has begun and its next packet lies ahead.
+    func waits(at now: MediaTime) -> Bool { hasStarted && now < nextTransmission }
+
     /// Whether a packet must be sent now, by timer reconsideration; if not, a later time has been drawn.
     package mutating func isDue(at now: MediaTime, using generator: inout SeededGenerator) -> Bool {
         guard hasStarted else {

@@ -28,17 +28,17 @@ package struct PayloadMap: Sendable, BitwiseCopyable {
         entries[Int(payloadType)] = UInt32(kind.rawValue) << 24 | clockRate
     }
 
-    /// What packets of `payloadType` hold.
-    package func kind(of payloadType: UInt8) -> Kind {
-        Kind(rawValue: UInt8(entries[Int(payloadType & 0x7F)] >> 24)) ?? .unknown
+    /// What packets of `payloadType` hold, and how fast their time stamps count, in Hz; 0 for unknown ones.
+    ///
+    /// It changes nothing. An element of an array that cannot change is read from a copy of the whole, as of Swift 6.3.
+    package mutating func content(of payloadType: UInt8) -> (kind: Kind, clockRate: UInt32) {
+        let entry = entries[Int(payloadType & 0x7F)]
+        return (Kind(rawValue: UInt8(entry >> 24)) ?? .unknown, entry & 0xFF_FFFF)
     }
 
     /// Whether redundant audio may come.
     package var hasRedundancy: Bool {
-        for payloadType in UInt8(0)..<128 where kind(of: payloadType) == .redundantAudio { return true }
-        return false
+        var map = self
+        return (UInt8(0)..<128).contains { map.content(of: $0).kind == .redundantAudio }
     }
-
-    /// How fast time stamps of packets of `payloadType` count, in Hz; 0 for unknown ones.
-    package func clockRate(of payloadType: UInt8) -> UInt32 { entries[Int(payloadType & 0x7F)] & 0xFF_FFFF }
 }

@@ -11,8 +11,8 @@ package struct PlayoutReport: Sendable, BitwiseCopyable {
         /// An empty list.
         package init() {}
 
-        /// Number `index`, less than `count`.
-        package subscript(index: Int) -> UInt16 { numbers[index] }
+        /// Number `index`, less than `count`; mutating, so that it is read in place.
+        package mutating func number(_ index: Int) -> UInt16 { numbers[index] }
 
         /// Adds a number; a full list leaves it out.
         package mutating func append(_ number: UInt16) {

@@ -8,7 +8,6 @@ struct RTPReceiver {
     /// The source that is heard.
     struct Source: BitwiseCopyable {
         let ssrc: UInt32
-        var statistics = ReceiverStatistics()
         var lastArrival: MediaTime
         /// When it said goodbye.
         var leftAt: MediaTime?
@@ -20,18 +19,17 @@ struct RTPReceiver {
     var payloads = PayloadMap()
     /// The source that is heard; nil before its first packet.
     var source: Source?
+    /// What is known of its packets: large, so it stands beside what is asked for each of them.
+    var statistics = ReceiverStatistics()
 
     init(_ policy: RemoteSourcePolicy) {
         self.policy = policy
     }
 
     /// The source that reports are about: a valid one that has not left.
-    var heardSource: Source? { source.flatMap { $0.statistics.isValid && $0.leftAt == nil ? $0 : nil } }
-
-    /// The SSRC of `heardSource`, without a copy of all that is known of it.
-    var heardSSRC: UInt32? {
-        guard source?.statistics.isValid == true, source?.leftAt == nil else { return nil }
-        return source?.ssrc
+    var heardSource: Source? {
+        guard let source, source.leftAt == nil, statistics.isValid else { return nil }
+        return source
     }
 
     /// Packets may come so much later than the goodbye that was sent after them.
@@ -63,12 +61,9 @@ struct RTPReceiver {
         case .accepted:
             break
         }
-        let kind = payloads.kind(of: header.payloadType)
-        let clockRate = mediaClockRate(header.payloadType, kind, payload)
-        // In place: a source is a record of a thousand packets.
-        guard let verdict = source?.statistics.receive(header, clockRate: clockRate, arrival: arrival) else {
-            return .ignored(.malformed)
-        }
+        let (kind, clockRate) = payloads.content(of: header.payloadType)
+        let mediaClockRate = mediaClockRate(kind, clockRate, payload)
+        let verdict = statistics.receive(header, clockRate: mediaClockRate, arrival: arrival)
         if verdict != .badSequence { source?.lastArrival = arrival }
         // Some say goodbye at a hold and go on; what was under way says nothing.
         if verdict == .inOrder, let leftAt = source?.leftAt, arrival.nanoseconds(since: leftAt) > Self.underWay {
@@ -86,34 +81,46 @@ struct RTPReceiver {
         }
         let isNewSource = source?.isHandedOn == false
         source?.isHandedOn = true
-        return .media(RTPReception.Media(packet: packet, kind: kind, verdict: verdict, isNewSource: isNewSource))
+        return .media(
+            RTPReception.Media(
+                packet: packet,
+                kind: kind,
+                clockRate: clockRate,
+                verdict: verdict,
+                isNewSource: isNewSource
+            )
+        )
     }
 
     /// How fast time stamps count that tell when the content was made; 0 where they do not.
-    private func mediaClockRate(_ payloadType: UInt8, _ kind: PayloadMap.Kind, _ payload: Span<UInt8>) -> UInt32 {
+    private mutating func mediaClockRate(
+        _ kind: PayloadMap.Kind,
+        _ clockRate: UInt32,
+        _ payload: Span<UInt8>
+    ) -> UInt32 {
         switch kind {
-        case .audio: return payloads.clockRate(of: payloadType)
+        case .audio: return clockRate
         case .redundantAudio:
-            guard let primary = REDPayload.primaryPayloadType(of: payload), payloads.kind(of: primary) == .audio else {
-                return 0
-            }
-            return payloads.clockRate(of: primary)
+            guard let type = REDPayload.primaryPayloadType(of: payload) else { return 0 }
+            let primary = payloads.content(of: type)
+            return primary.kind == .audio ? primary.clockRate : 0
         case .unknown, .telephoneEvent, .comfortNoise: return 0
         }
     }
 
     /// Another source is heard from now on.
     private mutating func adopt(_ ssrc: UInt32, arrival: MediaTime, counters: inout RTPStatistics) {
-        if let former = source, former.statistics.isValid {
+        if let former = source, statistics.isValid {
             counters.sourceChangeCount &+= 1
             // The same source from another address goes on where it was.
             guard former.ssrc != ssrc else {
                 source?.leftAt = nil
                 return
             }
-            counters.add(former.statistics)
+            counters.add(statistics)
         }
         counters.remoteMetrics = nil
         source = Source(ssrc: ssrc, lastArrival: arrival)
+        statistics = ReceiverStatistics()
     }
 }

@@ -13,24 +13,27 @@ package enum RTPReception: Sendable, BitwiseCopyable {
         package let packet: RTPPacket
         /// What it holds; of a packet that is `unknown` only the number counts, which is then not missing.
         package let kind: PayloadMap.Kind
+        /// How fast its time stamp counts, in Hz; 0 where its type is not known.
+        package let clockRate: UInt32
         /// Where the packet stands among the others: `inOrder`, `reordered`, `restarted`, or `probation`.
         package let verdict: ReceiverStatistics.Verdict
         /// Whether this is the first packet of a source that has just been taken up: buffers of the former one end.
         package let isNewSource: Bool
+
+        /// Whether what came before is no neighbour of it: a source that restarts is found at other numbers and time
+        /// stamps, as another one would be.
+        package var beginsSource: Bool { isNewSource || verdict == .restarted }
     }
 
     /// What RTCP told.
-    package struct ControlEvents: OptionSet, Sendable, BitwiseCopyable {
-        package let rawValue: UInt8
-
-        package init(rawValue: UInt8) {
-            self.rawValue = rawValue
-        }
-
+    package struct ControlEvents: Hashable, Sendable, BitwiseCopyable {
         /// The peer reported on what it receives from here: loss, jitter and round trip are new.
-        package static let remoteReport = ControlEvents(rawValue: 1)
+        package var hasRemoteReport = false
         /// The peer said goodbye: the source sends no more.
-        package static let goodbye = ControlEvents(rawValue: 2)
+        package var hasGoodbye = false
+
+        /// Nothing told.
+        package init() {}
     }
 
     /// Why nothing is handed on.

@@ -6,7 +6,7 @@ extension RTPSession {
         guard var compound = try? RTCPCompound(parsing: bytes) else { return malformed() }
         let sharesPort = addresses.isMultiplexed
         guard receiver.policy.admitControl(from: source, sharesPort: sharesPort) else { return refused(.otherControl) }
-        var events: RTPReception.ControlEvents = []
+        var events = RTPReception.ControlEvents()
         var isOfOther = false
         var isGoodbye = false
         while let packet = compound.next(in: bytes) {
@@ -48,7 +48,7 @@ extension RTPSession {
         guard !isOfOther else { return refused(.otherControl) }
         if isGoodbye {
             receiver.source?.leftAt = arrival
-            events.insert(.goodbye)
+            events.hasGoodbye = true
             updateMembers(at: arrival)
         }
         if !sharesPort, receiver.heardSource != nil { receiver.policy.lockControl(source) }
@@ -60,7 +60,7 @@ extension RTPSession {
 
     /// Whether reports of `ssrc` count: those of the source, or, before one is valid, of whoever listens and sends none.
     private func isHeard(_ ssrc: UInt32) -> Bool {
-        guard let source = receiver.source, source.statistics.isValid else { return true }
+        guard let source = receiver.source, receiver.statistics.isValid else { return true }
         return ssrc == source.ssrc
     }
 
@@ -76,7 +76,7 @@ extension RTPSession {
             counters.implausibleReportCount &+= 1
             return
         }
-        events.insert(.remoteReport)
+        events.hasRemoteReport = true
         counters.hasRemoteReport = true
         counters.remoteFractionLost = Double(block.fractionLost) / 256
         counters.remoteCumulativeLost = block.cumulativeLost
@@ -103,6 +103,9 @@ extension RTPSession {
         }
         counters.roundTripNanoseconds = (max(roundTrip, 0) &* 1_000_000_000) >> 16
     }
+
+    /// Whether `makeRTCP` has nothing to do at `now`: less than to ask where a report would go.
+    package func waitsForReport(at now: MediaTime) -> Bool { scheduler.waits(at: now) }
 
     /// Writes a compound of report, canonical name and, after a collision, goodbye, when one is due at `now`.
     ///
@@ -157,15 +160,13 @@ extension RTPSession {
     }
 
     private func makeReportBlock(at now: MediaTime) -> RTCPReportBlock? {
-        guard var remote = receiver.heardSource else { return nil }
-        let fractionLost = remote.statistics.takeFractionLost()
-        receiver.source = remote
+        guard let remote = receiver.heardSource else { return nil }
         var block = RTCPReportBlock(
             ssrc: remote.ssrc,
-            fractionLost: fractionLost,
-            cumulativeLost: remote.statistics.cumulativeLost,
-            extendedHighestSequence: remote.statistics.reportedHighest,
-            jitter: remote.statistics.jitter
+            fractionLost: receiver.statistics.takeFractionLost(),
+            cumulativeLost: receiver.statistics.cumulativeLost,
+            extendedHighestSequence: receiver.statistics.reportedHighest,
+            jitter: receiver.statistics.jitter
         )
         if let report = lastSenderReport, report.ssrc == remote.ssrc {
             block.lastSenderReport = report.compactTime

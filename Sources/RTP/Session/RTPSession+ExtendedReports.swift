@@ -64,8 +64,8 @@ extension RTPSession {
     /// Which packets of the source came since the last report; nil when there is none.
     private func takeLosses() -> (ssrc: UInt32, trace: LossTrace)? {
         guard let remote = receiver.heardSource else { return nil }
-        defer { receiver.source?.statistics.record.beginInterval() }
-        return (remote.ssrc, remote.statistics.record.unreported)
+        defer { receiver.statistics.record.beginInterval() }
+        return (remote.ssrc, receiver.statistics.record.unreported)
     }
 
     /// The answer to the other side's reference time, once for each.
@@ -83,7 +83,7 @@ extension RTPSession {
     /// How the source is heard; nil when there is none.
     private func makeMetrics() -> RTCPVoIPMetrics? {
         guard let remote = receiver.heardSource else { return nil }
-        let loss = remote.statistics.record.recent.statistics
+        let loss = receiver.statistics.record.recent.statistics
         let wait = playout.meanWait(since: reportedPlayout)
         reportedPlayout = playout
         var metrics = RTCPVoIPMetrics(ssrc: remote.ssrc)
@@ -91,7 +91,7 @@ extension RTPSession {
         metrics.discardRate = Self.share(loss.discardFraction)
         metrics.burstDensity = Self.share(loss.burstDensity)
         metrics.gapDensity = Self.share(loss.gapDensity)
-        let packet = Double(remote.statistics.packetNanoseconds) / 1_000_000
+        let packet = Double(receiver.statistics.packetNanoseconds) / 1_000_000
         metrics.burstDuration = Self.milliseconds(loss.meanBurstPacketCount * packet)
         metrics.gapDuration = Self.milliseconds(loss.meanGapPacketCount * packet)
         let roundTrip = counters.roundTripNanoseconds.map { Duration.nanoseconds($0) }

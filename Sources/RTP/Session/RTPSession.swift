@@ -83,11 +83,10 @@ package final class RTPSession {
         set { receiver.payloads = newValue }
     }
 
-    /// What packets of `payloadType` hold: `payloads` without a copy of the whole.
-    package func kind(of payloadType: UInt8) -> PayloadMap.Kind { receiver.payloads.kind(of: payloadType) }
-
-    /// How fast time stamps of packets of `payloadType` count, in Hz; 0 for unknown ones.
-    package func clockRate(of payloadType: UInt8) -> UInt32 { receiver.payloads.clockRate(of: payloadType) }
+    /// What packets of `payloadType` hold, and how fast their time stamps count, in Hz; 0 for unknown ones.
+    package func content(of payloadType: UInt8) -> (kind: PayloadMap.Kind, clockRate: UInt32) {
+        receiver.payloads.content(of: payloadType)
+    }
 
     /// Where RTP goes: with symmetric RTP the address that is locked, else the one that signalling named.
     package var destination: SocketAddress? {
@@ -197,7 +196,7 @@ package final class RTPSession {
             guard receiver.policy.lockedAddress.map({ $0 == source }) ?? true else { return refused(.otherAddress) }
             return receiveOwnSSRC(from: source, arrival: arrival)
         }
-        let wasHeard = receiver.heardSSRC
+        let wasHeard = receiver.heardSource?.ssrc
         let reception = receiver.receive(
             packet,
             payload: packet.payload(in: bytes),
@@ -205,7 +204,7 @@ package final class RTPSession {
             arrival: arrival,
             counters: &counters
         )
-        if receiver.heardSSRC != wasHeard { heardSourceChanged(at: arrival) }
+        if receiver.heardSource?.ssrc != wasHeard { heardSourceChanged(at: arrival) }
         return reception
     }
 
@@ -241,15 +240,17 @@ package final class RTPSession {
 
     // MARK: Playout
 
-    /// Takes what the playout did with the packets since the last report.
-    package func note(_ report: borrowing PlayoutReport) {
+    /// Takes what the playout did with the packets since the last report, and empties its lists.
+    package func take(_ report: inout PlayoutReport) {
         playout = report.quality
         for index in 0..<report.discarded.count {
-            receiver.source?.statistics.record.discard(report.discarded[index])
+            receiver.statistics.record.discard(report.discarded.number(index))
         }
         for index in 0..<report.rebuilt.count {
-            receiver.source?.statistics.record.rebuild(report.rebuilt[index])
+            receiver.statistics.record.rebuild(report.rebuilt.number(index))
         }
+        report.discarded.removeAll()
+        report.rebuilt.removeAll()
     }
 
     // MARK: Counters
@@ -265,11 +266,8 @@ package final class RTPSession {
     package func writeStatistics(to result: inout RTPStatistics) {
         result = counters
         guard let source = receiver.source else { return }
-        result.reception = source.statistics.record.recent
-        result.packetNanoseconds = source.statistics.packetNanoseconds
         result.remoteSSRC = source.ssrc
-        result.jitterNanoseconds = source.statistics.jitterDuration.nanoseconds
-        result.add(source.statistics)
+        result.tell(receiver.statistics)
     }
 
     /// Counts what was found wrong within a packet that was handed on, or rebuilt from one.

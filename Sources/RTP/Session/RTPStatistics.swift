@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// The counters of one RTP session, as a report reads them.
 ///
 /// Units: packets and bytes since the session began; jitter and round trip in nanoseconds.
@@ -104,7 +106,16 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
         }
     }
 
-    mutating func add(_ source: ReceiverStatistics) {
+    /// Tells of the source that is heard now, of which `add` has told nothing.
+    mutating func tell(_ source: borrowing ReceiverStatistics) {
+        reception = source.record.recent
+        packetNanoseconds = source.packetNanoseconds
+        jitterNanoseconds = source.jitterDuration.nanoseconds
+        add(source)
+    }
+
+    /// Adds the packets of a source.
+    mutating func add(_ source: borrowing ReceiverStatistics) {
         receivedPacketCount &+= source.receivedCount
         lostCount &+= source.lostCount
         duplicateCount &+= source.duplicateCount

@@ -14,7 +14,9 @@ package struct ReceptionRecord: Sendable, BitwiseCopyable {
 
     /// The bit of a number is at the number modulo `capacity`; it is set when the packet came.
     private var came = InlineArray<16, UInt64>(repeating: 0)
-    /// Bit n belongs to the number n before the highest: discarded when it came, rebuilt when it did not.
+    /// The same of the newest: bit n belongs to the number n before the highest.
+    private var recentlyCame: UInt128 = 0
+    /// Likewise: discarded when it came, rebuilt when it did not.
     private var marked: UInt128 = 0
     private var settled = BurstGapStatistics()
     /// Numbers since the record began, up to `openCapacity`.
@@ -34,57 +36,56 @@ package struct ReceptionRecord: Sendable, BitwiseCopyable {
         settled = recent.statistics
         // Nothing of other numbers may be taken for a duplicate.
         came = InlineArray(repeating: 0)
+        recentlyCame = 0
         openCount = 1
         unreportedCount = 1
         marked = 0
         highest = sequenceNumber
-        set(sequenceNumber)
+        setHighest()
     }
 
     /// Takes a packet that is `step` numbers beyond the highest, at least 1; those between have not come.
     package mutating func advance(by step: Int) {
         for _ in 0..<step {
             if openCount == Self.openCapacity {
-                settled.count(fate(ofAge: Self.openCapacity &- 1))
+                settled.count(RecentReception.fate(recentlyCame, marked, age: Self.openCapacity &- 1))
             } else {
                 openCount &+= 1
             }
+            recentlyCame <<= 1
             marked <<= 1
             highest &+= 1
             let (word, bit) = Self.place(highest)
             came[word] &= ~bit
         }
         unreportedCount = min(unreportedCount &+ step, Self.capacity)
-        set(highest)
+        setHighest()
     }
 
     /// Takes a packet that is `age` numbers behind the highest; answers false when it came before.
     package mutating func fill(age: Int) -> Bool {
-        let number = highest &- UInt16(truncatingIfNeeded: age)
-        guard !hasCome(number) else { return false }
-        set(number)
-        if age < openCount { marked &= ~(UInt128(1) << UInt128(age)) }
+        let (word, bit) = Self.place(highest &- UInt16(truncatingIfNeeded: age))
+        guard came[word] & bit == 0 else { return false }
+        came[word] |= bit
+        if age < openCount {
+            recentlyCame |= Self.bit(age)
+            marked &= ~Self.bit(age)
+        }
         return true
     }
 
     /// The playout threw the packet away.
     package mutating func discard(_ sequenceNumber: UInt16) {
         let age = Int(highest &- sequenceNumber)
-        guard age < openCount, hasCome(sequenceNumber) else { return }
-        marked |= UInt128(1) << UInt128(age)
+        guard age < openCount, recentlyCame & Self.bit(age) != 0 else { return }
+        marked |= Self.bit(age)
     }
 
     /// The packet, which did not come, was rebuilt from another one.
     package mutating func rebuild(_ sequenceNumber: UInt16) {
         let age = Int(highest &- sequenceNumber)
-        guard age < openCount, !hasCome(sequenceNumber) else { return }
-        marked |= UInt128(1) << UInt128(age)
-    }
-
-    /// Whether the packet came; `sequenceNumber` must be among the newest `capacity`.
-    package func hasCome(_ sequenceNumber: UInt16) -> Bool {
-        let (word, bit) = Self.place(sequenceNumber)
-        return came[word] & bit != 0
+        guard age < openCount, recentlyCame & Self.bit(age) == 0 else { return }
+        marked |= Self.bit(age)
     }
 
     /// Begins a new interval of Loss RLE: the next block reports on the numbers from the next one on.
@@ -100,31 +101,15 @@ package struct ReceptionRecord: Sendable, BitwiseCopyable {
         RecentReception(settled: settled, openCount: openCount, came: recentlyCame, marked: marked)
     }
 
-    /// Bit n says whether the packet n before the highest came.
-    private var recentlyCame: UInt128 {
-        let bit = UInt64(highest) & 63
-        let word = Int(highest & 1023) >> 6
-        let low = came[word]
-        let middle = came[(word &+ 15) & 15]
-        let high = came[(word &+ 14) & 15]
-        // The highest number's bit comes last in `low`: 128 bits that end with it, in falling order of age.
-        let shift = 63 &- bit
-        let ending = UInt128(low) << 64 | UInt128(middle)
-        let aligned = ending << UInt128(shift) | UInt128(high) >> UInt128(64 &- shift)
-        return aligned.bitReversed
-    }
-
-    private func fate(ofAge age: Int) -> BurstGapStatistics.Fate {
-        RecentReception.fate(
-            came: hasCome(highest &- UInt16(truncatingIfNeeded: age)),
-            isMarked: marked & (UInt128(1) << UInt128(age)) != 0
-        )
-    }
-
-    private mutating func set(_ sequenceNumber: UInt16) {
-        let (word, bit) = Self.place(sequenceNumber)
+    /// The highest number came.
+    private mutating func setHighest() {
+        let (word, bit) = Self.place(highest)
         came[word] |= bit
+        recentlyCame |= 1
     }
+
+    /// The bit of the number `age` before the highest.
+    fileprivate static func bit(_ age: Int) -> UInt128 { 1 << UInt128(age) }
 
     fileprivate static func place(_ sequenceNumber: UInt16) -> (word: Int, bit: UInt64) {
         let index = Int(sequenceNumber & 1023)
@@ -160,14 +145,15 @@ package struct RecentReception: Hashable, Sendable, BitwiseCopyable {
         var age = openCount
         while age > 0 {
             age &-= 1
-            let bit = UInt128(1) << UInt128(age)
-            result.count(Self.fate(came: came & bit != 0, isMarked: marked & bit != 0))
+            result.count(Self.fate(came, marked, age: age))
         }
         return result
     }
 
-    fileprivate static func fate(came: Bool, isMarked: Bool) -> BurstGapStatistics.Fate {
-        guard came else { return isMarked ? .received : .lost }
+    fileprivate static func fate(_ came: UInt128, _ marked: UInt128, age: Int) -> BurstGapStatistics.Fate {
+        let bit = ReceptionRecord.bit(age)
+        let isMarked = marked & bit != 0
+        guard came & bit != 0 else { return isMarked ? .received : .lost }
         return isMarked ? .discarded : .received
     }
 }
@@ -195,21 +181,5 @@ package struct LossTrace: Sendable, BitwiseCopyable {
     package func hasCome(_ index: Int) -> Bool {
         let (word, bit) = ReceptionRecord.place(beginSequence &+ UInt16(truncatingIfNeeded: index))
         return came[word] & bit != 0
-    }
-}
-
-extension UInt128 {
-    fileprivate var bitReversed: UInt128 {
-        UInt128(UInt64(truncatingIfNeeded: self).bitReversed) << 64
-            | UInt128(UInt64(truncatingIfNeeded: self >> 64).bitReversed)
-    }
-}
-
-extension UInt64 {
-    fileprivate var bitReversed: UInt64 {
-        var value = byteSwapped
-        value = (value & 0x0F0F_0F0F_0F0F_0F0F) << 4 | (value >> 4) & 0x0F0F_0F0F_0F0F_0F0F
-        value = (value & 0x3333_3333_3333_3333) << 2 | (value >> 2) & 0x3333_3333_3333_3333
-        return (value & 0x5555_5555_5555_5555) << 1 | (value >> 1) & 0x5555_5555_5555_5555
     }
 }

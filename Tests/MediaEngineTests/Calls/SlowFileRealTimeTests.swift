@@ -151,6 +151,26 @@ import Testing
         await engine.shutDown()
     }
 
+    @Test func `a file that opens late does not replace one that was asked for after it`() async throws {
+        let engine = try Self.engine()
+        let pipe = try Pipe()
+        let path = pipe.file.path
+        let file = TemporaryFile()
+        let format = AudioFormat(sampleRate: 8000)
+        try WAVFile.write(file.path, format: format, samples: [Int16](repeating: 0, count: 800))
+        let stream = try await engine.makeToneStream(on: [NullCard(name: "ring")], format: format)
+        let late = Task { try await stream.play(file: path) }
+        #expect(await Polling.eventually { stream.askedFileCount == 1 })
+        try await stream.play(file: file.path)
+        try pipe.open()
+        pipe.writeHeader()
+        try await late.value
+        // The pipe would never end.
+        #expect(await Polling.eventually { stream.isFileEnded })
+        await stream.stop()
+        await engine.shutDown()
+    }
+
     @Test func `a file whose reader has stopped holds up neither other files nor the end`() async throws {
         let engine = try Self.engine()
         let pipe = try Pipe()

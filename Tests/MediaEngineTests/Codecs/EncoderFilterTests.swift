@@ -52,7 +52,7 @@ import Testing
     private func filter(
         _ codec: any AudioCodec,
         payloadType: UInt8 = 96,
-        sending: Switches = Switches(),
+        sending: SendingControl = SendingControl(),
         _ change: (inout EncoderConfiguration) -> Void = { _ in }
     ) throws -> EncoderFilter {
         var configuration = EncoderConfiguration()
@@ -95,12 +95,12 @@ import Testing
     }
 
     @Test func `while sending is off the timestamp goes on, and the next packet is marked`() throws {
-        let sending = Switches()
+        let sending = SendingControl()
         let filter = try filter(G711Codec(.muLaw), sending: sending) { $0.ptime = .milliseconds(10) }
         #expect(tick(filter).count == 1)
-        sending.set(.muted, true)
+        sending.switches.set(.muted, true)
         #expect((0..<5).allSatisfy { _ in tick(filter).isEmpty })
-        sending.set(.muted, false)
+        sending.switches.set(.muted, false)
         let next = try #require(tick(filter).first)
         #expect(next.rtpTimestamp == 6 * 80)
         #expect(next.isMarked)

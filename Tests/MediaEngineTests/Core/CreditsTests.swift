@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func `reasons for silence do not know of each other`() {
-        let switches = Switches()
+        let switches = GainControl()
         #expect(switches.isOn)
         for reason in [Switches.Reason.muted, .held, .interrupted, .notAgreed] {
             switches.set(reason, true)

@@ -265,7 +265,7 @@ struct SteadyTickRealTimeTests {
                     try edited.connect(stream.heard, to: sink, converting: true)
                 }
                 if !runner.install(try GraphPlan(edited)) { isRefused = true }
-                streams[0].controls.sendGain.switches.set(.muted, editCount % 2 == 0)
+                streams[0].controls.sendGain.set(.muted, editCount % 2 == 0)
                 runner.drainEvents { _ in }
             }
         )

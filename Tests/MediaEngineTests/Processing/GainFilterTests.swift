@@ -46,7 +46,7 @@ import Testing
     @Test func `mute fades over one tick without a step`() throws {
         let control = GainControl()
         let filter = GainFilter(format: AudioFormat(sampleRate: 8000), control)
-        let samples = try run(filter, constant: 8000) { control.switches.set(.muted, true) }
+        let samples = try run(filter, constant: 8000) { control.set(.muted, true) }
         #expect(samples[80...].allSatisfy { $0 == 0 })
         #expect(zip(samples, samples.dropFirst()).allSatisfy { abs(Int($0) - Int($1)) <= 101 })
     }
@@ -60,14 +60,14 @@ import Testing
 
     @Test func `gain and reasons for silence can be read, and none of them is lost`() {
         let control = GainControl(Decibels(-6))
-        #expect(control.gain == Decibels(-6) && control.switches.isOn)
-        control.switches.set(.muted, true)
-        control.switches.set(.held, true)
-        control.switches.set(.muted, false)
-        #expect(!control.switches.isOn && control.switches.holds(.held) && !control.switches.holds(.muted))
+        #expect(control.gain == Decibels(-6) && control.isOn)
+        control.set(.muted, true)
+        control.set(.held, true)
+        control.set(.muted, false)
+        #expect(!control.isOn && control.holds(.held) && !control.holds(.muted))
         control.gain = Decibels(3)
-        control.switches.set(.held, false)
-        #expect(control.switches.isOn && control.gain == Decibels(3))
+        control.set(.held, false)
+        #expect(control.isOn && control.gain == Decibels(3))
     }
 
     @Test func `a full-scale sine is at 0 dB, silence at the floor`() throws {

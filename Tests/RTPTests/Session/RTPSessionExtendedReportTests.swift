@@ -226,7 +226,7 @@ import Testing
             Issue.record("the report was not read")
             return
         }
-        #expect(events.isEmpty)
+        #expect(events == RTPReception.ControlEvents())
         #expect(!session.statistics.hasRemoteReport && session.statistics.implausibleReportCount == 1)
         block.cumulativeLost = 100
         _ = receive(datagram(block), at: session)

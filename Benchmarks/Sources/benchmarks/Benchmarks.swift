@@ -29,6 +29,7 @@ import Glibc
         ("dtmf", KeyToSample.measure),
         ("dtmf-detector", DetectorCost.measure),
         ("lateness", TickLateness.measure),
+        ("calls", CallChanges.measure),
         ("virtual", VirtualCall.measure),
         ("tool", ToolStart.measure),
         ("messaging", Messaging.measure),

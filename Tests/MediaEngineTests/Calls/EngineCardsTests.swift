@@ -1,5 +1,4 @@
 import CallBasics
-import Dispatch
 import MediaEngineTesting
 import Synchronization
 import TestSupport
@@ -22,11 +21,7 @@ import Testing
         }
     }
 
-    /// The cards of an engine; `onLook` is called after each look at `devices`, before what it saw is used.
-    private func cards(
-        _ devices: Watched<[any SoundCard]>,
-        onLook: @escaping @Sendable () -> Void = {}
-    ) throws -> EngineCards {
+    private func cards(_ devices: Watched<[any SoundCard]>) throws -> EngineCards {
         var configuration = CallEngineConfiguration.virtual()
         configuration.cardBindings = try CardBindings(flags: ["au": "deaf", "aq": "null"], environment: [:])
         configuration.fallbackDevices = ["headset", "speaker"]
@@ -35,11 +30,7 @@ import Testing
             configuration,
             timebase: EngineTimebase(logger: configuration.logger),
             onEvent: { _ in }
-        ) { () throws(CardError) in
-            let list = try CardList(devices: devices.value, bindings: bindings)
-            onLook()
-            return list
-        }
+        ) { () throws(CardError) in try CardList(devices: devices.value, bindings: bindings) }
     }
 
     @Test func `a fallback card that is plugged in later stands in once the cards are looked at again`() async throws {
@@ -65,28 +56,6 @@ import Testing
         await cards.playback.opened()
         #expect(cards.playback.cardName == "own")
         await cards.playback.release()
-        cards.shutDown()
-    }
-
-    @Test func `a look at the cards that takes long does not replace a later one`() async throws {
-        let devices = Watched<[any SoundCard]>([DeafCard()])
-        let looks = Watched(0)
-        let gate = DispatchSemaphore(value: 0)
-        // The first look is that of the start, the second is the one that is held up.
-        let cards = try cards(devices) {
-            let look = looks.update { count in
-                count += 1
-                return count
-            }
-            if look == 2 { gate.wait() }
-        }
-        async let slow: Void = cards.reload()
-        try await looks.wait { $0 == 2 }
-        devices.update { $0.append(NullCard(name: "headset")) }
-        try await cards.reload()
-        gate.signal()
-        try await slow
-        #expect(cards.list.cards.contains { $0.description.name == "headset" })
         cards.shutDown()
     }
 }

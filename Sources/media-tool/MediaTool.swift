@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import Glibc
 
 /// The tool: one verb per command, each in a file of its own.
 @main
@@ -28,4 +29,28 @@ struct MediaTool: AsyncParsableCommand {
             GroupCommand.self, CoreCommand.self,
         ]
     )
+
+    static func main() async {
+        // A reader that goes is an error like another.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            exit(withError: error)
+        }
+        guard let failure = StandardOutput.failure else { return }
+        // Who stopped reading knows that; who lacks what was written is told.
+        if failure != EPIPE {
+            let reason = String(cString: strerror(failure))
+            StandardError.write(
+                "Error: Standard output could not be written: \(reason). Free space, or write elsewhere.\n"
+            )
+        }
+        exit(withError: ExitCode.failure)
+    }
 }

@@ -60,6 +60,14 @@ import Testing
         #expect(page.contains("there is no audible gap"))
     }
 
+    @Test func `silence that the sender left out is no gap`() throws {
+        let scratch = try Scratch()
+        let trace = try traced(scratch, "--dtx", "--seconds", "20")
+        #expect(trace.rows.contains { $0.paused > 0 } && trace.rows.contains { $0.operation == .comfort })
+        let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
+        #expect(run.status == 0 && run.output.contains("no audible gap"), "\(run.output)")
+    }
+
     @Test func `text from the file is text on the page`() throws {
         let scratch = try Scratch()
         let evil = "<script>alert('1 & 2')</script>"

@@ -3,6 +3,9 @@ import Testing
 
 /// What the tool says to wrong usage and to failures, and that help and completion are there.
 @Suite(.serialized, .tags(.realtime)) struct UsageRealTimeTests {
+    /// A file that is there, and that a command must not touch.
+    private static let ownFile = #filePath
+
     @Test(arguments: [
         (["dtmf", "12E4"], "'E' at position 3"),
         (["dtmf", ""], "no digit"),
@@ -10,6 +13,10 @@ import Testing
         (["dtmf", "1", "--level", "4"], "--level"),
         (["dtmf", "1", "--rate", "7999", "--output", "x.wav"], "--rate"),
         (["dtmf", "1", "--cold", "--output", "x.wav"], "--cold"),
+        (["dtmf", "1", "--device", "null", "--output", "x.wav"], "--device"),
+        (["dtmf", "1", "--aq", "null", "--output", "x.wav"], "--aq"),
+        (["ring", "--device", "null", "--output", "x.wav"], "--device"),
+        (["receive", "--port", "5004", "--output", "x.wav", "--au", "null"], "--au"),
         (["ring", "--tone", "nosuch"], "nosuch"),
         (["ring", "--country", "XX"], "XX"),
         (["ring", "--file", "a.wav", "--tone", "busy"], "--tone"),
@@ -44,6 +51,13 @@ import Testing
         (["replay"], "<file>"),
         (["replay", "x.pcap", "--ssrc", "0xZ"], "0xZ"),
         (["replay", "x.pcap", "--payload-type", "128"], "128"),
+        (["replay", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["report", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["send", "--to", "127.0.0.1:5004", "--input", Self.ownFile, "--sdp", Self.ownFile], "overwrite"),
+        (["receive", "--sdp", Self.ownFile, "--output", Self.ownFile], "overwrite"),
+        (["receive", "--port", "5004", "--output", "x", "--trace", "./x"], "one file"),
+        (["loopback", "--input", Self.ownFile, "--pcap", Self.ownFile], "overwrite"),
+        (["ring", "--file", Self.ownFile, "--output", Self.ownFile], "overwrite"),
         (["group", "serve", "--group", "/tmp/g"], "--name"),
         (["group", "serve", "--group", "", "--name", "n"], "--group"),
         (["group", "serve", "--group", "/tmp/g", "--name", "../n"], "../n"),
@@ -107,6 +121,25 @@ import Testing
         #expect(run.errors.contains(word), "\(run.errors)")
         #expect(run.errors.split(separator: "\n").count == 1)
         #expect(run.output.isEmpty)
+    }
+
+    @Test(arguments: [["devices"], ["codecs", "--json"], ["loopback", "--virtual", "--seconds", "1"]])
+    func `what cannot be printed is a failure`(arguments: [String]) throws {
+        let command = ["-c", #"exec "$0" "$@" > /dev/full"#, ToolRun.path] + arguments
+        let run = try ToolRun(command, program: "/bin/sh")
+        #expect(run.wait() == 1)
+        #expect(run.errors.contains("Standard output could not be written"), "\(run.errors)")
+    }
+
+    @Test(arguments: ["serve", "listen"]) func `who prints for a reader ends with it`(verb: String) throws {
+        let group = try Scratch()
+        let command = [
+            "-c", #"{ "$0" "$@"; echo "status $?" >&2; } | true"#, ToolRun.path, "group", verb, "--group", group.path,
+            "--name", "n",
+        ]
+        let run = try ToolRun(command, program: "/bin/sh")
+        run.wait()
+        #expect(run.errors.contains("status 1"), "\(run.errors)")
     }
 
     @Test(arguments: [

@@ -146,7 +146,10 @@ private final class OpenDirectory: Sendable {
             throw GroupError(.unsafe, "\(path) belongs to user \(status.st_uid). Use a directory of your own.")
         }
         guard status.st_mode & 0o022 == 0 else {
-            throw GroupError(.unsafe, "Others may write to \(path). Take that right away: chmod 700 '\(path)'.")
+            // A place that is shared on purpose, as /tmp is, stays so.
+            let isShared = status.st_mode & S_ISVTX != 0
+            let remedy = isShared ? "Use a directory of your own in it." : "Take that right away: chmod 700 '\(path)'."
+            throw GroupError(.unsafe, "Others may write to \(path). \(remedy)")
         }
     }
 

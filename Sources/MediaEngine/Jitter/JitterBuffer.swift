@@ -229,6 +229,7 @@ final class JitterBuffer {
             let isStale = now.nanoseconds &- due > clock.nanoseconds(Int64(first.duration)) &+ Self.slack
             guard store.count > 1, isStale else {
                 state = .playing
+                notePause(before: first)
                 playhead = first.timestamp
                 timeline.skip(to: first.sequence)
                 invented = 0
@@ -308,6 +309,7 @@ final class JitterBuffer {
         let rest = clock.units(due &- now.nanoseconds)
         guard rest > 0 else {
             settleInvented(isLoss: false)
+            notePause(before: first)
             playhead = first.timestamp
             return play(first, at: now)
         }
@@ -441,6 +443,12 @@ final class JitterBuffer {
         counters.concealedDuration &+= Int(lost)
         counters.comfortDuration &+= Int(invented &- lost)
         invented = 0
+    }
+
+    /// Counts what lies between the playhead and `next` as a pause of the sender, unless a number is missing there.
+    private func notePause(before next: PacketStore.Entry) {
+        guard timeline.hasPlayed, timeline.missingCount(before: next.sequence) == 0 else { return }
+        counters.pausedDuration &+= Int(max(next.timestamp &- playhead, 0))
     }
 
     /// Draws the line anew; what waited on the old one is thrown away.

@@ -14,6 +14,8 @@ package struct JitterBufferStatistics: Sendable, BitwiseCopyable, Equatable {
     package internal(set) var concealedDuration = 0
     /// Clock-rate units that the sender left out as silence.
     package internal(set) var comfortDuration = 0
+    /// Clock-rate units that turned out to be a pause of the sender: its time stamps went on, its numbers did not.
+    package internal(set) var pausedDuration = 0
     /// Clock-rate units by which sound was shortened.
     package internal(set) var acceleratedDuration = 0
     /// Clock-rate units by which sound was lengthened.

@@ -10,6 +10,8 @@ struct PacketTimeline: BitwiseCopyable {
     private var highestEnd: Int64 = 0
     /// The number of the packet played last, or that before the first.
     private(set) var playedSequence: Int64 = 0
+    /// Whether a packet has been played or thrown away.
+    private(set) var hasPlayed = false
     /// Packets of a number only that were passed behind a gap since the last packet was played.
     private var passedNumbers: Int64 = 0
     /// Whether the packet passed last was comfort noise, or of a number only with none missing before it: the sender goes
@@ -55,6 +57,7 @@ struct PacketTimeline: BitwiseCopyable {
     /// The packet numbered `sequence` has been played or thrown away; comfort noise pauses the sound.
     mutating func pass(_ sequence: Int64, isComfortNoise: Bool) {
         playedSequence = sequence
+        hasPlayed = true
         passedNumbers = 0
         isSoundPaused = isComfortNoise
     }

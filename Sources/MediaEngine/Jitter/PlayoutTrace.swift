@@ -46,6 +46,8 @@ package struct PlayoutTraceRow: Sendable, BitwiseCopyable, Hashable {
     package var concealed: Float = 0
     /// Sound added (above 0) or taken away (below 0) by stretching.
     package var stretched: Float = 0
+    /// Silence that turned out to be the sender's, when it went on: in rows before it, sound stood in its place.
+    package var paused: Float = 0
     /// The level of what was heard, in dBov of a sine; -127 for digital silence.
     package var level: Float = -127
 

@@ -63,6 +63,7 @@ struct PlayoutTracer {
         let accelerated = Float(new.acceleratedDuration &- old.acceleratedDuration) * milliseconds
         let expanded = Float(new.expandedDuration &- old.expandedDuration) * milliseconds
         row.stretched = expanded - accelerated
+        row.paused = Float(new.pausedDuration &- old.pausedDuration) * milliseconds
         if sampleCount > 0, energy > 0 {
             let meanSquare = Double(energy) / Double(sampleCount) / (32768 * 32768)
             row.level = Float(Decibels(amplitude: (2 * meanSquare).squareRoot()).value)

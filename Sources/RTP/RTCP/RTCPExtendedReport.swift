@@ -144,15 +144,16 @@ package struct RTCPExtendedReport: Hashable, Sendable, BitwiseCopyable {
             delay.serialize(into: &bytes, at: position &+ 4)
             position &+= 4 &+ RTCPReceiverReportDelay.byteCount
         }
-        if let metrics {
-            storeBlockHeader(BlockType.voipMetrics, wordCount: 8, into: &bytes, at: position)
-            metrics.serialize(into: &bytes, at: position)
-            position &+= RTCPVoIPMetrics.byteCount
-        }
         if let losses, lossByteCount > 0 {
             let wordCount = UInt16(truncatingIfNeeded: lossByteCount / 4 &- 1)
             storeBlockHeader(BlockType.lossRLE, wordCount: wordCount, into: &bytes, at: position)
             RTCPLossRLE.serialize(losses.trace, ssrc: losses.ssrc, into: &bytes, at: position)
+            position &+= lossByteCount
+        }
+        // Last: Wireshark 4.0 reads nothing behind it.
+        if let metrics {
+            storeBlockHeader(BlockType.voipMetrics, wordCount: 8, into: &bytes, at: position)
+            metrics.serialize(into: &bytes, at: position)
         }
         return byteCount
     }

@@ -57,6 +57,7 @@ struct DTMFCommand: AsyncParsableCommand {
         try Quantity.check("--gap", gap, in: 0...60_000, "ms")
         try Quantity.check("--level", level, in: -60...3.17, "dBm0")
         try Quantity.check("--rate", rate, in: 8000...192_000, "Hz")
+        try roles.check(device: device, beside: "--output", output)
         if cold, output != nil {
             throw ValidationError("'--cold' concerns a card and cannot be used with '--output'. Leave out one.")
         }

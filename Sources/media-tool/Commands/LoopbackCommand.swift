@@ -94,6 +94,12 @@ struct LoopbackCommand: AsyncParsableCommand {
         if virtual, relay != nil {
             throw ValidationError("'--relay' needs sockets and cannot be used with '--virtual'. Leave out one.")
         }
+        var files = FileArguments()
+        files.read("--input", input)
+        try files.write("--output", output)
+        try files.write("--pcap", pcap)
+        try files.write("--trace", trace)
+        try files.write("--metrics", metrics.metrics)
     }
 
     func run() async throws {

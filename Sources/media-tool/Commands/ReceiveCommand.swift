@@ -91,9 +91,12 @@ struct ReceiveCommand: AsyncParsableCommand {
                     : "'--port' and '--sdp' exclude each other. Leave out one."
             )
         }
-        if output != nil, device != nil {
-            throw ValidationError("'--output' and '--device' exclude each other. Leave out one.")
-        }
+        try roles.check(device: device, beside: "--output", output)
+        var files = FileArguments()
+        files.read("--sdp", sdp)
+        try files.write("--output", output)
+        try files.write("--trace", trace)
+        try files.write("--metrics", metrics.metrics)
     }
 
     func run() async throws {

@@ -38,6 +38,13 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        var files = FileArguments()
+        files.read("the capture", file)
+        try files.write("--output", output)
+        try files.write("--trace", trace)
+    }
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()

@@ -30,6 +30,12 @@ struct ReportCommand: AsyncParsableCommand {
     @OptionGroup var selection: StreamSelection
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        var files = FileArguments()
+        files.read("the trace or capture", file)
+        try files.write("--output", output)
+    }
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()

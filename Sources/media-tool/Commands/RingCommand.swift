@@ -55,10 +55,14 @@ struct RingCommand: AsyncParsableCommand {
 
     func validate() throws {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try roles.check(device: device, beside: "--output", output)
         if file != nil, tone != nil || country != nil {
             let other = tone != nil ? "--tone" : "--country"
             throw ValidationError("'--file' and '\(other)' exclude each other. Leave out one.")
         }
+        var files = FileArguments()
+        files.read("--file", file)
+        try files.write("--output", output)
         guard file == nil else { return }
         do throws(ToneError) { _ = try spec() } catch { throw ValidationError(error.message) }
     }

@@ -53,9 +53,11 @@ struct SendCommand: AsyncParsableCommand {
     func validate() throws {
         try Quantity.check("--payload-type", payloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
-        if input != nil, device != nil {
-            throw ValidationError("'--input' and '--device' exclude each other. Leave out one.")
-        }
+        try roles.check(device: device, beside: "--input", input)
+        var files = FileArguments()
+        files.read("--input", input)
+        try files.write("--sdp", sdp)
+        try files.write("--metrics", metrics.metrics)
     }
 
     func run() async throws {

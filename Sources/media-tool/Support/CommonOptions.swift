@@ -51,6 +51,22 @@ struct BindingOptions: ParsableArguments {
     )
     var aq: String?
 
+    /// Refuses flags for cards beside a file that is used in place of one.
+    ///
+    /// - Parameters:
+    ///   - device: The card that `--device` names.
+    ///   - file: The option of the file.
+    ///   - path: Its path; nil when it was not given.
+    func check(device: String? = nil, beside file: String, _ path: String?) throws {
+        guard path != nil else { return }
+        let flags = [
+            ("--device", device), ("--au", au), ("--au-playback", auPlayback), ("--au-capture", auCapture),
+            ("--aq", aq),
+        ]
+        guard let flag = flags.first(where: { $0.1 != nil })?.0 else { return }
+        throw ValidationError("'\(flag)' names a card, and '\(file)' takes its place. Leave out one.")
+    }
+
     /// The bindings of flags, environment and file.
     ///
     /// - Throws: `CardError` that names the flag, the variable or the line that is wrong.

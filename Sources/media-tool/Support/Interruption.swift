@@ -3,7 +3,7 @@ internal import Glibc
 import MediaEngine
 import Synchronization
 
-/// Ctrl-C and SIGTERM, taken as the wish to end cleanly; a second one ends at once.
+/// Ctrl-C, SIGTERM and SIGHUP, taken as the wish to end cleanly; a second one ends at once.
 enum Interruption {
     private static let isWanted = Atomic(false)
     /// The end of a pipe to which the handler writes: all that a handler may do to wake somebody.
@@ -22,25 +22,40 @@ enum Interruption {
 
     /// Catches the signals from now on; without a descriptor for that they end the process, as they do by default.
     static func catchSignals() {
-        signal(SIGPIPE, SIG_IGN)
         guard listen() else { return }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in
             let code = errno
-            Interruption.isWanted.store(true, ordering: .relaxed)
-            var byte: UInt8 = 0
-            _ = write(Interruption.writeEnd.load(ordering: .relaxed), &byte, 1)
+            Interruption.end()
             errno = code
         }
         action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
-        sigaction(SIGINT, &action, nil)
-        sigaction(SIGTERM, &action, nil)
         // Whoever started the tool may have left them blocked.
         var wanted = sigset_t()
         sigemptyset(&wanted)
-        sigaddset(&wanted, SIGINT)
-        sigaddset(&wanted, SIGTERM)
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // nohup has one ignored, and that is to stay so.
+            guard signal != SIGHUP || !isIgnored(signal) else { continue }
+            sigaction(signal, &action, nil)
+            sigaddset(&wanted, signal)
+        }
         pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
+    }
+
+    /// Ends the command as a signal does.
+    ///
+    /// Thread: any; a signal's handler may call it.
+    static func end() {
+        isWanted.store(true, ordering: .relaxed)
+        var byte: UInt8 = 0
+        _ = write(writeEnd.load(ordering: .relaxed), &byte, 1)
+    }
+
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Has those who wait without a thread woken when a signal comes; answers false when there is no pipe to be had.

@@ -1,9 +1,42 @@
 internal import Glibc
+import MediaEngine
 import Synchronization
 
 /// Standard output, written at once and whole.
 enum StandardOutput {
-    static func write(_ text: String) { writeAll(text, to: STDOUT_FILENO) }
+    private static let code = Atomic<Int32>(0)
+
+    /// What went wrong in writing, as errno; nil when nothing did.
+    static var failure: Int32? {
+        let code = code.load(ordering: .relaxed)
+        return code == 0 ? nil : code
+    }
+
+    /// Writes; once that has failed (a full disk, a reader that is gone), the command ends as by Ctrl-C, and with 1.
+    static func write(_ text: String) {
+        guard failure == nil, let error = writeAll(text.printableLines, to: STDOUT_FILENO) else { return }
+        fail(error)
+    }
+
+    /// Ends the command also when the reader of a pipe goes while there is nothing to write: for those that run for what they
+    /// print.
+    static func watch() {
+        var status = stat()
+        guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
+        Task.detached {
+            await BlockingWork.run {
+                // No event is asked for: POLLERR is told all the same.
+                var state = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+                while poll(&state, 1, -1) <= 0 {}
+                fail(EPIPE)
+            }
+        }
+    }
+
+    private static func fail(_ error: Int32) {
+        code.store(error, ordering: .relaxed)
+        Interruption.end()
+    }
 }
 
 /// Standard error, for notices and progress.
@@ -11,23 +44,26 @@ enum StandardError {
     /// Whether a person watches.
     static let isTerminal = isatty(STDERR_FILENO) == 1
 
-    static func write(_ text: String) { writeAll(text, to: STDERR_FILENO) }
+    /// Writes; whom nobody hears has nobody to tell.
+    static func write(_ text: String) { _ = writeAll(text, to: STDERR_FILENO) }
 }
 
 /// Lines of several threads follow each other and do not mix.
 private let writing = Mutex(())
 
-private func writeAll(_ text: String, to descriptor: Int32) {
+/// Answers why not all could be written, as errno.
+private func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
     var text = text
-    text.withUTF8 { bytes in
+    return text.withUTF8 { bytes in
         writing.withLock { _ in
             var done = 0
             while done < bytes.count, let base = bytes.baseAddress {
                 let count = Glibc.write(descriptor, base + done, bytes.count - done)
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return }
+                guard count > 0 else { return count < 0 ? errno : EIO }
                 done += count
             }
+            return nil
         }
     }
 }

@@ -3,7 +3,8 @@ import MediaEngine
 /// Finds out why a call was choppy: every audible gap in a trace, with its cause.
 ///
 /// A gap is sound that was invented, left silent or cut out while somebody spoke, 20 ms of it or more; pieces at most
-/// 40 ms apart are one gap. Invented sound in a pause is no gap, since nobody hears it.
+/// 40 ms apart are one gap. Invented sound in a pause is no gap, since nobody hears it; nor is what stood in for silence that
+/// the sender left out (its time stamps went on with the clock, and no number is missing).
 /// Pure: rows in, gaps out.
 struct GapAnalysis: Sendable, Hashable {
     /// The gaps, in the order of time.
@@ -43,11 +44,12 @@ struct GapAnalysis: Sendable, Hashable {
         let pieces = evidence.pieces()
         for (index, piece) in pieces.enumerated() {
             let next = index + 1 < pieces.count ? pieces[index + 1].rows.lowerBound : rows.count
-            guard piece.missing >= Self.shortest, evidence.isSpeech(around: piece.rows) else { continue }
+            let missing = piece.missing - evidence.paused(from: piece.rows, before: next)
+            guard missing >= Self.shortest, evidence.isSpeech(around: piece.rows) else { continue }
             found.append(
                 AudibleGap(
                     start: rows[piece.rows.lowerBound].time - origin,
-                    duration: .microseconds(Int64(piece.missing * 1000)),
+                    duration: .microseconds(Int64(missing * 1000)),
                     cause: evidence.cause(of: piece.rows, before: next)
                 )
             )
@@ -83,6 +85,7 @@ struct GapAnalysis: Sendable, Hashable {
         row.concealed = row.concealed.isFinite ? min(max(row.concealed, 0), 1000) : 0
         row.playoutDelay = row.playoutDelay.isFinite ? min(max(row.playoutDelay, 0), 60_000) : 0
         row.stretched = row.stretched.isFinite ? min(max(row.stretched, -1000), 1000) : 0
+        row.paused = row.paused.isFinite ? max(row.paused, 0) : 0
         return row
     }
 
@@ -128,6 +131,19 @@ struct GapAnalysis: Sendable, Hashable {
             let invented = row.operation == .comfort ? 0 : row.concealed
             let silent = row.operation == .idle ? rowLength : 0
             return max(invented, silent) + Float(row.discardedCount) * ptime
+        }
+
+        /// How much of what was missing in `range` turned out to be silence of the sender, when that was heard again, before
+        /// row `next`.
+        func paused(from range: ClosedRange<Int>, before next: Int) -> Float {
+            var index = range.lowerBound
+            var sum: Float = 0
+            while index < next {
+                sum += rows[index].paused
+                if index > range.upperBound, Self.isPlayed(rows[index]) { break }
+                index += 1
+            }
+            return sum
         }
 
         private static func isPlayed(_ row: PlayoutTraceRow) -> Bool {

@@ -81,9 +81,10 @@ extension TraceFile: Decodable {
         let format = try container.decode(String.self, forKey: .format)
         try check(format == Self.formatName, .format, "the value is not \"\(Self.formatName)\"")
         let version = try container.decode(Int.self, forKey: .version)
-        try check(version == Self.version, .version, "version \(version) is not version \(Self.version)")
+        try check(1...Self.version ~= version, .version, "version \(version) is not one of 1 to \(Self.version)")
         let columns = try container.decode([String].self, forKey: .columns)
-        try check(columns == Self.columns, .columns, "the columns are not those of version \(Self.version)")
+        let known = version == 1 ? Self.columns.dropLast() : Self.columns[...]
+        try check(columns[...] == known, .columns, "the columns are not those of version \(version)")
         self.init(
             codec: try container.decode(String.self, forKey: .codec),
             clockRate: try container.decode(Int.self, forKey: .clockRate),
@@ -140,6 +141,7 @@ private struct CodedRow: Decodable {
         row.concealed = try value()
         row.stretched = try value()
         row.level = try value()
+        if !container.isAtEnd { row.paused = try value() }
         try check(container.isAtEnd, "a row has more values than there are columns")
     }
 }

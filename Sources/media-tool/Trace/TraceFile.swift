@@ -2,13 +2,14 @@ import MediaEngine
 
 /// The trace of a playout as a JSON file: a header, a row for each 20 ms, and what happened beside them.
 ///
-///     {"format": "media-engine trace", "version": 1, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
+///     {"format": "media-engine trace", "version": 2, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
 ///      "columns": ["timeMs", "operation", …], "rows": [[0, "play", …], …],
 ///      "droppedRows": 0, "events": [{"timeMs": 1240, "kind": "lost", "amount": 2}], "figures": [{"name": …, "value": …}]}
 ///
 /// A row is an array with one value for each of `columns`: `timeMs` after the first row began; `operation` by its name;
 /// `arrivalDelayMs` or null; `targetDelayMs`, `playoutDelayMs`; counts of packets `arrived`, `missing`, `late`,
-/// `discarded`, `recovered`; `concealedMs`, `stretchedMs`; `levelDBov`.
+/// `discarded`, `recovered`; `concealedMs`, `stretchedMs`; `levelDBov`; `pausedMs` of silence that turned out to be the
+/// sender's, which version 1 does not have.
 struct TraceFile: Sendable, Hashable {
     /// One line of the report of the whole call.
     struct Figure: Sendable, Hashable, Decodable {
@@ -26,8 +27,8 @@ struct TraceFile: Sendable, Hashable {
 
     /// What the file says that it is.
     static let formatName = "media-engine trace"
-    /// The version of the format that is written, and the only one that is read.
-    static let version = 1
+    /// The version of the format that is written; version 1 is read, too.
+    static let version = 2
     /// Larger files are refused: a day of rows takes 350 MB.
     static let maximumByteCount = 1 << 29
     /// Events beyond these are left out.
@@ -36,7 +37,7 @@ struct TraceFile: Sendable, Hashable {
     /// What the rows' values are called, in their order.
     static let columns = [
         "timeMs", "operation", "arrivalDelayMs", "targetDelayMs", "playoutDelayMs", "arrived", "missing", "late",
-        "discarded", "recovered", "concealedMs", "stretchedMs", "levelDBov",
+        "discarded", "recovered", "concealedMs", "stretchedMs", "levelDBov", "pausedMs",
     ]
 
     /// The codec's name.

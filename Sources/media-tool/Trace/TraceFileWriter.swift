@@ -57,7 +57,7 @@ final class TraceFileWriter {
         }
         append(",\(row.arrivedCount),\(row.missingCount),\(row.lateCount)")
         append(",\(row.discardedCount),\(row.recoveredCount)")
-        for value in [row.concealed, row.stretched, row.level] {
+        for value in [row.concealed, row.stretched, row.level, row.paused] {
             append(",")
             append(Double(value))
         }

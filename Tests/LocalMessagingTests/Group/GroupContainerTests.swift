@@ -79,6 +79,14 @@ struct GroupContainerTests {
         chmod(scratch.path, 0o700)
     }
 
+    @Test func `a directory that all share, as /tmp is, is not taken from them`() throws {
+        try #require(chmod(scratch.path, 0o1777) == 0)
+        let error = #expect(throws: GroupError.self) { try GroupContainer(directory: scratch.path) }
+        #expect(error?.code == .unsafe)
+        #expect(error?.message.contains("directory of your own") == true && error?.message.contains("chmod") == false)
+        chmod(scratch.path, 0o700)
+    }
+
     /// Whose directories a test may take for another's: to all but root, root's; root gives its own away.
     static let another: uid_t? = {
         guard geteuid() == 0 else { return 0 }

@@ -11,7 +11,8 @@ import Testing
     ///
     /// `.` plays, `c` conceals and a packet came, `C` conceals and none came, `q` plays and none came, `i` is idle and
     /// none came, `m` conceals and one packet is known to be missing, `M` the same and none came, `L` plays and a late
-    /// packet came, `b` plays and eight packets came, `d` plays and throws a packet away, `n` is comfort noise, `r` recovers.
+    /// packet came, `b` plays and eight packets came, `d` plays and throws a packet away, `n` is comfort noise, `r` recovers,
+    /// `p` plays the packet behind a pause of 120 ms.
     private func rows(_ line: String, level: Float = -20, delay: (Int) -> Float = { _ in 60 }) -> [PlayoutTraceRow] {
         line.enumerated().map { index, letter in
             var row = PlayoutTraceRow()
@@ -34,6 +35,7 @@ import Testing
             case "n":
                 row.operation = .comfort
                 row.concealed = 20
+            case "p": row.paused = 120
             case "r":
                 row.operation = .recover
                 row.recoveredCount = 1
@@ -66,6 +68,11 @@ import Testing
         ("....nnnnnn..", [], []),
         ("iiii........iiii", [], []),
         ("....c.......", [.unknown], [20]),
+        ("....CCCCCCp...", [], []),
+        ("....CCCnnnp...", [], []),
+        ("....CCCiiip...", [], []),
+        ("....CCCCCCCCCp...", [.senderStalled], [60]),
+        ("....CCCCCC.p....", [.senderStalled], [120]),
     ])
     func `each gap has its cause`(line: String, causes: [Cause], lengths: [Int]) {
         let found = GapAnalysis(rows: rows(line)).gaps

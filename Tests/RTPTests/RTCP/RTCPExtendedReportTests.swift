@@ -82,6 +82,28 @@ import Testing
         #expect(storage[count] == 0xEE)
     }
 
+    /// Wireshark 4.0 reads nothing behind the block of metrics.
+    @Test func `the metrics come last`() throws {
+        var storage = [UInt8](repeating: 0, count: 200)
+        var target = storage.mutableSpan
+        var record = ReceptionRecord()
+        record.begin(at: 1)
+        record.advance(by: 3)
+        let count = RTCPExtendedReport.serialize(
+            ssrc: 1,
+            metrics: Self.metrics,
+            losses: (7, record.unreported),
+            into: &target
+        )
+        var types: [UInt8] = []
+        var position = 8
+        while position < count {
+            types.append(storage[position])
+            position += 4 * (Int(storage[position + 2]) << 8 + Int(storage[position + 3]) + 1)
+        }
+        #expect(types == [1, 7] && position == count)
+    }
+
     @Test func `what does not fit, or says nothing, is not written`() {
         var storage = [UInt8](repeating: 0xEE, count: 43)
         var target = storage.mutableSpan

@@ -106,8 +106,8 @@ extension MailboxEvent {
         case .acknowledged(let content): "acknowledged \(content.key)\n"
         case .performed(let action):
             switch action.kind {
-            case .reply(let text): "performed reply to \(action.callID): \(text)\n"
-            case .markAsSeen: "performed mark as seen of \(action.callID)\n"
+            case .reply(let text): "performed reply to \(action.callID.printable): \(text.printable)\n"
+            case .markAsSeen: "performed mark as seen of \(action.callID.printable)\n"
             }
         case .disconnected(let isByScript): isByScript ? "disconnected by script\n" : "disconnected\n"
         }

@@ -99,8 +99,10 @@ extension CoreArrival {
 
     fileprivate var text: String {
         switch self {
-        case .message(let message): "message \(message.callID) from \(message.sender): \(message.text)\n"
-        case .invitation(let invitation): "invitation to \(invitation.address) from \(invitation.invitedBy)\n"
+        case .message(let message):
+            "message \(message.callID.printable) from \(message.sender.printable): \(message.text.printable)\n"
+        case .invitation(let invitation):
+            "invitation to \(invitation.address.printable) from \(invitation.invitedBy.printable)\n"
         }
     }
 }

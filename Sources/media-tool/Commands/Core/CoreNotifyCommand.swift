@@ -88,7 +88,8 @@ struct CoreNotifyCommand: AsyncParsableCommand {
                 "repeated": .bool(isRepeated),
                 "waitMs": .number(waited),
             ],
-            text: "\(callID): \(sender.map { "\($0): " } ?? "")\(text ?? "shown by another process") "
+            text: "\(callID.printable): \(sender.map { "\($0.printable): " } ?? "")"
+                + "\(text?.printable ?? "shown by another process") "
                 + "(\(source.rawValue)\(isRepeated ? ", repeated" : ""), \(waited) ms)\n"
         )
     }

@@ -26,6 +26,7 @@ struct CoreStatusCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        if follow { StandardOutput.watch() }
         let group = try groupOption.container()
         let store = try SharedStore(group: group)
         let lock = try CoreLock(group: group)

@@ -34,6 +34,7 @@ struct GroupListenCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        StandardOutput.watch()
         let (name, common) = (server.name, self.common)
         var handlers = MessageHandlers()
         handlers.on(GroupMessage.self) { message, context in

@@ -50,8 +50,8 @@ struct PrintedMessage {
 
     /// The message as a line of text.
     var text: String {
-        var line = "\(kind) from \(peer)"
-        if !topic.isEmpty { line += ", topic \(topic)" }
+        var line = "\(kind) from \(peer.description.printable)"
+        if !topic.isEmpty { line += ", topic \(topic.printable)" }
         line += ": \(body.text)"
         if let blobByteCount { line += ", blob of \(blobByteCount) bytes" }
         for file in files { line += ", \(file.text)" }

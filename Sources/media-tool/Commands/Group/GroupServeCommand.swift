@@ -27,6 +27,7 @@ struct GroupServeCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        StandardOutput.watch()
         let (isEchoing, common) = (echo, self.common)
         let (starts, started) = AsyncStream<MessageServer>.makeStream()
         // Handlers wait for the server that they are part of.

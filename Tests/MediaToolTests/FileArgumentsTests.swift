@@ -1,0 +1,55 @@
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import media_tool
+
+/// Files of a command line that would destroy each other.
+@Suite struct FileArgumentsTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+
+    /// Runs `body` in a folder with the file "call", a link to it of each kind, and the folder "sub".
+    private func inFolder(_ body: (String) throws -> Void) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder + "/sub", withIntermediateDirectories: true)
+        defer { try? files.removeItem(atPath: folder) }
+        try Data("x".utf8).write(to: URL(fileURLWithPath: folder + "/call"))
+        try files.createSymbolicLink(atPath: folder + "/soft", withDestinationPath: "call")
+        try files.linkItem(atPath: folder + "/call", toPath: folder + "/hard")
+        try body(folder)
+    }
+
+    @Test(arguments: ["call", "./call", "sub/../call", "soft", "hard"])
+    func `an output is no input, by whatever name`(name: String) throws {
+        try inFolder { folder in
+            var files = FileArguments()
+            files.read("--input", folder + "/call")
+            let error = try #require(throws: ValidationError.self) { try files.write("--output", "\(folder)/\(name)") }
+            #expect(error.message.contains("--input") && error.message.contains("overwrite"))
+        }
+    }
+
+    @Test(arguments: [("new", "./new"), ("sub/new", "sub/../sub/new"), ("call", "soft")])
+    func `two outputs are two files`(first: String, second: String) throws {
+        try inFolder { folder in
+            var files = FileArguments()
+            try files.write("--output", "\(folder)/\(first)")
+            #expect(throws: ValidationError.self) { try files.write("--trace", "\(folder)/\(second)") }
+        }
+    }
+
+    @Test func `files of their own, what is no file, and what was not named are let through`() throws {
+        try inFolder { folder in
+            var files = FileArguments()
+            files.read("--input", folder + "/call")
+            files.read("--sdp", nil)
+            try files.write("--output", nil)
+            try files.write("--output", "/dev/null")
+            try files.write("--trace", "/dev/null")
+            try files.write("--pcap", folder + "/new")
+            try files.write("--metrics", folder + "/sub/new")
+            try files.write("--page", folder + "/no/such/folder")
+        }
+    }
+}

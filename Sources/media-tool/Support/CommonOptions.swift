@@ -57,6 +57,7 @@ struct BindingOptions: ParsableArguments {
     ///   - device: The card that `--device` names.
     ///   - file: The option of the file.
     ///   - path: Its path; nil when it was not given.
+    /// - Throws: `ValidationError` that names both options.
     func check(device: String? = nil, beside file: String, _ path: String?) throws {
         guard path != nil else { return }
         let flags = [

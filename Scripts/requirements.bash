@@ -53,4 +53,4 @@ require_packages() {
 build_packages=(ca-certificates git g++ pkg-config libasound2-dev libopus-dev libspeexdsp-dev libsqlite3-dev libsystemd-dev)
 
 # The files that swift format reads.
-formatted=(Sources Tests Examples Benchmarks/Sources Fuzzing/Sources Package.swift)
+formatted=(Sources Plugins Tests Examples Benchmarks/Sources Fuzzing/Sources Package.swift)

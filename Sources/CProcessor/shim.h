@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 // Asks for the two cache lines at `address`; never faults.
 static inline void prefetch(const void *address) {
@@ -10,5 +11,7 @@ static inline void prefetch(const void *address) {
 
 // Asks for all cache lines of the `byteCount` bytes at `address`; never faults.
 static inline void prefetch_bytes(const void *address, size_t byteCount) {
-    for (size_t offset = 0; offset < byteCount; offset += 64) __builtin_prefetch((const char *)address + offset);
+    const char *end = (const char *)address + byteCount;
+    const char *line = (const char *)((uintptr_t)address & ~(uintptr_t)63);
+    for (; line < end; line += 64) __builtin_prefetch(line);
 }

@@ -14,19 +14,19 @@ public struct Decibels: Hashable, Comparable, Sendable, BitwiseCopyable, CustomS
     }
 
     /// The gain that a linear amplitude factor stands for; zero and less is `silence`.
-    public init(amplitude: Double) {
+    package init(amplitude: Double) {
         value = amplitude > 0 ? max(20 * log10(amplitude), Decibels.silence.value) : Decibels.silence.value
     }
 
     /// No gain.
-    public static let unity = Decibels(0)
+    package static let unity = Decibels(0)
 
     /// The floor of every level, below the smallest 16-bit sample: -100 dB.
     public static let silence = Decibels(-100)
 
     /// 0 dBm0 in dBov of a sine: digital milliwatt of G.711 lies 3.17 dB (µ-law, ITU-T G.711 table 5) below
     /// the loudest sine.
-    public static let zeroDBm0 = Decibels(-3.17)
+    package static let zeroDBm0 = Decibels(-3.17)
 
     /// The linear factor of amplitude: 10^(dB/20), and 0 at or below `silence`.
     public var amplitude: Double { value <= Decibels.silence.value ? 0 : pow(10, value / 20) }

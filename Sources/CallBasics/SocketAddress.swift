@@ -7,7 +7,7 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
     private let high: UInt64
     private let low: UInt64
     /// The index of the network interface that a link-local IPv6 address belongs to; 0 for others (RFC 4007, section 6).
-    public let scope: UInt32
+    package let scope: UInt32
     /// The port, in host order.
     public let port: UInt16
 
@@ -22,7 +22,7 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
     }
 
     /// The IPv6 address whose sixteen bytes are `high` and `low`, first byte highest, on the interface `scope`.
-    public init(ipv6High high: UInt64, low: UInt64, scope: UInt32 = 0, port: UInt16) {
+    package init(ipv6High high: UInt64, low: UInt64, scope: UInt32 = 0, port: UInt16) {
         self.high = high
         self.low = low
         self.scope = scope
@@ -59,8 +59,29 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
     public var isIPv4: Bool { high == 0 && low & ~0xFFFF_FFFF == Self.mappedPrefix }
 
     /// The same host with another port.
-    public func with(port: UInt16) -> SocketAddress {
+    package func with(port: UInt16) -> SocketAddress {
         SocketAddress(ipv6High: high, low: low, scope: scope, port: port)
+    }
+
+    /// Whether it is an IPv6 address of one link only, which says nothing without the interface (RFC 4291, section 2.5.6).
+    package var isLinkLocal: Bool { high >> 54 == 0x3FA }
+
+    /// Whether hosts of other networks cannot reach it, and see another one in its place, if any.
+    ///
+    /// Source: RFC 1918, section 3; RFC 3927; RFC 6598 (shared by a provider's customers); RFC 4193; RFC 4291, section 2.5.6
+    package var isPrivate: Bool {
+        guard isIPv4 else { return isLinkLocal || high >> 57 == 0x7E }
+        let address = UInt32(truncatingIfNeeded: low)
+        return address >> 24 == 10 || address >> 20 == 0xAC1 || address >> 16 == 0xC0A8
+            || address >> 22 == 0x191 || address >> 16 == 0xA9FE
+    }
+
+    /// The same address; a link-local one that has no interface is taken to be on that of `local`.
+    ///
+    /// Session descriptions have no place for an interface, and what comes from there has one.
+    package func scoped(as local: SocketAddress) -> SocketAddress {
+        guard isLinkLocal, scope == 0 else { return self }
+        return SocketAddress(ipv6High: high, low: low, scope: local.scope, port: port)
     }
 
     /// The host in numeric form: "127.0.0.1", "::1" or "fe80::1%eth0".

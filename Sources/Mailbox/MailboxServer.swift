@@ -85,11 +85,6 @@ package final class MailboxServer: Sendable {
         get async { await onLoop { $0.state.actions } }
     }
 
-    /// Drops every connection, as a network that fails.
-    package func dropConnections() async {
-        await onLoop { $0.closeAll() }
-    }
-
     /// Stops listening and drops every connection; what it held is lost.
     package func stop() async {
         // One that is closed already is what was wanted.
@@ -160,14 +155,10 @@ final class MailboxExchange {
         return output
     }
 
-    func closeAll() {
-        for handler in handlers.values { handler.close() }
-    }
-
     func end() {
         timer?.cancel()
         timer = nil
-        closeAll()
+        for handler in handlers.values { handler.close() }
     }
 
     /// Lets every connection send what has come to wait, and sets the timer for what falls due next.

@@ -20,6 +20,7 @@ struct MediaTool: AsyncParsableCommand {
               media-tool loopback --virtual --loss 5 --output heard.wav
               media-tool --generate-completion-script bash > media-tool.bash
             """,
+        version: version,
         subcommands: [
             DevicesCommand.self, CodecsCommand.self, PluginsCommand.self,
             DTMFCommand.self, RingCommand.self, PlayCommand.self, RecordCommand.self,
@@ -30,10 +31,45 @@ struct MediaTool: AsyncParsableCommand {
         ]
     )
 
+    /// The version, the commit that was built, and the traits it was built with.
+    private static var version: String {
+        var traits: [String] = []
+        #if GSM
+        traits.append("GSM")
+        #endif
+        #if G729
+        traits.append("G729")
+        #endif
+        #if WebRTC
+        traits.append("WebRTC")
+        #endif
+        #if FaultPoints
+        traits.append("FaultPoints")
+        #endif
+        let list = traits.isEmpty ? "none" : traits.joined(separator: ", ")
+        return "unreleased, commit \(builtCommit), traits: \(list)"
+    }
+
+    /// Refuses `help` about a command that there is none of.
+    private static func checkHelp(_ arguments: ArraySlice<String>) throws {
+        guard arguments.first == "help" else { return }
+        var known = configuration
+        for name in arguments.dropFirst() where !name.hasPrefix("-") && name != "help" {
+            guard let next = known.subcommands.first(where: { $0.configuration.commandName == name }) else {
+                let all = known.subcommands.compactMap { $0.configuration.commandName }.joined(separator: ", ")
+                let remedy = all.isEmpty ? "'\(known.commandName ?? "")' has no commands." : "Name one of \(all)."
+                throw ValidationError("There is no command '\(name)' to help with. \(remedy)")
+            }
+            known = next.configuration
+        }
+    }
+
     static func main() async {
         // A reader that goes is an error like another.
         signal(SIGPIPE, SIG_IGN)
+        var code = ExitCode.success
         do {
+            try checkHelp(CommandLine.arguments.dropFirst())
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -41,9 +77,15 @@ struct MediaTool: AsyncParsableCommand {
                 try command.run()
             }
         } catch {
-            exit(withError: error)
+            code = exitCode(for: error)
+            let message = fullMessage(for: error)
+            if !message.isEmpty {
+                // Help and version are no errors.
+                let write = code == .success ? StandardOutput.write : StandardError.write
+                write(message + "\n")
+            }
         }
-        guard let failure = StandardOutput.failure else { return }
+        guard let failure = StandardOutput.failure else { Glibc.exit(code.rawValue) }
         // Who stopped reading knows that; who lacks what was written is told.
         if failure != EPIPE {
             let reason = String(cString: strerror(failure))
@@ -51,6 +93,6 @@ struct MediaTool: AsyncParsableCommand {
                 "Error: Standard output could not be written: \(reason). Free space, or write elsewhere.\n"
             )
         }
-        exit(withError: ExitCode.failure)
+        Glibc.exit(ExitCode.failure.rawValue)
     }
 }

@@ -1,10 +1,11 @@
 import SharedCore
+import TestSupport
 import Testing
 
 @testable import DesktopNotifications
 
 /// Buses that refuse, hang, lie or die.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct BusConnectionRealTimeTests {
     /// A way not to become the session's bus, and what a connection to it fails with.
     struct BadBus: Sendable, CustomTestStringConvertible {

@@ -10,6 +10,7 @@ import Testing
     .serialized,
     .timeLimit(.minutes(1)),
     .tags(.realtime),
+    .onSteadyMachine,
     .enabled(if: PrivateBus.isPossible, "dbus-daemon is not installed")
 )
 struct DesktopPresenterRealTimeTests {

@@ -6,7 +6,7 @@ import Testing
 @testable import DesktopNotifications
 
 /// Services of notifications that answer slowly, never, or with what they should not.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct DesktopSessionRealTimeTests {
     private static let message = MessageNotification(IncomingMessage(callID: "1", sender: "Ada", text: "hi"))
 

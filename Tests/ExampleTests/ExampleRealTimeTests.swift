@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The examples, run as processes.
-@Suite(.serialized, .tags(.realtime)) struct ExampleRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct ExampleRealTimeTests {
     @Test func `the first call carries keys and leaves a WAV file`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "first-call-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
 /// What LLBSDMessaging got wrong with sockets and processes, and what holds here: a test each.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct AncestorDefectRealTimeTests {
     @Test func `no descriptor stays open after clients left and servers could not start`() async throws {
         let scratch = try Scratch()

@@ -1,10 +1,11 @@
 import Dispatch
 import LocalMessaging
 import LocalMessagingTesting
+import TestSupport
 import Testing
 
 /// Changes of a client that its program hears on two threads at once.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct MessageClientRealTimeTests {
     private let tests = MessageClientTests()
 

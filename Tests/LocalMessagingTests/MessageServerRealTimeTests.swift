@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Servers over real sockets.
-@Suite(.serialized, .timeLimit(.minutes(4)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(4)), .tags(.realtime), .onSteadyMachine)
 struct MessageServerRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer

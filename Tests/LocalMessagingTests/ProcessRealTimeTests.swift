@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 /// Faults of real processes.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine)
 struct ProcessRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer

@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 @testable import LocalMessagingTesting
 
 /// A client that connects again while another thread, which waits for nothing, uses it.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct ReconnectionRealTimeTests {
     private let tests = ReconnectionTests()
 

@@ -98,6 +98,8 @@ import Testing
             }
         }
         #expect(error?.code == .protocolViolation)
+        // Whether it is told once more is not asked here.
+        _ = try? channel.finish()
     }
 
     @Test func `what comes before the end without an end of line is left out`() throws {

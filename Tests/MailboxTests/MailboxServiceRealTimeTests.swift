@@ -9,7 +9,7 @@ import Testing
 @testable import Mailbox
 
 /// The service of a core over a mailbox, with real connections.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct MailboxServiceRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct MailboxServiceRealTimeTests {
     @Test func `all that is pending is delivered and acknowledged when the fetch returns`() async throws {
         let room = try MailboxPost(.invitation(RoomInvitation(address: "sip:r@b", invitedBy: "sip:a@b")))
         let server = try await MailboxServer.start(posts: try posts(0..<200) + [room, post("later", delay: 3600)])

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The cores as processes.
-@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime), .onSteadyMachine)
 struct CoreCommandRealTimeTests {
     @Test func `a push alone fetches its message, and the message is gone once it was shown`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
@@ -19,6 +19,20 @@ struct CoreCommandRealTimeTests {
         #expect(status["state"] as? String == "free")
         #expect(status["pending"] as? Int == 0)
         #expect(status["acknowledged"] as? Int == 1)
+    }
+
+    @Test func `to ask for the state of a group makes nothing`() throws {
+        let scratch = try Scratch()
+        let group = scratch.file("group")
+        for isThere in [false, true] {
+            if isThere { try #require(mkdir(group, 0o700) == 0) }
+            let run = try ToolRun.finished("core", "status", "--group", group, "--json")
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(try run.json()["state"] as? String == "free")
+            #expect(try run.json()["pending"] as? Int == 0)
+            #expect((access(group, F_OK) == 0) == isThere)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: group).isEmpty)
     }
 
     @Test func `a main that runs hands the message over`() throws {
@@ -208,7 +222,7 @@ struct CoreCommandRealTimeTests {
         processes.holdMailbox(true)
         let main = try processes.main()
         #expect(main.printed("running"))
-        main.signal(SIGSTOP)
+        #expect(try processes.stop(main))
         processes.holdMailbox(false)
         let begin = ContinuousClock.now
         let late = try #require(try processes.notify("a", deadline: 1.5).shown())

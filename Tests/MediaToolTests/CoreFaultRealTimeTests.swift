@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A real process killed at each fault point, each time that it comes there, and what is left afterwards.
-@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime), .hasWitnesses)
+@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime), .onSteadyMachine, .hasWitnesses)
 struct CoreFaultRealTimeTests {
     /// What a process does when it is killed.
     enum Scenario {
@@ -34,7 +34,7 @@ struct CoreFaultRealTimeTests {
         (.beforeFence, [.forcing]), (.afterFence, [.forcing]),
         (.beforeInsert, [.push, .main]), (.afterInsert, [.push, .main]),
         (.beforeSend, [.push, .main]), (.afterSend, [.push, .main]),
-        (.beforeWish, [.push]), (.afterWish, [.push]), (.beforeClaim, [.push]), (.afterClaim, [.push]),
+        (.beforeWaiter, [.push]), (.afterWaiter, [.push]), (.beforeClaim, [.push]), (.afterClaim, [.push]),
         (.beforePresent, [.push]), (.afterPresent, [.push]),
         (.beforeAcknowledge, [.push]), (.afterAcknowledge, [.push]),
         (.beforeRelease, [.refusal]), (.afterRelease, [.refusal]),
@@ -290,7 +290,7 @@ extension CoreProcesses {
         let counts = try contents { try await $0.counts() }
         #expect(counts.pending == 0)
         #expect(counts.acknowledged == acknowledged)
-        #expect(try contents { try await $0.wishes() }.isEmpty)
+        #expect(try contents { try await $0.waiters() }.isEmpty)
         let drafts = try FileManager.default.contentsOfDirectory(atPath: "\(group)/database")
         #expect(drafts.allSatisfy { ["shared.sqlite", "shared.sqlite-wal", "shared.sqlite-shm"].contains($0) })
     }

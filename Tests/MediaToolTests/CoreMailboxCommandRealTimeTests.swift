@@ -2,10 +2,12 @@ import Foundation
 import Mailbox
 import SharedCore
 
+import TestSupport
 import Testing
 
 /// `media-tool core mailbox` as a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct CoreMailboxCommandRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine)
+struct CoreMailboxCommandRealTimeTests {
     @Test func `a mailbox serves its file, tells what happens, and ends with its counts`()
         async throws
     {

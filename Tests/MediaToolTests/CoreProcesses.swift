@@ -100,6 +100,19 @@ final class CoreProcesses {
     /// Has the mailbox answer nobody, or everybody again: whoever asks it waits, however fast the machine is.
     func holdMailbox(_ isHeld: Bool) { mailbox?.signal(isHeld ? SIGSTOP : SIGCONT) }
 
+    /// Stops the process where it is in no transaction: in one it would keep the store from all others.
+    func stop(_ process: ToolRun) throws -> Bool {
+        let store = try SharedStore(group: container, busyTimeout: .seconds(1))
+        return Polling.wait {
+            process.signal(SIGSTOP)
+            if let waiter = Answer.of({ try await store.addWaiter(for: .message(callID: "probe"), by: .current) }) {
+                return Answer.of { try await store.removeWaiter(waiter) } != nil
+            }
+            process.signal(SIGCONT)
+            return false
+        }
+    }
+
     /// The group, opened by this process.
     var container: GroupContainer { get throws { try GroupContainer(directory: group) } }
 
@@ -123,7 +136,7 @@ final class CoreProcesses {
     func isWaited(for callID: String) throws -> Bool {
         let store = try SharedStore(group: container)
         return try Polling.wait {
-            try #require(Answer.of { try await store.wishes() }).contains { $0.item == .message(callID: callID) }
+            try #require(Answer.of { try await store.waiters() }).contains { $0.item == .message(callID: callID) }
         }
     }
 

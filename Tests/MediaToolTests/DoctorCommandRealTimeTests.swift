@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The doctor, on machines with and without cards, and chirps over cards.
-@Suite(.serialized, .tags(.realtime)) struct DoctorCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct DoctorCommandRealTimeTests {
     @Test func `without cards the doctor warns, with what to do, and ends well`() throws {
         let run = try ToolRun.finished("doctor", "--json")
         #expect(run.status == 0, "\(run.output)")

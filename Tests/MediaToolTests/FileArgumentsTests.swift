@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -17,6 +18,8 @@ import Testing
         try Data("x".utf8).write(to: URL(fileURLWithPath: folder + "/call"))
         try files.createSymbolicLink(atPath: folder + "/soft", withDestinationPath: "call")
         try files.linkItem(atPath: folder + "/call", toPath: folder + "/hard")
+        try files.createSymbolicLink(atPath: folder + "/ahead", withDestinationPath: "sub/new")
+        try #require(mkfifo(folder + "/pipe", 0o600) == 0)
         try body(folder)
     }
 
@@ -24,13 +27,15 @@ import Testing
     func `an output is no input, by whatever name`(name: String) throws {
         try inFolder { folder in
             var files = FileArguments()
-            files.read("--input", folder + "/call")
+            try files.read("--input", folder + "/call")
             let error = try #require(throws: ValidationError.self) { try files.write("--output", "\(folder)/\(name)") }
             #expect(error.message.contains("--input") && error.message.contains("overwrite"))
         }
     }
 
-    @Test(arguments: [("new", "./new"), ("sub/new", "sub/../sub/new"), ("call", "soft")])
+    @Test(arguments: [
+        ("new", "./new"), ("sub/new", "sub/../sub/new"), ("call", "soft"), ("ahead", "sub/new"), ("pipe", "./pipe"),
+    ])
     func `two outputs are two files`(first: String, second: String) throws {
         try inFolder { folder in
             var files = FileArguments()
@@ -42,8 +47,8 @@ import Testing
     @Test func `files of their own, what is no file, and what was not named are let through`() throws {
         try inFolder { folder in
             var files = FileArguments()
-            files.read("--input", folder + "/call")
-            files.read("--sdp", nil)
+            try files.read("--input", folder + "/call")
+            try files.read("--sdp", nil)
             try files.write("--output", nil)
             try files.write("--output", "/dev/null")
             try files.write("--trace", "/dev/null")

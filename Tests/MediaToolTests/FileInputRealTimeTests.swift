@@ -1,9 +1,10 @@
 import Foundation
 import MediaEngine
+import TestSupport
 import Testing
 
 /// WAV files that are not what they should be.
-@Suite(.serialized, .tags(.realtime)) struct FileInputRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct FileInputRealTimeTests {
     private static func wav(samples: Int) throws -> [UInt8] {
         let scratch = try Scratch()
         let signal = TestSignal.samples(1, AudioFormat(sampleRate: 8000))
@@ -44,6 +45,25 @@ import Testing
         #expect(run.status == 0)
         #expect(run.errors.contains("shorter than its header"))
         #expect(try #require(try run.json()["seconds"] as? Double) < 1)
+    }
+
+    @Test func `a ring comes from standard input, a pipe into a file alone`() throws {
+        let scratch = try Scratch()
+        try Data(try Self.wav(samples: 4000)).write(to: URL(fileURLWithPath: scratch.file("a.wav")))
+        func ring(_ redirection: String, _ options: String) throws -> ToolRun {
+            let command = "\(redirection) \"$2\" ring --file - --seconds 0.5 \(options)"
+            let arguments = ["-c", command, "sh", scratch.file("a.wav"), ToolRun.path, scratch.file("o.wav")]
+            let run = try ToolRun(arguments, program: "/bin/sh")
+            run.wait()
+            return run
+        }
+        let file = try ring("<\"$1\"", "--device null")
+        #expect(file.status == 0 && file.output.contains("rang with standard input"), "\(file.errors)")
+        let written = try ring("cat \"$1\" |", "--output \"$3\"")
+        #expect(written.status == 0, "\(written.errors)")
+        #expect(try WAVFile.read(scratch.file("o.wav")).1.contains { abs(Int($0)) > 500 })
+        let refused = try ring("cat \"$1\" |", "--device null")
+        #expect(refused.status == 64 && refused.errors.contains("--file"), "\(refused.errors)")
     }
 
     @Test func `24-bit and float files are taken`() throws {

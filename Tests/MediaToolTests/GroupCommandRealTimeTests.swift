@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Messages between processes, each a run of the tool.
-@Suite(.serialized, .tags(.realtime)) struct GroupCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct GroupCommandRealTimeTests {
     private let scratch: Scratch
     private let group: String
     private let runs = Runs()

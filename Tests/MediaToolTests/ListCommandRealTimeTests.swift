@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The commands that list: text for people, one JSON object for scripts.
-@Suite(.serialized, .tags(.realtime)) struct ListCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct ListCommandRealTimeTests {
     @Test(arguments: ["devices", "codecs", "plugins"]) func `every entry has a name`(command: String) throws {
         let run = try ToolRun.finished(command, "--json")
         #expect(run.status == 0)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The loopback call, over a simulated network and over sockets.
-@Suite(.serialized, .tags(.realtime)) struct LoopbackCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct LoopbackCommandRealTimeTests {
     @Test func `the report has the keys that scripts rely on`() throws {
         let run = try ToolRun.finished("loopback", "--virtual", "--seconds", "2", "--dtmf", "1#", "--json")
         #expect(run.status == 0 && run.errors.isEmpty)
@@ -13,7 +13,7 @@ import Testing
         #expect(json["codec"] as? String == "opus" && json["mode"] as? String == "virtual")
         #expect(json["seconds"] as? Double == 2)
         let ticks = try #require(json["ticks"] as? [String: Any])
-        #expect(Set(ticks.keys) == ["count", "late", "p99LatenessMs"] && ticks["count"] as? Int == 200)
+        #expect(Set(ticks.keys) == ["count", "late", "p99LatenessMs", "lostEvents"] && ticks["count"] as? Int == 200)
         let legs = try #require(json["legs"] as? [[String: Any]])
         #expect(legs.map { $0["name"] as? String } == ["A", "B"])
         #expect(legs[1]["dtmf"] as? String == "1#")
@@ -23,10 +23,15 @@ import Testing
             let received = try #require(leg["received"] as? [String: Any])
             for key in [
                 "packets", "lost", "late", "duplicate", "reordered", "concealedMs", "fecRecovered", "redundant",
-                "codecChanges", "comfortNoise",
+                "codecChanges", "comfortNoise", "discarded", "rejected", "socketDrops",
             ] {
                 #expect(received[key] is NSNumber, "\(key)")
             }
+            #expect(
+                Set(try #require(received["refused"] as? [String: Int]).keys) == [
+                    "otherAddress", "unnamedHost", "formerSource", "otherControl", "otherProtocol",
+                ]
+            )
             for key in ["jitterMs", "playoutDelayMs", "mouthToEarMs"] { #expect(leg[key] is NSNumber, "\(key)") }
             let protection = try #require(leg["lossProtection"] as? [String: Any])
             #expect(Set(protection.keys) == ["mode", "reason", "changes"] && protection["mode"] as? String == "none")

@@ -6,7 +6,7 @@ import Testing
 @testable import media_tool
 
 /// Traces, pages made of them, and captures that are heard again.
-@Suite(.serialized, .tags(.realtime)) struct ReportCommandRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct ReportCommandRealTimeTests {
     private func traced(_ scratch: Scratch, _ arguments: String...) throws -> TraceFile {
         let run = try ToolRun(["loopback", "--virtual", "--trace", scratch.file("t.json")] + arguments)
         #expect(run.wait() == 0, "\(run.errors)")
@@ -27,7 +27,7 @@ import Testing
         #expect(Int(lost.value) == noted && noted > 5)
     }
 
-    @Test func `the page is one file that loads nothing, with every plot and the gaps`() throws {
+    @Test func `the page is one file that loads nothing, with every plot that has something, and the gaps`() throws {
         let scratch = try Scratch()
         _ = try traced(scratch, "--seconds", "6", "--loss", "15", "--burst", "3", "--fec", "off")
         let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"), "--json")
@@ -41,14 +41,22 @@ import Testing
         for word in ["http://", "https://", "src=", "@import", "NaN", "inf"] {
             #expect(!page.contains(word), "\(word)")
         }
-        for title in [
-            "Delay", "Packets", "Invented sound", "Stretched sound", "Level of what was heard", "Estimated quality",
-        ] {
-            #expect(page.contains("<b>\(title)</b>"), "\(title)")
-        }
-        #expect(page.contains("Why it was choppy") && page.contains("\(count) audible gap"))
+        let titles = [
+            "Gaps and events", "Delay", "Packets", "Concealed sound", "Level of what was heard",
+            "Estimated quality",
+        ]
+        for title in titles { #expect(page.contains("<b>\(title)</b>"), "\(title)") }
+        #expect(page.contains("\(count) audible gap") && page.contains("SSRC 0x") && page.contains(" % lost"))
+        let direction = try #require((try run.json()["directions"] as? [[String: Any]])?.first)
+        #expect(direction["verdict"] as? String == "bad")
+        #expect(try #require(direction["mos"] as? Double) < 4)
+        #expect(try #require(direction["lossPercent"] as? Double) > 5)
+        #expect(page.contains("rtp.seq") && page.contains("the other side hears, by its RTCP"))
+        // Virtual time has no time of day.
+        #expect(!page.contains("UTC</th>"))
         let text = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
         #expect(text.output.contains("\(count) audible gaps") && text.output.contains("lost"))
+        #expect(text.output.contains("t.html: Bad, MOS "))
     }
 
     @Test func `a clean call was not choppy`() throws {
@@ -57,7 +65,7 @@ import Testing
         let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
         #expect(run.status == 0 && run.output.contains("no audible gap"))
         let page = String(decoding: try scratch.bytes("t.html"), as: UTF8.self)
-        #expect(page.contains("there is no audible gap"))
+        #expect(page.contains("There is no audible gap"))
     }
 
     @Test func `silence that the sender left out is no gap`() throws {
@@ -79,7 +87,7 @@ import Testing
         let run = try ToolRun.finished("report", scratch.file("<b>.json"), "--output", scratch.file("p.html"))
         #expect(run.status == 0, "\(run.errors)")
         let page = String(decoding: try scratch.bytes("p.html"), as: UTF8.self)
-        for tag in ["<script", "<img", "<b>.json"] { #expect(!page.contains(tag)) }
+        for tag in ["<script>alert", "<img", "<b>.json"] { #expect(!page.contains(tag)) }
         #expect(page.contains("&lt;script&gt;alert(&#39;1 &amp; 2&#39;)&lt;/script&gt;") && page.contains("3 rows"))
     }
 
@@ -91,6 +99,9 @@ import Testing
         #expect(run.wait() == 0, "\(run.errors)")
         let trace = try TraceFile(parsing: scratch.bytes("t.json"))
         #expect(trace.rows.count > 10 && !trace.figures.isEmpty)
+        let start = try #require(trace.stream.startUnixMs)
+        #expect(abs(Date().timeIntervalSince1970 * 1000 - Double(start)) < 120_000)
+        #expect(trace.stream.source?.hasPrefix("127.0.0.1:") == true && trace.stream.ssrc != nil)
     }
 
     @Test func `a capture is replayed, page and sound alike`() throws {
@@ -142,6 +153,10 @@ import Testing
 
         let page = try ToolRun.finished("report", scratch.file("c.pcap"), "--output", scratch.file("c.html"))
         #expect(page.status == 0, "\(page.errors)")
+        let html = String(decoding: try scratch.bytes("c.html"), as: UTF8.self)
+        let ssrcs = try streams.map { try #require($0["ssrc"] as? String) }
+        #expect(html.split(separator: "<section").count == 3 && ssrcs.allSatisfy { html.contains("SSRC \($0)") })
+        #expect(html.contains("1970-01-01") && html.contains("UTC</th>"))
         let text = try ToolRun.finished("replay", scratch.file("c.pcap"))
         #expect(text.output.contains(other) && text.output.contains("concealed ms"))
     }
@@ -200,8 +215,84 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: scratch.file("c.pcap")))
         let run = try ToolRun.finished("replay", scratch.file("c.pcap"), "--json")
         let notes = try #require(try run.json()["notes"] as? [String])
-        #expect(notes.contains { $0.contains("longer than a minute") }, "\(notes)")
+        #expect(notes.contains { $0.contains("longer than an hour") }, "\(notes)")
         #expect(notes.contains { $0.contains("older than the one before") }, "\(notes)")
+    }
+
+    @Test func `captures, traces and WAV files come through a pipe`() throws {
+        let scratch = try Scratch()
+        let call = ["--virtual", "--codec", "PCMU", "--seconds", "3", "--pcap", scratch.file("c.pcap")]
+        let files = ["--trace", scratch.file("t.json"), "--output", scratch.file("o.wav")]
+        #expect(try ToolRun(["loopback"] + call + files).wait() == 0)
+        #expect(try ToolRun(["dtmf", "15", "--output", scratch.file("k.wav")]).wait() == 0)
+        func piped(_ name: String, _ arguments: String) throws -> ToolRun {
+            let command = "cat \"$1\" | \"$2\" \(arguments)"
+            let run = try ToolRun(["-c", command, "sh", scratch.file(name), ToolRun.path], program: "/bin/sh")
+            #expect(run.wait() == 0, "\(arguments): \(run.errors)")
+            return run
+        }
+        #expect(try piped("c.pcap", "replay - --json").json()["codec"] as? String == "PCMU")
+        for name in ["c.pcap", "t.json"] {
+            let page = try piped(name, "report - --output '\(scratch.file(name)).html' --json").json()
+            #expect(try #require(page["rows"] as? Int) > 100)
+        }
+        #expect(try piped("k.wav", "detect - --json").json()["digits"] as? String == "15")
+        let played = try piped("k.wav", "play - --device null --json").json()
+        #expect(try #require(played["seconds"] as? Double) > 0.3)
+    }
+
+    @Test func `a pipe that Ctrl-C ends is heard as far as it came`() throws {
+        let scratch = try Scratch()
+        let call = ["--virtual", "--codec", "PCMU", "--seconds", "3", "--pcap", scratch.file("c.pcap")]
+        #expect(try ToolRun(["loopback"] + call).wait() == 0)
+        let pipe = scratch.file("p")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let run = try ToolRun(["replay", pipe, "--json"])
+        // It opens once the tool does, which has asked for signals by then.
+        let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: pipe))
+        try writer.write(contentsOf: Data(try scratch.bytes("c.pcap")))
+        run.interrupt()
+        #expect(run.wait() == 0, "\(run.errors)")
+        try writer.close()
+        let json = try run.json()
+        #expect(try #require(json["seconds"] as? Double) > 2.5)
+        let notes = try #require(json["notes"] as? [String])
+        #expect(notes.contains { $0.contains("A signal ended the reading of") }, "\(notes)")
+        #expect(!notes.contains { $0.contains("ended the run") })
+    }
+
+    @Test func `standard input is called that on the page`() throws {
+        let scratch = try Scratch()
+        let files = ["--seconds", "2", "--trace", scratch.file("t.json")]
+        #expect(try ToolRun(["loopback", "--virtual"] + files).wait() == 0)
+        let command = "cat \"$1\" | \"$2\" report - --output \"$3\" --json"
+        let arguments = ["-c", command, "sh", scratch.file("t.json"), ToolRun.path, scratch.file("t.html")]
+        let run = try ToolRun(arguments, program: "/bin/sh")
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try run.json()["file"] as? String == "-")
+        #expect(String(decoding: try scratch.bytes("t.html"), as: UTF8.self).contains("<title>standard input: "))
+    }
+
+    @Test func `what is not heard leaves no file, and its counts are told`() throws {
+        let scratch = try Scratch()
+        var capture = CaptureBuilder()
+        capture.stream(50, type: 0, byteCount: 170)
+        try capture.write(to: scratch.file("c.pcap"))
+        let run = try ToolRun.finished("replay", scratch.file("c.pcap"), "--json")
+        #expect(run.status == 0, "\(run.errors)")
+        let json = try run.json()
+        #expect((json["encrypted"] as? String)?.contains("10 bytes longer") == true)
+        #expect(json["report"] is NSNull && json["gaps"] is NSNull)
+        #expect((json["notHeard"] as? String)?.contains("encrypted") == true)
+        let stream = try #require((json["streams"] as? [[String: Any]])?.first)
+        #expect(stream["packets"] as? Int == 50 && stream["lost"] as? Int == 0 && stream["jitterMs"] as? Double == 0)
+        let text = try ToolRun.finished("replay", scratch.file("c.pcap"), "--output", scratch.file("o.wav"))
+        #expect(text.status == 1 && text.output.contains("PCMU, encrypted") && text.output.contains("jitter ms"))
+        #expect(text.errors.contains("encrypted") && !text.output.contains("MOS"))
+        #expect(!FileManager.default.fileExists(atPath: scratch.file("o.wav")))
+        let page = try ToolRun.finished("report", scratch.file("c.pcap"), "--output", scratch.file("c.html"))
+        #expect(page.status == 1 && page.errors.contains("encrypted"))
+        #expect(!FileManager.default.fileExists(atPath: scratch.file("c.html")))
     }
 
     /// A folder of captures that other programs made.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// RTP to and from the tool itself, FFmpeg and GStreamer, on 127.0.0.1.
-@Suite(.serialized, .tags(.realtime)) struct SendReceiveRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SendReceiveRealTimeTests {
     private func leg(_ run: ToolRun) throws -> [String: Any] {
         try #require((try run.json()["legs"] as? [[String: Any]])?.first)
     }
@@ -139,9 +139,29 @@ import Testing
         #expect(receiver.wait() == 0)
         let counters = try received(receiver)
         #expect(counters["packets"] as? Int == 21 && counters["lost"] as? Int == 0)
-        // 12 pieces, the long one, and the one of no known type; the foreign one has not passed the socket.
-        #expect(try #require(counters["rejected"] as? Int) >= 14)
+        // 12 pieces, the long one, the foreign one, and the one of no known type.
+        #expect(try #require(counters["rejected"] as? Int) >= 15)
+        #expect(try #require(counters["refused"] as? [String: Int])["otherAddress"] == 1)
         #expect(try WAVFile.read(scratch.file("h.wav")).1.count == 20 * 160)
+    }
+
+    @Test func `a receiver that stood still for longer than it waits reads what came meanwhile`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let receiver = try ToolRun(
+            ["receive", "--port", "\(port)", "--codec", "PCMU", "--output", scratch.file("h.wav"), "--json"]
+        )
+        FreePort.waitUntilTaken(port)
+        let sender = try ToolRun(["send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "4", "--json"])
+        FileWatch.wait(for: scratch.file("h.wav"), byteCount: 4000)
+        receiver.signal(SIGSTOP)
+        // It waits for 2 s.
+        pass(.milliseconds(2500))
+        receiver.signal(SIGCONT)
+        #expect(sender.wait() == 0 && receiver.wait() == 0)
+        let sent = try #require(try leg(sender)["sent"] as? [String: Any])
+        let packets = try #require(sent["packets"] as? Int)
+        #expect(try received(receiver)["packets"] as? Int == packets)
     }
 
     @Test func `keys give way to the number of redundant audio`() throws {
@@ -159,6 +179,17 @@ import Testing
             scratch.file("o.wav")
         )
         #expect(run.status == 0, "\(run.errors)")
+    }
+
+    @Test func `that nobody listens is told, and that nothing came`() throws {
+        let port = try FreePort.pair()
+        let run = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--seconds", "1.5", "--json")
+        #expect(run.status == 0 && run.errors.contains("did not arrive"), "\(run.errors)")
+        let sent = try #require(try leg(run)["sent"] as? [String: Any])
+        #expect(try #require(sent["unreachable"] as? Int) > 5)
+        #expect(try #require(sent["packets"] as? Int) >= 25)
+        let waiting = try ToolRun.finished("receive", "--port", "\(port)", "--seconds", "0.2", "--device", "null")
+        #expect(waiting.status == 0 && waiting.errors.contains("nothing came"), "\(waiting.errors)")
     }
 
     @Test func `a port in use is told`() throws {
@@ -204,6 +235,22 @@ import Testing
         if command != "send" { #expect(try WAVFile.read(file).1.count > 4800) }
         sender?.interrupt()
         sender?.wait()
+    }
+
+    @Test func `a terminal that is closed, which is told twice, leaves whole files`() throws {
+        let scratch = try Scratch()
+        let files = ["--output", scratch.file("x.wav"), "--trace", scratch.file("x.json")]
+        let run = try ToolRun(["loopback", "--seconds", "60", "--json"] + files)
+        FileWatch.wait(for: scratch.file("x.wav"), byteCount: 20_000)
+        // More than two: those that come at once are one.
+        while run.isRunning {
+            run.signal(SIGHUP)
+            pass(.milliseconds(1))
+        }
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try WAVFile.read(scratch.file("x.wav")).1.count > 4800)
+        let trace = try Data(contentsOf: URL(fileURLWithPath: scratch.file("x.json")))
+        #expect(try JSONSerialization.jsonObject(with: trace) is [String: Any])
     }
 
     // MARK: Others

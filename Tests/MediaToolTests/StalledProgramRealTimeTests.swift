@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Programs that stand still for 80 ms twice a second, as under a CPU quota: what was due is made up for.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct StalledProgramRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct StalledProgramRealTimeTests {
     private static let seconds = 12
     private static let stallCount = 18
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What the tool says to wrong usage and to failures, and that help and completion are there.
-@Suite(.serialized, .tags(.realtime)) struct UsageRealTimeTests {
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct UsageRealTimeTests {
     /// A file that is there, and that a command must not touch.
     private static let ownFile = #filePath
 
@@ -76,6 +77,8 @@ import Testing
         (["group", "nosuch"], "nosuch"),
         (["devices", "--log-level", "loud"], "loud"),
         (["nosuch"], "nosuch"),
+        (["help", "nosuch"], "nosuch"),
+        (["help", "core", "nosuch"], "nosuch"),
         (["codecs", "--nosuch"], "--nosuch"),
     ])
     func `wrong usage ends with 64 and names the word`(arguments: [String], word: String) throws {
@@ -139,7 +142,7 @@ import Testing
         ]
         let run = try ToolRun(command, program: "/bin/sh")
         run.wait()
-        #expect(run.errors.contains("status 1"), "\(run.errors)")
+        #expect(run.errors.contains("status 1") && !run.errors.contains("Error"), "\(run.errors)")
     }
 
     @Test(arguments: [
@@ -152,6 +155,23 @@ import Testing
         #expect(run.status == 0)
         #expect(run.output.contains("EXAMPLES") && run.output.contains("media-tool \(command)"))
         #expect(run.output.contains("--json"))
+    }
+
+    @Test func `the version tells the commit that was built, and its traits`() throws {
+        let scratch = try Scratch()
+        let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../..").standardized.path
+        try ToolRun([root, scratch.file("Commit.swift")], program: root + "/Scripts/write-commit").wait()
+        let written = try String(contentsOfFile: scratch.file("Commit.swift"), encoding: .utf8)
+        let commit = try #require(written.split(separator: "\"").dropFirst().first)
+        let run = try ToolRun.finished("--version")
+        #expect(run.status == 0 && run.output.contains("commit \(commit), traits: "), "\(run.output)")
+    }
+
+    @Test(arguments: [["help", "help"], ["help", "core"], ["help", "core", "status"]])
+    func `help is also a command`(words: [String]) throws {
+        let run = try ToolRun(words)
+        run.wait()
+        #expect(run.status == 0 && run.output.contains("USAGE"), "\(run.errors)")
     }
 
     @Test(arguments: ["bash", "zsh", "fish"]) func `completion scripts are made`(shell: String) throws {

@@ -8,7 +8,7 @@ enum CorePeer {
     enum Role: String {
         /// Runs an executor that waits for a message which never comes.
         case executor
-        /// Runs a main that delivers each message that somebody wishes for.
+        /// Runs a main that delivers each message that somebody waits for.
         case main
     }
 
@@ -68,7 +68,7 @@ enum CorePeer {
     }
 }
 
-/// A service without a server: it delivers what is wished for, or nothing.
+/// A service without a server: it delivers what is waited for, or nothing.
 actor DeliveringService: CoreService {
     private let store: SharedStore
     private let delivers: Bool
@@ -87,11 +87,11 @@ actor DeliveringService: CoreService {
     /// Each message says, by the monotonic clock, when its delivery began.
     func run() async throws {
         while true {
-            // Long enough for the one who wished to fall asleep.
+            // Long enough for the one who waits to fall asleep.
             try await Task.sleep(for: delivers ? .milliseconds(10) : .seconds(60))
             guard delivers else { continue }
-            for wish in try await store.wishes() {
-                guard case .message(let callID) = wish.item, try await store.message(callID: callID) == nil else {
+            for waiter in try await store.waiters() {
+                guard case .message(let callID) = waiter.item, try await store.message(callID: callID) == nil else {
                     continue
                 }
                 try await Task.sleep(for: .milliseconds(10))

@@ -2,8 +2,9 @@ import CMeasure
 import Foundation
 import Glibc
 import LocalMessaging
-import MediaEngine
 import SharedCore
+
+@testable import CallBasics
 
 /// Pushes by the dozen, each a process of the tool, of which some are killed at random moments, the one that runs the core
 /// above all, and sent again, until each has ended in order.

@@ -1,3 +1,4 @@
+@testable import CallBasics
 import CMeasure
 import Glibc
 @testable import MediaEngine
@@ -10,7 +11,10 @@ enum KeyToSample {
     static func measure(_ options: Options) async throws -> [Figure] {
         var warm: [Double] = []
         let engine = try makeEngine()
-        let stream = try await engine.startDTMFStream()
+        try await engine.startDTMFStream()
+        guard let stream = engine.openToneStream else {
+            throw Options.Wrong(description: "the tone stream is not open")
+        }
         usleep(200_000)
         var generator = SeededGenerator(seed: UInt64(measure_now()))
         for _ in 0..<presses {

@@ -114,11 +114,16 @@ enum Parsers {
         }
     }
 
+    /// Classic captures and pcapng; the first bytes say which.
     private static func pcap(_ bytes: Span<UInt8>) throws {
         var reader = try PcapReader(bytes: array(bytes))
         var byteCount = 0
-        while let datagram = reader.next() { byteCount += datagram.payload.count }
+        while let datagram = reader.next() {
+            byteCount += datagram.payload.count
+            precondition(datagram.unixNanoseconds >= 0)
+        }
         precondition(byteCount <= bytes.count)
+        precondition(reader.tcpCount + reader.fragmentCount <= reader.skippedCount)
     }
 
     /// What is read is written alike; taken as an offer and as an answer it is answered by one description of ours.

@@ -147,11 +147,6 @@ public final class MessageConnection: Sendable, Identifiable {
         channel.eventLoop.execute { [driver] in driver.value.closeInOrder() }
         _ = await invalidated()
     }
-
-    /// Ends the connection at once, for a reason that its handlers hear.
-    func invalidate(_ reason: Invalidation) {
-        channel.eventLoop.execute { [driver] in driver.value.end(reason) }
-    }
 }
 
 // MARK: - The end, from the event loop

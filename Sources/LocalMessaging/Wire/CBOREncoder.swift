@@ -41,6 +41,10 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
 
     /// The message, which has to encode something.
     func encodeMessage(_ message: some Encodable) throws -> ByteBuffer {
+        defer {
+            letGo()
+            writer.failure = nil
+        }
         try encode(message)
         guard shape != .nothing || !later.isEmpty else { throw failure(message, "it encodes nothing.") }
         try finish()
@@ -107,7 +111,7 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
             writer.truncate(to: start)
             writer.current = ObjectIdentifier(self)
             (shape, count) = (.nothing, 0)
-            later.removeAll()
+            letGo()
             throw error
         }
     }
@@ -146,6 +150,7 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
         try enter(value)
         let child = CBOREncoder(writer, in: self, step())
         defer {
+            child.letGo()
             writer.depth -= 1
             writer.current = ObjectIdentifier(self)
         }
@@ -201,7 +206,6 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
                 pieces.append((offset, encoder.writer.bytes))
             }
             writer.insert(pieces)
-            later.removeAll()
         }
         if let failure = writer.failure { throw failure }
         switch shape {
@@ -210,6 +214,15 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
         case .array: writer.setHead(at: headOffset, .array, count)
         case .map: writer.setHead(at: headOffset, .map, count)
         }
+    }
+
+    /// Forgets the encoders of later values, which hold this one, as do the errors that they note.
+    private func letGo() {
+        for (_, encoder) in later {
+            encoder.letGo()
+            encoder.writer.failure = nil
+        }
+        later.removeAll()
     }
 
     @inline(__always)

@@ -14,7 +14,7 @@ extension Call {
     ///
     /// An interruption holds a call, too; who sets this takes the call out of the interruption.
     public var isOnHold: Bool {
-        get { controls.sending.switches.holds(.held) || controls.sending.switches.holds(.interrupted) }
+        get { controls.sending.holds(.held) || controls.sending.holds(.interrupted) }
         set {
             set(.held, newValue)
             set(.interrupted, false)
@@ -30,18 +30,22 @@ extension Call {
 
     /// Ends the hold that `interrupt` began; answers false when there is none.
     func resumeAfterInterruption() -> Bool {
-        guard controls.sending.switches.holds(.interrupted), !hasEnded else { return false }
+        guard controls.sending.holds(.interrupted), !hasEnded else { return false }
         set(.interrupted, false)
         return true
     }
 
-    /// How much louder or quieter than the source is what is sent.
+    /// How much louder or quieter than the source is what is sent, 0 dB at first.
+    ///
+    /// Units: dB of amplitude, up to 30; -100 and less is silence. Samples that would leave 16 bits are clipped.
     public var sendGain: Decibels {
         get { controls.sendGain.gain }
         set { controls.sendGain.gain = newValue }
     }
 
-    /// How loud the call is heard.
+    /// How much louder or quieter than it came the call is heard, 0 dB at first.
+    ///
+    /// Units: as `sendGain`.
     public var volume: Decibels {
         get { controls.receiveGain.gain }
         set { controls.receiveGain.gain = newValue }
@@ -113,8 +117,12 @@ extension Call {
 
     // MARK: Tones
 
-    /// Mixes DTMF tones into what is sent, for equipment that knows no telephone events.
+    /// Mixes DTMF tones into what is sent, for equipment that knows no telephone events; `,` is a pause of 2 s.
     ///
+    /// - Parameters:
+    ///   - digits: The keys, 0-9 * # A-D.
+    ///   - duration: How long each tone sounds.
+    ///   - gap: The silence after each.
     /// - Throws: `EngineError` when a character is no key, or there are more than can wait; then none is sent.
     public func sendInBandDTMF(
         _ digits: String,

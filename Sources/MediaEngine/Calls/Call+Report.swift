@@ -1,5 +1,5 @@
 import CallBasics
-import RTP
+package import RTP
 import Synchronization
 
 extension Call {
@@ -14,15 +14,16 @@ extension Call {
         return LegReport(
             name: name,
             rtp: stream.rtpStatistics,
-            unreadCount: stream.unreadCount,
+            socketDropCount: stream.socketDropCount,
+            unreachableCount: stream.unreachableCount,
             playout: stream.playout.statistics,
             format: stream.heardFormat,
             mouthToEar: peer.flatMap { mouthToEar(from: $0) },
             voicePath: stream.voicePath,
             dtmf: keys,
             protection: protection,
-            sentLevel: sentLevel,
-            heardLevel: heardLevel,
+            sentLevel: stream.sendMeter.speechLevel ?? sentLevel.rms,
+            heardLevel: stream.receiveMeter.speechLevel ?? heardLevel.rms,
             echo: state.withLock { $0.sections?.place.voice }?.filter.statistics
         )
     }
@@ -50,6 +51,9 @@ extension Call {
         let captured = anchor.time + .nanoseconds(units)
         return played.lastPlayTime - captured + peer.stream.codecDelay
     }
+
+    /// What was sent and received, with the source that is heard, as of the last tick.
+    package var rtpStatistics: RTPStatistics { stream.rtpStatistics }
 
     /// What went through the card that this call alone plays on; nil when it plays on none, or on the engine's.
     package var playbackStatistics: CardStatistics? { sink.route?.statistics }

@@ -8,7 +8,8 @@ extension Call {
     ///
     /// Ports, SSRC, sequence numbers and time stamps go on; nothing is lost but what the change itself removes. What waits
     /// to be played is played, with the codec that it came with.
-    /// - Throws: `EngineError` when a codec is not to be had or the call has ended; then nothing has changed.
+    /// - Throws: `EngineError` when a codec is not to be had, RTCP is to have a port of its own and none was opened, or the
+    ///   call has ended; then nothing has changed.
     public func update(_ agreement: MediaAgreement) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock { try await applyUpdate(agreement) }
@@ -19,11 +20,14 @@ extension Call {
         let (former, recording) = state.withLock { ($0.stream, $0.recording) }
         guard !hasEnded else { throw endedError }
         guard agreement != former.agreement else { return }
+        try configuration.check(agreement, over: sockets)
         let registry = engine.registry
-        let stream = try former.updated(agreement, try AgreedFormats(agreement, in: registry))
+        let formats = try AgreedFormats(agreement, in: registry)
+        let phase = takePhase(for: agreement, formats, after: former)
+        let stream = try former.updated(agreement, formats, phase: phase.map { engine.loop.tickDuration * $0.tick })
         var orders = stream.takeOverOrders(
             from: former,
-            addresses: agreement.addresses(hasControlPort: sockets.controlLink != nil),
+            addresses: agreement.addresses(hasControlPort: sockets.controlLink != nil, local: sockets.local),
             at: engine.now
         )
         if stream.playout !== former.playout { orders += sink.follow(stream.playout) }
@@ -46,11 +50,25 @@ extension Call {
         }
         state.withLock { state in
             state.stream = stream
+            if let phase { state.phase = phase }
             if stream.lossAbilities != former.lossAbilities { state.protection = LossPolicy(stream.lossAbilities) }
         }
         follow(agreement)
         await engine.loop.settled(settled)
         engine.loop.forget(gone)
+    }
+
+    /// The tick in which the call is to encode when packets of another length are agreed on before any was sent; nil leaves
+    /// it where it is.
+    private func takePhase(
+        for agreement: MediaAgreement,
+        _ formats: AgreedFormats,
+        after former: AudioStream
+    ) -> EncodingPhases.Phase? {
+        guard agreement.codec != nil, former.hasSentNothing else { return nil }
+        let ticks = engine.packetTicks(agreement, formats, configuration.stream)
+        guard ticks != state.withLock({ $0.phase?.count }) else { return nil }
+        return engine.phases.take(of: ticks)
     }
 
     /// Changes the sections and runs them, together with `orders` and after these; answers when that is done.
@@ -63,7 +81,7 @@ extension Call {
     ) throws(EngineError) -> UInt64 {
         guard var sections = state.withLock({ $0.sections }) else { throw endedError }
         let edits: [GraphRunner.Order]
-        do throws(GraphError) { edits = try body(&sections) } catch { throw .graph(error) }
+        do throws(GraphError) { edits = try body(&sections) } catch { throw EngineError(error) }
         let settled = try engine.loop.give(orders + edits)
         state.withLock { $0.sections = sections }
         return settled
@@ -72,21 +90,27 @@ extension Call {
     /// Makes direction, and what is expected of the other side, follow what was agreed.
     func follow(_ agreement: MediaAgreement) {
         let isAgreed = agreement.codec != nil
-        controls.sending.switches.set(.notAgreed, !isAgreed || !agreement.direction.sends)
+        controls.sending.set(.notAgreed, !isAgreed || !agreement.direction.sends)
         controls.receiveGain.set(.notAgreed, !isAgreed || !agreement.direction.receives)
         expectMedia()
     }
 
     /// Stops both directions for `reason`, or no longer.
     func set(_ reason: Switches.Reason, _ holds: Bool) {
-        controls.sending.switches.set(reason, holds)
+        controls.sending.set(reason, holds)
         controls.receiveGain.set(reason, holds)
         expectMedia()
     }
 
     /// Expects packets of the other side, or none while it is to send none.
     private func expectMedia() {
-        let timeout = controls.receiveGain.isOn ? configuration.stallTimeout?.nanoseconds : nil
+        let isExpecting = controls.receiveGain.isOn
+        let timeout = isExpecting ? configuration.stallTimeout?.nanoseconds : nil
+        let isOneWay = controls.sending.holds(.notAgreed)
+        stream.receiver.expectedMedia.store(
+            isExpecting ? (isOneWay ? .maybe : .sound) : .nothing,
+            ordering: .releasing
+        )
         stream.receiver.patience.store(timeout ?? .max, ordering: .releasing)
     }
 }

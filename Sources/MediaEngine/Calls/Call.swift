@@ -37,7 +37,7 @@ public final class Call: Sendable {
     public let localControlAddress: SocketAddress?
     /// What happens in the call.
     ///
-    /// One task reads it; the newest 256 events wait for it.
+    /// One task reads it; the newest 256 events wait for it. It finishes with the call's end.
     public let events: AsyncStream<CallEvent>
 
     let number: UInt64
@@ -81,7 +81,6 @@ public final class Call: Sendable {
         controls = stream.controls
         state = Mutex(State(stream: stream, phase: phase, protection: LossPolicy(stream.lossAbilities)))
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
-        controls.sendGain.set(.muted, configuration.isMuted)
         set(.held, configuration.isOnHold)
         follow(stream.agreement)
     }
@@ -133,11 +132,23 @@ public final class Call: Sendable {
     /// Listens to the filters of the stream that talk.
     func listen(to stream: AudioStream) {
         engine.loop.listen(to: stream.receiver) { [weak self] event, time in self?.handle(event, at: time) }
+        engine.loop.listen(to: stream.encoder) { [weak self] event, _ in
+            guard case .placed(let tick, let count) = event else { return }
+            self?.hold(tick, of: count)
+        }
         guard let keyListener = stream.keyListener else { return }
         engine.loop.listen(to: keyListener) { [weak self] event, _ in
             let told = self?.state.withLock { $0.keys.note(event) }
             if let told = told ?? nil { self?.tell(told) }
         }
+    }
+
+    /// Counts the call where it encodes since its packets have another length, as long as it runs.
+    ///
+    /// Thread: background.
+    private func hold(_ tick: Int, of count: Int) {
+        let phase = engine.phases.hold(tick, of: count)
+        state.withLock { if $0.life == .running { $0.phase = phase } }
     }
 
     /// Thread: background.

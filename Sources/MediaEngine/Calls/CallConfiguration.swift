@@ -10,7 +10,7 @@ public enum CallSource: Sendable {
     case card(any SoundCard)
     /// A WAV file, played once, or again and again.
     case file(String, repetition: FileRepetition = .once)
-    /// Samples in memory, played once.
+    /// Samples in memory, of any rate, played once.
     case samples([Int16], AudioFormat)
     /// The application, which writes samples while the call runs; the end of the call ends the stream.
     case stream(StreamSource)
@@ -42,7 +42,7 @@ public enum CallNetwork: Sendable {
     case udp(local: SocketAddress)
     /// Ports that were reserved before.
     case reserved(MediaReservation)
-    /// A link that exists, for RTP and RTCP together: a `MemoryLink`, an `ImpairedLink`.
+    /// A link that exists, for RTP and RTCP together: an end of a `MemoryLink`, or one of your own.
     case link(any DatagramLink, local: SocketAddress)
 }
 

@@ -42,16 +42,27 @@ final class CallSourceEnd: Sendable {
             }
             // Other files do not wait for whoever writes into it, nor does the end of the call.
             guard let pipe = PipeService(file.feed, until: { file.feed.isComplete }) else {
-                throw .driver(DriverError(.noThread, "There is no room for the thread of \(path). End other programs."))
+                throw .state(.noThread, "There is no room for the thread of \(path). End other programs.")
             }
             (filter, part, player) = (file, .file(file.feed, pipe), file)
         case .samples(let samples, let format):
-            let memory = SamplePlayerFilter(samples, format: format)
+            let memory = try await Self.player(of: samples, format)
             (filter, part, player) = (memory, .nothing, memory)
         case .stream(let stream):
             guard !stream.isClosed else { throw .streamEnded }
             (filter, part, player) = (stream.filter, .stream(stream), nil)
         case .filter(let given): (filter, part, player) = (given, .nothing, nil)
+        }
+    }
+
+    /// A player of `samples`; those that must be converted first are off the concurrency pool.
+    private static func player(
+        of samples: [Int16],
+        _ format: AudioFormat
+    ) async throws(EngineError) -> SamplePlayerFilter {
+        guard format.portFormat != format else { return SamplePlayerFilter(samples, format: format) }
+        return try await EngineError.wrappingAsync {
+            try await BlockingWork.run { SamplePlayerFilter(samples, format: format) }
         }
     }
 

@@ -40,15 +40,6 @@ extension CallEngine {
     /// case it is used as soon as it can be.
     public func setFallbackCards(_ cards: [any SoundCard]) { core.cards.setFallbackCards(cards) }
 
-    /// Lets sound flow through the call card, or closes it: the gate of an audio session.
-    ///
-    /// Only an engine that `gatesAudioSession` waits for it.
-    public func activateAudioSession(_ isActive: Bool) {
-        guard core.configuration.gatesAudioSession else { return }
-        core.cards.playback.setActive(isActive)
-        core.cards.capture.setActive(isActive)
-    }
-
     /// What went through the call card in one direction so far; nil while no call uses it.
     package func cardStatistics(_ direction: CardDirection) -> CardStatistics? {
         let route = core.cards.route(direction)
@@ -65,9 +56,6 @@ extension CallEngine {
     }
 
     // MARK: Ringer
-
-    /// The name of the card that rings and key tones are heard on.
-    public var ringerName: String { core.cards.ringer.description.name }
 
     /// Lets rings and key tones be heard on another card; a tone stream that is warm stays warm on it.
     ///

@@ -9,8 +9,7 @@ extension CallEngine {
     /// Holders are counted: as many calls of `stopDTMFStream` end it. A card that does not open now is tried again, and told
     /// by an event.
     /// - Throws: `EngineError` when a thread cannot be started, or the engine has been shut down.
-    @discardableResult
-    public func startDTMFStream() async throws(EngineError) -> ToneStream { try await core.holdTones() }
+    public func startDTMFStream() async throws(EngineError) { try await core.holdTones() }
 
     /// Lets go of the warm stream; the last holder's call closes the card.
     ///
@@ -81,7 +80,7 @@ extension CallEngine {
     /// - Throws: `EngineError` when a card does not open.
     public func makeToneStream(
         on cards: [any SoundCard],
-        format: AudioFormat = CallEngine.cardFormat
+        format: AudioFormat = AudioFormat(sampleRate: 48000)
     ) async throws(EngineError) -> ToneStream {
         try await core.makeToneStream(on: cards, format: format)
     }

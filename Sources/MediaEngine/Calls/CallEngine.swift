@@ -8,14 +8,17 @@ import Synchronization
 ///
 /// An engine that nobody holds any more ends its calls. To wait for that, and for the last byte of their files, call
 /// `shutDown`.
-/// Thread: control, any; nothing here blocks.
+/// Thread: control, any; nothing here blocks but `init`.
 public final class CallEngine: Sendable {
     /// The samples that cards are opened with.
-    public static let cardFormat = AudioFormat(sampleRate: 48000)
+    package static let cardFormat = AudioFormat(sampleRate: 48000)
 
     let core: EngineCore
 
     /// An engine; its media thread starts with the first call.
+    ///
+    /// It alone blocks, some milliseconds as a rule: before it returns, ALSA has read its configuration and asked which cards
+    /// there are. An application that draws makes the engine off its main thread.
     ///
     /// - Throws: `EngineError` when a role is bound to nothing that can be, or a thread cannot be started.
     public init(_ configuration: CallEngineConfiguration = CallEngineConfiguration()) throws(EngineError) {
@@ -31,7 +34,7 @@ public final class CallEngine: Sendable {
 
     /// What happens outside of single calls: cards that come and go.
     ///
-    /// One task reads it; the newest 256 events wait for it.
+    /// One task reads it; the newest 256 events wait for it. It finishes when the engine has been shut down.
     public var events: AsyncStream<EngineEvent> { core.events }
 
     // MARK: Time
@@ -52,8 +55,10 @@ public final class CallEngine: Sendable {
         }
     }
 
-    /// How punctual the ticks of calls were, for a `CallReport`.
-    public var tickReport: CallReport.Ticks { CallReport.Ticks(tickStatistics) }
+    /// How punctual the ticks of calls were, and what was lost of what they told, for a `CallReport`.
+    public var tickReport: CallReport.Ticks {
+        CallReport.Ticks(tickStatistics, lostEvents: core.loop.runner.droppedEventCount)
+    }
 
     /// How punctual the ticks of calls were, in full.
     package var tickStatistics: TickStatistics { core.loop.statistics }
@@ -76,13 +81,9 @@ public final class CallEngine: Sendable {
     /// The codecs and plugins that calls can use.
     public var registry: PluginRegistry { core.registry }
 
-    /// Loads a plugin into the engine's registry; calls made from now on can use it.
-    public func load(_ plugin: any MediaPlugin) {
-        updateRegistry { $0.load(plugin) }
-    }
-
-    /// Changes the registry: loads C plugins, registers all anew, enables and disables codecs.
+    /// Changes the registry: loads plugins, adds codecs, enables and disables them.
     ///
+    /// Calls made from now on use the changed one.
     /// Plugins may use the engine meanwhile, whose registry is the former one until `body` is done; they must not change
     /// it from there.
     public func updateRegistry(_ body: (inout PluginRegistry) -> Void) {
@@ -95,7 +96,8 @@ public final class CallEngine: Sendable {
     ///
     /// - Parameters:
     ///   - address: The address of this machine; port 0 takes any free port.
-    ///   - hasControlPort: Whether RTCP gets the port after RTP's, for another side that does not multiplex (RFC 5761).
+    ///   - hasControlPort: Whether RTCP gets the port after RTP's, for another side that does not multiplex (RFC 5761);
+    ///     without it, a call with such a side is an error.
     /// - Returns: The ports, for `CallNetwork.reserved`.
     /// - Throws: `EngineError` when they are not to be had.
     public func reserve(

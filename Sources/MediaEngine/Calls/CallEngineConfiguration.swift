@@ -4,7 +4,9 @@ public import Logging
 public struct CallEngineConfiguration: Sendable {
     /// Where time comes from.
     public enum Time: Sendable, Hashable {
-        /// The machine's clock; media threads ask for SCHED_FIFO of this priority, or for none.
+        /// The machine's clock; media threads ask for SCHED_FIFO of this priority, 1 to 99, or for none.
+        ///
+        /// What is refused is told by `CallEngine.scheduling`, and the threads run as others do.
         case real(priority: Int? = 10)
         /// A clock that stands still but for `CallEngine.advance`: the same seed gives the same call, bit for bit.
         case virtual(seed: UInt64 = 1)
@@ -30,8 +32,6 @@ public struct CallEngineConfiguration: Sendable {
     ///
     /// One that is not there is logged, and looked for again by `CallEngine.reloadCards`.
     public var fallbackDevices: [String] = []
-    /// Whether the call card keeps silent until `activateAudioSession`, as an application under CallKit wants.
-    public var gatesAudioSession = false
     /// Where the engine logs, off the media thread.
     public var logger: Logger
 

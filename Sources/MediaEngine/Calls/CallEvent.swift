@@ -5,6 +5,8 @@ public enum CallEvent: Sendable, Equatable {
     /// The other side released it after it was held for `duration`.
     case keyUp(DTMFDigit, duration: Duration)
     /// The other side told what it receives: round trip and loss are new.
+    ///
+    /// `fractionLost` is the share of our packets that it lost since its report before, 0 to 1.
     case report(fractionLost: Double)
     /// What is sent is protected against loss in another way, because of what the other side reported.
     case lossProtection(LossProtection, reason: String)
@@ -27,6 +29,4 @@ public enum CallEvent: Sendable, Equatable {
     case interruptionBegan
     /// The call goes on after an interruption.
     case interruptionEnded
-    /// Another card has taken over one direction of the sound.
-    case routeChanged(RouteChange)
 }

@@ -71,3 +71,20 @@ struct CallSockets: Sendable {
         self.localControl = localControl
     }
 }
+
+extension CallConfiguration {
+    /// Refuses `agreement` where RTCP is to have a port of its own and `sockets` has none.
+    ///
+    /// RTCP must not share RTP's port then (RFC 5761, section 5.1.1): the other side may take it for RTP, or not at all. A
+    /// link that the application gave is for both.
+    /// - Throws: `EngineError` with the code `noControlPort`.
+    func check(_ agreement: MediaAgreement, over sockets: CallSockets) throws(EngineError) {
+        if case .link = network { return }
+        guard !agreement.multiplexesControl, sockets.controlLink == nil else { return }
+        throw .state(
+            .noControlPort,
+            "RTCP was agreed to have a port of its own, and there is none beside \(sockets.local). Reserve ports with "
+                + "hasControlPort, or agree on rtcp-mux."
+        )
+    }
+}

@@ -41,4 +41,10 @@ final class EncodingPhases: Sendable {
         }
         return Phase(self, count: count, tick: tick)
     }
+
+    /// That tick, in which a call encodes that could not choose.
+    func hold(_ tick: Int, of count: Int) -> Phase {
+        users.withLock { $0[count, default: Array(repeating: 0, count: count)][tick] += 1 }
+        return Phase(self, count: count, tick: tick)
+    }
 }

@@ -71,8 +71,7 @@ final class EngineCards: Sendable {
                 direction,
                 to: list.callCard,
                 fallbacks: fallbacks,
-                CardRole.call.configuration(CallEngine.cardFormat),
-                isGated: configuration.gatesAudioSession
+                CardRole.call.configuration(CallEngine.cardFormat)
             )
         }
         playback = callRoute(.playback)
@@ -135,8 +134,7 @@ final class EngineCards: Sendable {
             direction,
             to: card,
             fallbacks: [],
-            CardRole.call.configuration(CallEngine.cardFormat),
-            isGated: false
+            CardRole.call.configuration(CallEngine.cardFormat)
         )
     }
 
@@ -147,8 +145,7 @@ final class EngineCards: Sendable {
             .playback,
             to: card,
             fallbacks: [],
-            CardRole.ringer.configuration(format),
-            isGated: false
+            CardRole.ringer.configuration(format)
         )
     }
 

@@ -37,7 +37,7 @@ extension EngineCore {
                 await route.opened()
                 if let error = route.lastError { throw error }
             }
-            try begin(calls)
+            try await begin(calls)
         } catch {
             for call in calls { await call.discard() }
             throw EngineError(error)
@@ -58,6 +58,7 @@ extension EngineCore {
         let hasControlPort = !configuration.agreement.multiplexesControl
         let sockets = try openSockets(configuration.network, hasControlPort: hasControlPort)
         do throws(EngineError) {
+            try configuration.check(configuration.agreement, over: sockets)
             return try await prepare(configuration, formats, sockets, registry)
         } catch {
             if case .reserved(let reservation) = configuration.network { reservation.giveBack(sockets) }
@@ -72,7 +73,7 @@ extension EngineCore {
         _ registry: PluginRegistry
     ) async throws(EngineError) -> Call {
         let capture = try await openCapture(configuration.capturePath)
-        let phase = takePhase(formats, configuration)
+        let phase = phases.take(of: packetTicks(configuration.agreement, formats, configuration.stream))
         let leg = makeLeg(configuration, formats, sockets, capture?.tap)
         let stream: AudioStream
         do throws(CodecError) {
@@ -81,6 +82,7 @@ extension EngineCore {
                 formats,
                 configuration.stream,
                 phase: loop.tickDuration * phase.tick,
+                isMuted: configuration.isMuted,
                 over: leg
             )
         } catch {
@@ -125,8 +127,11 @@ extension EngineCore {
 
     private func openCapture(_ path: String?) async throws(EngineError) -> CaptureFile? {
         guard let path else { return nil }
-        return try await EngineError.wrappingAsync { [unix = timebase.unixNanosecondsAtZero] in
-            try await BlockingWork.run { try CaptureFile(path: path, unixNanosecondsAtZero: unix) }
+        let (timebase, unix) = (timebase, timebase.unixNanosecondsAtZero)
+        // The timebase serves the file, and is not to be kept by it.
+        let clock: @Sendable () -> MediaTime = { [weak timebase] in timebase?.now ?? .zero }
+        return try await EngineError.wrappingAsync {
+            try await BlockingWork.run { try CaptureFile(path: path, unixNanosecondsAtZero: unix, now: clock) }
         }
     }
 
@@ -140,7 +145,10 @@ extension EngineCore {
             canonicalName: "\(configuration.name)@\(sockets.local.host)",
             unixNanosecondsAtZero: timebase.unixNanosecondsAtZero
         )
-        rules.addresses = configuration.agreement.addresses(hasControlPort: sockets.controlLink != nil)
+        rules.addresses = configuration.agreement.addresses(
+            hasControlPort: sockets.controlLink != nil,
+            local: sockets.local
+        )
         rules.sendsExtendedReports = configuration.sendsExtendedReports
         var link = sockets.link
         let seed = nextSeed()
@@ -158,15 +166,20 @@ extension EngineCore {
         return RTPLeg(session: session, port: port)
     }
 
-    private func takePhase(_ formats: AgreedFormats, _ configuration: CallConfiguration) -> EncodingPhases.Phase {
-        let ptime =
-            configuration.agreement.packetTime ?? configuration.stream.encoder.ptime
-            ?? formats.codec.description.defaultPtime
-        return phases.take(of: max(Int(ptime.nanoseconds / loop.tickDuration.nanoseconds), 1))
+    /// Ticks in each packet that a call sends.
+    func packetTicks(
+        _ agreement: MediaAgreement,
+        _ formats: AgreedFormats,
+        _ stream: AudioStreamConfiguration
+    ) -> Int {
+        let ptime = agreement.packetTime ?? stream.encoder.ptime ?? formats.codec.description.defaultPtime
+        return max(Int(ptime.nanoseconds / loop.tickDuration.nanoseconds), 1)
     }
 
     /// Puts calls that are prepared into the graph, all at the same edge of a tick.
-    private func begin(_ calls: [Call]) throws {
+    private func begin(_ calls: [Call]) async throws {
+        // Nothing waits under the engine's lock.
+        try await loop.start(pacer: self.pacer)
         try state.withLock { state in
             guard !state.hasEnded else {
                 throw endedError
@@ -179,7 +192,7 @@ extension EngineCore {
                     call.stream.begin(at: now)
                     orders += try call.join(&state.sections, loop)
                 }
-                try loop.give(orders, pacer: pacer)
+                try loop.give(orders)
             } catch {
                 state.sections = former
                 throw error

@@ -58,11 +58,8 @@ extension EngineCore {
     }
 
     /// Counts a holder.
-    func holdTones() async throws(EngineError) -> ToneStream {
-        try await withTones { stream in
-            self.state.withLock { $0.toneHolders += 1 }
-            return stream
-        }
+    func holdTones() async throws(EngineError) {
+        try await withTones { _ in self.state.withLock { $0.toneHolders += 1 } }
     }
 
     /// Lets go of a holder; with the last, the ringer closes.

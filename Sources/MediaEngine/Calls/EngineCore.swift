@@ -77,7 +77,7 @@ final class EngineCore: Sendable {
             loop.stop()
             cards.shutDown()
             timebase.shutDown()
-            throw .graph(error)
+            throw EngineError(error)
         }
         state = Mutex(State(sections: sections))
         relay.hold(self)
@@ -137,7 +137,6 @@ final class EngineCore: Sendable {
             // Another card is another room; full rings are no reason to keep the old one.
             loop.runner.send(.reset, to: voice.filter)
         }
-        for call in calls { call.tell(.routeChanged(change)) }
     }
 
     // MARK: End

@@ -16,13 +16,7 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case capture(PcapError)
     /// A tone or digit does not exist.
     case tone(ToneError)
-    /// The microphone's signal cannot be processed as asked.
-    case voice(VoiceProcessingError)
-    /// Filters could not be linked.
-    case graph(GraphError)
-    /// A thread could not be started.
-    case driver(DriverError)
-    /// The call or the engine is not in a state in which this can be done.
+    /// The call, the engine or the machine is not in a state in which this can be done.
     case state(Failure<StateFault>)
 
     /// What is not as it must be.
@@ -39,6 +33,8 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
         case notAgreed
         /// A protocol was agreed on that calls do not have: secured media, RTP over TCP.
         case unknownTransport
+        /// RTCP was agreed to have a port of its own, and the call's ports have none.
+        case noControlPort
         /// More waits than fits.
         case queueFull
         /// The media thread does not run.
@@ -47,6 +43,12 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
         case notVirtual
         /// The ports of the reservation are another call's, or released.
         case reservationUsed
+        /// A filter of the application's does not fit where it is to go: other samples, or ports that are taken.
+        case unsuitableFilter
+        /// The microphone's signal cannot be processed as asked.
+        case unsuitableProcessing
+        /// The system has no room for another thread.
+        case noThread
         /// Another reason, which the message tells.
         case other
     }
@@ -60,9 +62,6 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
         case .file(let error): error.message
         case .capture(let error): error.message
         case .tone(let error): error.message
-        case .voice(let error): error.message
-        case .graph(let error): error.message
-        case .driver(let error): error.message
         case .state(let error): error.message
         }
     }
@@ -101,9 +100,9 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
             case let error as WAVError: .file(error)
             case let error as PcapError: .capture(error)
             case let error as ToneError: .tone(error)
-            case let error as VoiceProcessingError: .voice(error)
-            case let error as GraphError: .graph(error)
-            case let error as DriverError: .driver(error)
+            case let error as VoiceProcessingError: .state(.unsuitableProcessing, error.message)
+            case let error as GraphError: .state(.unsuitableFilter, error.message)
+            case let error as DriverError: .state(.noThread, error.message)
             default: .state(.other, "\(error)")
             }
     }

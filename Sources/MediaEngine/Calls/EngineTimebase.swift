@@ -91,7 +91,6 @@ final class EngineTimebase: Sendable {
                 name: name
             )
             try driver.start()
-            tellScheduling(driver)
             return driver
         case .virtual(let driver):
             driver.add(target, tickDuration: tickDuration)
@@ -100,9 +99,20 @@ final class EngineTimebase: Sendable {
     }
 
     /// Says once that real-time scheduling was refused, and how to get it.
-    private func tellScheduling(_ driver: TimerDriver) {
-        guard case .refused = driver.scheduling, !hasToldScheduling.exchange(true, ordering: .relaxed) else { return }
+    func tellScheduling(_ driver: any TickDriver) {
+        guard let driver = driver as? TimerDriver, case .refused = driver.scheduling else { return }
+        guard !hasToldScheduling.exchange(true, ordering: .relaxed) else { return }
         logger.notice("media threads run with \(driver.scheduling.map(\.description) ?? "")")
+    }
+
+    /// Says that so many events of the media thread `name` were lost, and more may be.
+    func tellLostEvents(_ count: Int, of name: String) {
+        logger.warning(
+            """
+            The media thread \(name) lost \(count) events, for nobody took those before them: keys, goodbyes or stalls may \
+            be among them. See whether the process was stopped. Reports count further losses.
+            """
+        )
     }
 
     /// Stops ticking `target`; when it returns no tick runs.

@@ -106,16 +106,20 @@ extension AgreedCodec {
         self.init(sent.rtpmap, payloadType: sent.payloadType)
         receivedPayloadType = taken.payloadType
         parameters = sent.parameters ?? ""
+        guard sent.isOpus else { return }
+        // Which one the other side prefers to get (`stereo`), the encoder reads.
+        receivedChannelCount = OpusParameters(parsing: parameters).sendsStereo.map { $0 ? 2 : 1 }
     }
 }
 
 extension PayloadFormat {
     /// "NAME/RATE/CHANNELS", as the registry finds codecs.
     fileprivate var rtpmap: String {
-        let isOpus = encodingName.lowercased() == "opus"
-        return isOpus || channelCount == 1
+        isOpus || channelCount == 1
             ? "\(encodingName)/\(clockRate)" : "\(encodingName)/\(clockRate)/\(channelCount)"
     }
+
+    fileprivate var isOpus: Bool { encodingName.lowercased() == "opus" }
 }
 
 extension PluginRegistry {

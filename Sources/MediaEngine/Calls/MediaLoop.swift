@@ -14,6 +14,8 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
         /// Who waits for so many orders to be obeyed.
         var waiting: [(count: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
         var hasEnded = false
+        /// Whether it was said that events are lost.
+        var hasToldLoss = false
     }
 
     /// The length of one tick.
@@ -22,6 +24,8 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
     private let timebase: EngineTimebase
     private let name: String
     private let state = Mutex(State())
+    /// Held while the thread is started, which is waited for, so that nobody waits for the state meanwhile.
+    private let starting = Mutex(())
     private let serving = Mutex(())
     /// The thread that hands on events now.
     private let server = Atomic<UInt>(0)
@@ -52,28 +56,14 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
 
     // MARK: Orders
 
-    /// Gives `orders`, to take effect together, and starts the thread if it does not run.
+    /// Gives `orders`, to take effect together; the thread has been started.
     ///
-    /// - Parameters:
-    ///   - orders: What is to be done.
-    ///   - pacer: What waits for the ticks, when the thread is started by this.
+    /// - Parameter orders: What is to be done.
     /// - Returns: What `settled` waits for.
-    /// - Throws: `EngineError` when the media thread has not obeyed thousands of earlier orders, or cannot be started.
+    /// - Throws: `EngineError` when the media thread has not obeyed thousands of earlier orders.
     @discardableResult
-    func give(
-        _ orders: [GraphRunner.Order],
-        pacer: @autoclosure () -> any TickPacer = DeadlinePacer()
-    ) throws(EngineError) -> UInt64 {
-        // Orders that were given are obeyed some day: none must wait for a thread that could not be made.
-        let driver = try state.withLock { state throws(EngineError) in
-            guard !state.hasEnded else { return nil as (any TickDriver)? }
-            if state.driver == nil {
-                state.driver = try EngineError.wrapping {
-                    try timebase.drive(self, tickDuration: tickDuration, pacer: pacer(), name: name)
-                }
-            }
-            return state.driver
-        }
+    func give(_ orders: [GraphRunner.Order]) throws(EngineError) -> UInt64 {
+        let driver = state.withLock { $0.driver }
         guard let count = runner.give(orders) else {
             throw .state(
                 .busy,
@@ -156,9 +146,50 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
             let handler = state.withLock { $0.handlers[event.filter] }
             handler?(event)
         }
+        tellLoss()
+    }
+
+    /// Says once that events were lost: each is missed by somebody.
+    private func tellLoss() {
+        let count = runner.droppedEventCount
+        guard count > 0 else { return }
+        let isFirst = state.withLock { state in
+            defer { state.hasToldLoss = true }
+            return !state.hasToldLoss
+        }
+        if isFirst { timebase.tellLostEvents(count, of: name) }
     }
 
     // MARK: Thread
+
+    /// Starts the thread, unless it runs or has been ended; until there is a plan, it rests.
+    ///
+    /// The thread is waited for, off the concurrency pool; the caller holds no lock. Orders are given after it: they are
+    /// obeyed some day, and none must wait for a thread that could not be made.
+    /// - Parameter pacer: What waits for the ticks, when the thread is started by this.
+    /// - Throws: `EngineError` when the thread cannot be started.
+    func start(
+        pacer: @autoclosure @escaping @Sendable () -> any TickPacer = DeadlinePacer()
+    ) async throws(EngineError) {
+        guard isToStart else { return }
+        try await EngineError.wrappingAsync {
+            try await BlockingWork.run { [self] in try startThread(pacer) }
+        }
+    }
+
+    private var isToStart: Bool { state.withLock { $0.driver == nil && !$0.hasEnded } }
+
+    private func startThread(_ makePacer: () -> any TickPacer) throws {
+        let driver = try starting.withLock { _ -> (any TickDriver)? in
+            guard isToStart else { return nil }
+            let pacer = makePacer()
+            let driver = try timebase.drive(self, tickDuration: tickDuration, pacer: pacer, name: name)
+            state.withLock { $0.driver = driver }
+            return driver
+        }
+        // Without the lock: where it is written to may take long.
+        if let driver { timebase.tellScheduling(driver) }
+    }
 
     /// How punctual the ticks were.
     var statistics: TickStatistics { state.withLock { $0.driver?.statistics ?? TickStatistics() } }
@@ -190,13 +221,15 @@ final class MediaLoop: TickTarget, BackgroundService, @unchecked Sendable {
 
     /// Ends the thread; nobody waits any more.
     func stop() {
-        let (driver, waiting) = state.withLock { state in
-            defer {
-                state.driver = nil
-                state.waiting = []
-                state.hasEnded = true
+        let (driver, waiting) = starting.withLock { _ in
+            state.withLock { state in
+                defer {
+                    state.driver = nil
+                    state.waiting = []
+                    state.hasEnded = true
+                }
+                return (state.driver, state.waiting)
             }
-            return (state.driver, state.waiting)
         }
         if let driver { timebase.stop(driver, self) }
         serve()

@@ -6,7 +6,7 @@ import Synchronization
 ///     (ring from a file) ─► tones ─► card playback, one for each card
 ///
 /// It has a media thread of its own with ticks of 5 ms, so that from the call to the first sample at the card 2.5 ms
-/// pass in the mean. Made by `CallEngine.makeToneStream` and `startDTMFStream`.
+/// pass in the mean. Made by `CallEngine.makeToneStream`; keys and rings have one of the engine's own.
 /// Thread: control, any; nothing here blocks.
 public final class ToneStream: Sendable {
     /// The length of one tick.
@@ -60,6 +60,7 @@ public final class ToneStream: Sendable {
         do {
             let routes = try await openRoutes(cards, isRequired: isRequired)
             state.withLock { $0.routes = routes }
+            try await loop.start()
             try change { (graph) throws(GraphError) in
                 try graph.add(tones)
                 for route in routes { try graph.connect(tones, to: route.filter) }
@@ -211,7 +212,7 @@ public final class ToneStream: Sendable {
         }
     }
 
-    /// Files that were to be played, and rings that were ended.
+    /// Files that were to be played, and rings that were ended: what tests wait for.
     var askedFileCount: UInt64 { state.withLock { $0.fileCount } }
 
     /// Counts a file that is to be played, or to be played no longer; answers its number.

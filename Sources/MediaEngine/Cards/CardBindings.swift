@@ -2,11 +2,16 @@
 public struct CardBinding: Hashable, Sendable {
     /// A PCM, the name or identity of a card, or "null".
     public let device: String
-    /// "flag", "environment MEDIA_ENGINE_AU", "PATH:3", or "default".
-    public let source: String
+    /// "flag", "environment MEDIA_ENGINE_AU", "PATH:3", "application" or "default".
+    package let source: String
+    /// Whether a person has said it.
+    package var isByHand: Bool { source != "default" }
+
+    /// A binding to `device`: a PCM, the name or identity of a card, or "null".
+    public init(_ device: String) { self.init(device: device, source: "application") }
 
     /// A binding to `device` by `source`.
-    public init(device: String, source: String) {
+    package init(device: String, source: String) {
         self.device = device
         self.source = source
     }
@@ -35,13 +40,22 @@ public struct CardBindings: Hashable, Sendable {
     /// Both roles on the PCM `default`.
     public init() {}
 
+    /// Reads the bindings from the environment and the configuration file.
+    ///
+    /// Thread: it blocks while the file is read.
+    /// - Parameter environment: The process's environment.
+    /// - Throws: `CardError` with the line of the file that is wrong.
+    public init(environment: [String: String]) throws(CardError) {
+        try self.init(flags: [:], environment: environment)
+    }
+
     /// Reads the bindings from all that may speak.
     ///
     /// - Parameters:
     ///   - flags: Bindings by key as in the file ("au", "au.playback", "au.capture", "aq"), which win over all.
     ///   - environment: The process's environment.
     /// - Throws: `CardError` with the line of the file, or the flag, that is wrong.
-    public init(flags: [String: String] = [:], environment: [String: String]) throws(CardError) {
+    package init(flags: [String: String], environment: [String: String]) throws(CardError) {
         if let path = Self.filePath(environment), SystemFile.realPath(path) != nil {
             guard let text = SystemFile.readAll(path) else {
                 throw CardError(.configuration, "\(path) cannot be read. Check its permissions, or remove it.")

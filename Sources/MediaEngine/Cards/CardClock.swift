@@ -13,7 +13,6 @@ struct CardClock: Sendable, BitwiseCopyable {
     let sampleRate: Double
     private var lastTick: MediaTime?
     private var lastLook = MediaTime.zero
-    private var toldPPM: Double?
 
     init(_ direction: CardDirection, sampleRate: Int) {
         self.sampleRate = Double(sampleRate)
@@ -31,7 +30,6 @@ struct CardClock: Sendable, BitwiseCopyable {
         controller.restart(keepsRate: false)
         estimator = RateEstimator(nominalRate: Int(sampleRate))
         lastTick = nil
-        toldPPM = nil
     }
 
     /// Begins a tick at `now` that sees the card at `look`; answers the frames that the card's clock has moved since
@@ -69,13 +67,5 @@ struct CardClock: Sendable, BitwiseCopyable {
     mutating func accept(level: Int) {
         alignment.begin(level: level)
         controller.restart(keepsRate: true)
-    }
-
-    /// The measured rate in ppm, when it is known for the first time or has changed; nil otherwise.
-    mutating func takeNews() -> Double? {
-        guard let ppm = estimator.ppm else { return nil }
-        if let toldPPM, abs(ppm - toldPPM) < 10 { return nil }
-        toldPPM = ppm
-        return ppm
     }
 }

@@ -17,7 +17,13 @@ public struct CardConfiguration: Hashable, Sendable {
     public var prefill: Duration
 
     /// The low-latency shape of a call: 10 ms periods, a buffer of three, one of them filled in advance.
-    package init(
+    ///
+    /// - Parameters:
+    ///   - format: The samples that go through.
+    ///   - period: Audio that the card moves at once.
+    ///   - buffer: Audio that the card's buffer holds in playback; several periods.
+    ///   - prefill: Silence put in front of the first block of playback; no more than the buffer holds.
+    public init(
         format: AudioFormat,
         period: Duration = .milliseconds(10),
         buffer: Duration = .milliseconds(30),

@@ -55,7 +55,7 @@ public struct CardDescription: Hashable, Sendable {
     public let id: CardID
     /// What people call it.
     public let name: String
-    /// Who drives it: "alsa" or "built-in".
+    /// Who drives it: "alsa", "built-in" or "application".
     public let backend: String
     /// What it can do.
     public let capabilities: CardCapabilities
@@ -63,10 +63,17 @@ public struct CardDescription: Hashable, Sendable {
     public let state: CardState
 
     /// A description with the given parts.
+    ///
+    /// - Parameters:
+    ///   - id: The identity, which no other card has.
+    ///   - name: What people call it; `CardList.card(named:)` finds it by this too.
+    ///   - backend: Who drives it, in one word.
+    ///   - capabilities: What it can do.
+    ///   - state: Whether it can be used now.
     public init(
         id: CardID,
         name: String,
-        backend: String,
+        backend: String = "application",
         capabilities: CardCapabilities,
         state: CardState = .available
     ) {

@@ -1,5 +1,5 @@
 /// Which way sound goes through a card.
-public enum CardDirection: String, Hashable, Sendable, BitwiseCopyable, Codable, CaseIterable, CustomStringConvertible {
+public enum CardDirection: String, Hashable, Sendable, BitwiseCopyable, CustomStringConvertible {
     /// From the card: a microphone.
     case capture
     /// To the card: a loudspeaker.

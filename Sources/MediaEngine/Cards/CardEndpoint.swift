@@ -29,9 +29,13 @@ public protocol CardEndpoint: AnyObject, Sendable {
     func frameCount(at now: MediaTime) -> Int
 
     /// Gives the card as many frames of `samples` as it takes now, from the first on.
+    ///
+    /// Shape: interleaved, whole frames of `format`; what the card does not take is offered again.
     func write(_ samples: Span<Int16>, at now: MediaTime) -> CardTransfer
 
     /// Takes the oldest frames into `samples`, at most as many as it holds.
+    ///
+    /// Shape: interleaved, whole frames of `format`, from the first sample on.
     func read(into samples: inout MutableSpan<Int16>, at now: MediaTime) -> CardTransfer
 
     /// Empties the card's buffer and begins anew, as after an xrun.

@@ -14,7 +14,7 @@ extension CardFilter {
         _ io: borrowing FilterIO
     ) -> Bool {
         let available = card.frameCount(at: io.time)
-        watchForStall(moved: available > lastAvailable, io)
+        watchForStall(moved: available > lastAvailable, at: io.time)
         guard !isGone else { return false }
         lastAvailable = available
         counters.latencyFrames = available
@@ -81,7 +81,6 @@ extension CardFilter {
         guard isFlowing, remaining &+ clock.alignment.correction > limit else { return !isGone }
         let dropped = discard(remaining &- reserve &- need, card, io)
         guard isFlowing else { return !isGone }
-        emit(.dropped(frameCount: dropped), io)
         clock.accept(level: remaining &- dropped)
         return true
     }
@@ -153,7 +152,7 @@ extension CardFilter {
         let transfer = card.read(into: &samples, at: io.time)
         movedCount &+= Int64(transfer.frameCount)
         lastAvailable &-= transfer.frameCount
-        note(transfer, io)
+        note(transfer)
         switch transfer.condition {
         case .running:
             return transfer.frameCount

@@ -78,7 +78,7 @@ extension CardFilter {
         movedCount &+= Int64(transfer.frameCount)
         counters.framesInserted &+= transfer.frameCount
         clock.alignment.correct(transfer.frameCount)
-        if transfer.condition != .running { note(transfer, io) }
+        if transfer.condition != .running { note(transfer) }
         return transfer.condition
     }
 
@@ -90,7 +90,7 @@ extension CardFilter {
             return
         }
         counters.framesLost &+= frameCount &- transfer.frameCount
-        note(transfer, io)
-        watchForStall(moved: transfer.frameCount > 0, io)
+        note(transfer)
+        watchForStall(moved: transfer.frameCount > 0, at: io.time)
     }
 }

@@ -9,29 +9,9 @@ import Synchronization
 /// Nothing waits here. Without a card, sound is discarded at the pace of the ticks, and silence is recorded. Where the
 /// card has a clock of its own, a resampler follows it, unless the card makes the ticks. Xruns, stalls and late frames
 /// are made good so that what follows is as late as before, to the sample. A card that goes away, or stands for 3 s,
-/// is given back to its route, which opens one again.
+/// is given back to its route, which opens one again. What happens is counted; the route tells of it.
 /// Thread: `process` and `withCard` media; the rest control.
-package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unchecked Sendable {
-    /// What happened to the card.
-    package enum Event: Sendable, Hashable, BitwiseCopyable {
-        /// It ran empty or over, which has cost so many frames.
-        case xrun(lostFrameCount: Int)
-        /// The machine slept, which has cost so many frames.
-        case suspended(lostFrameCount: Int)
-        /// It has not moved for 100 ms.
-        case stalled
-        /// It moves again, after so long.
-        case moving(nanoseconds: Int64)
-        /// It went away, or stood for so long that it is given up.
-        case gone
-        /// There is a card again.
-        case back
-        /// So many recorded frames were thrown away to keep the latency in bounds.
-        case dropped(frameCount: Int)
-        /// By how much its clock is fast.
-        case rate(ppm: Double)
-    }
-
+package final class CardFilter: Filter, @unchecked Sendable {
     /// Whether it plays or records.
     package let direction: CardDirection
     /// What has gone through.
@@ -146,10 +126,10 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
     package override func process(_ io: borrowing FilterIO) {
         guard let slot = holder.borrow() else { return processWithoutCard(io) }
         let number = slot._withUnsafeGuaranteedRef { $0.number }
-        if number != counters.cardNumber { adopt(number, io) }
+        if number != counters.cardNumber { adopt(number) }
         process(slot, io)
         if isGone {
-            lose(io)
+            lose()
             holder.retire(slot)
         } else if !holder.giveBack(slot) {
             hasNews = true
@@ -187,7 +167,7 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
         statistics.publish(counters)
     }
 
-    private func adopt(_ number: Int, _ io: borrowing FilterIO) {
+    private func adopt(_ number: Int) {
         counters.cardNumber = number
         counters.cardFrames = 0
         movedCount = 0
@@ -200,17 +180,15 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
         guard wasGone else { return }
         wasGone = false
         counters.reopenings &+= 1
-        emit(.back, io)
     }
 
-    private func lose(_ io: borrowing FilterIO) {
+    private func lose() {
         isGone = false
         wasGone = true
         hasNews = true
         counters.disappearances &+= 1
         counters.lostCardNumber = counters.cardNumber
         counters.latencyFrames = 0
-        emit(.gone, io)
     }
 
     // MARK: What goes wrong
@@ -222,35 +200,25 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
         counters.cardFrames &+= frames
     }
 
-    /// Counts what was wrong with `transfer`, and tells of an xrun or a suspend.
-    func note(_ transfer: CardTransfer, _ io: borrowing FilterIO) {
+    /// Counts what was wrong with `transfer`.
+    func note(_ transfer: CardTransfer) {
         counters.framesLost &+= transfer.lostFrameCount
         switch transfer.condition {
         case .xrun:
             counters.xruns &+= 1
             counters.framesLostInXruns &+= transfer.lostFrameCount
             hasNews = true
-            emit(.xrun(lostFrameCount: transfer.lostFrameCount), io)
-        case .suspended:
-            counters.suspends &+= 1
-            emit(.suspended(lostFrameCount: transfer.lostFrameCount), io)
-        case .running, .gone:
-            break
+        case .suspended: counters.suspends &+= 1
+        case .running, .gone: break
         }
     }
 
-    /// Counts a stall, and tells of it and of its end; a card that stands for too long is given up.
-    func watchForStall(moved: Bool, _ io: borrowing FilterIO) {
-        switch stalls.look(moved: moved, at: io.time) {
-        case .nothing:
-            break
-        case .stalled:
-            counters.stalls &+= 1
-            emit(.stalled, io)
-        case .resumed(let duration):
-            emit(.moving(nanoseconds: duration.nanoseconds), io)
-        case .hopeless:
-            isGone = true
+    /// Counts a stall; a card that stands for too long is given up.
+    func watchForStall(moved: Bool, at now: MediaTime) {
+        switch stalls.look(moved: moved, at: now) {
+        case .nothing: break
+        case .stalled: counters.stalls &+= 1
+        case .hopeless: isGone = true
         }
     }
 
@@ -266,7 +234,6 @@ package final class CardFilter: ControlledFilter<Never, CardFilter.Event>, @unch
         resampler.ppm = clock.control(level: level, tickDuration: io.tickDuration)
         counters.correctionPPM = resampler.ppm
         counters.note(ppm: clock.ppm)
-        if let ppm = clock.takeNews() { emit(.rate(ppm: ppm), io) }
     }
 
     /// Frames that a card moves by its clock between the time a tick was due and when it looked.

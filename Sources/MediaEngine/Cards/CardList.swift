@@ -11,6 +11,7 @@ public struct CardList: Sendable {
 
     /// The cards that are there now; no device is opened.
     ///
+    /// Thread: it blocks while ALSA is asked, some milliseconds as a rule.
     /// - Parameter bindings: What the roles stand for.
     /// - Throws: `CardError` when a binding is the name of a role.
     public init(bindings: CardBindings = CardBindings()) throws(CardError) {
@@ -30,12 +31,19 @@ public struct CardList: Sendable {
             }
             return Self.find(binding.device, in: devices) ?? ALSACard(pcm: binding.device)
         }
+        let call = [(CardDirection.playback, bindings.callPlayback), (.capture, bindings.callCapture)]
         callCard = RoleCard(
             .call,
             playback: try card(bindings.callPlayback),
-            capture: try card(bindings.callCapture)
+            capture: try card(bindings.callCapture),
+            boundByHand: Set(call.filter(\.1.isByHand).map(\.0))
         )
-        ringerCard = RoleCard(.ringer, playback: try card(bindings.ringer), capture: nil)
+        ringerCard = RoleCard(
+            .ringer,
+            playback: try card(bindings.ringer),
+            capture: nil,
+            boundByHand: bindings.ringer.isByHand ? [.playback] : []
+        )
         cards = [callCard, ringerCard] + devices
     }
 

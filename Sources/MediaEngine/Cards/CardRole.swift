@@ -2,7 +2,7 @@ package import CallBasics
 
 /// What an application uses a card for; the names are those of the devices that the iOS engine has.
 package enum CardRole: String, Hashable, Sendable, CaseIterable {
-    /// The call card: duplex, small buffers, its flow gated by the audio session.
+    /// The call card: duplex, small buffers.
     case call = "AU: Audio Unit Receiver"
     /// The ringer card: playback only, filled in advance, opened when needed.
     case ringer = "AQ: Audio Queue Device"
@@ -33,10 +33,18 @@ package final class RoleCard: SoundCard {
     package let playbackCard: any SoundCard
     /// What capture is bound to; nil for the ringer.
     package let captureCard: (any SoundCard)?
+    /// The directions of which somebody has said what they stand for, so that they must open.
+    package let boundByHand: Set<CardDirection>
 
     /// The role `role` over the given cards.
-    package init(_ role: CardRole, playback: any SoundCard, capture: (any SoundCard)?) {
+    package init(
+        _ role: CardRole,
+        playback: any SoundCard,
+        capture: (any SoundCard)?,
+        boundByHand: Set<CardDirection> = []
+    ) {
         self.role = role
+        self.boundByHand = boundByHand
         playbackCard = playback
         captureCard = capture
     }

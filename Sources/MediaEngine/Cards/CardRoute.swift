@@ -51,14 +51,13 @@ package final class CardRoute: Sendable {
         to card: any SoundCard,
         fallbacks: [any SoundCard],
         _ configuration: CardConfiguration,
-        isGated: Bool,
         routes: CardRoutes
     ) {
         self.role = role
         self.direction = direction
         self.configuration = configuration
         self.routes = routes
-        state = Mutex(State(decisions: CardRouteState(direction, to: card, fallbacks: fallbacks, isActive: !isGated)))
+        state = Mutex(State(decisions: CardRouteState(direction, to: card, fallbacks: fallbacks)))
         let name = role == .call ? "the call card" : card.description.name
         filter = CardFilter(direction, configuration, name: name) { [notifier = routes.notifier] in notifier.wake() }
     }
@@ -69,9 +68,6 @@ package final class CardRoute: Sendable {
     var cardName: String {
         state.withLock { $0.decisions.current ?? $0.decisions.wanted }.description.name
     }
-
-    /// The card that the application wants.
-    var wantedCard: any SoundCard { state.withLock { $0.decisions.wanted } }
 
     /// Why the wanted card did not open the last time; nil once it did.
     package var lastError: CardError? { state.withLock { $0.decisions.lastError } }
@@ -118,11 +114,6 @@ package final class CardRoute: Sendable {
             }
             if isOver { continuation.resume() }
         }
-    }
-
-    /// Lets sound flow, or closes the card: the gate of an audio session.
-    func setActive(_ isActive: Bool) {
-        perform { $0.setActive(isActive, at: $1) }
     }
 
     /// Ends all use; in a moment, the card is closed.
@@ -246,12 +237,11 @@ package final class CardRoute: Sendable {
             state.toldLoss = statistics.framesLostInXruns
         }
         guard let pending = state.change else { return }
-        if statistics.cardNumber == pending.number, statistics.cardFrames > 0 {
-            state.change?.0.latencyAfterMs = milliseconds(statistics.latencyFrames)
-            tellChange(&state, at: now)
-        } else if now >= pending.deadline {
-            tellChange(&state, at: now)
-        }
+        let moves = statistics.cardNumber == pending.number && statistics.cardFrames > 0
+        if moves { state.change?.0.latencyAfterMs = milliseconds(statistics.latencyFrames) }
+        // A card that has only begun may not know yet what it holds.
+        guard moves && statistics.latencyFrames > 0 || now >= pending.deadline else { return }
+        tellChange(&state, at: now)
     }
 
     private func tellChange(_ state: inout State, at now: MediaTime) {

@@ -3,7 +3,7 @@ public import CallBasics
 /// What happened to a card that somebody uses.
 public struct CardRouteEvent: Sendable, Hashable {
     /// Who uses the card.
-    public enum Role: String, Sendable, Hashable, Codable {
+    public enum Role: Sendable, Hashable {
         /// The calls on the engine's call card.
         case call
         /// One call, which has a card of its own.
@@ -43,4 +43,12 @@ public struct CardRouteEvent: Sendable, Hashable {
     public let card: String
     /// When, on the engine's clock.
     public let time: MediaTime
+
+    package init(kind: Kind, role: Role, direction: CardDirection, card: String, time: MediaTime) {
+        self.kind = kind
+        self.role = role
+        self.direction = direction
+        self.card = card
+        self.time = time
+    }
 }

@@ -45,7 +45,6 @@ struct CardRouteState: Sendable {
     private let direction: CardDirection
     private var fallbacks: [any SoundCard]
     private var userCount = 0
-    private var isActive: Bool
     private var hasEnded = false
     private var attempt: Attempt?
     private var attemptCount = 0
@@ -58,8 +57,8 @@ struct CardRouteState: Sendable {
     private var last: (any SoundCard)?
     /// Whether the application knows that the wanted card is not in use.
     private var isMissed = false
-    /// Cards whose opening took too long, and still goes on.
-    private var hanging: [any SoundCard] = []
+    /// Openings that took too long, or that nobody waits for any more, and still go on.
+    private var hanging: [Attempt] = []
 
     private static let shortestPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(2)
@@ -70,15 +69,14 @@ struct CardRouteState: Sendable {
     /// An opening that takes longer is not waited for.
     static let patience = Duration.seconds(5)
 
-    init(_ direction: CardDirection, to card: any SoundCard, fallbacks: [any SoundCard], isActive: Bool) {
+    init(_ direction: CardDirection, to card: any SoundCard, fallbacks: [any SoundCard]) {
         self.direction = direction
         wanted = card
         self.fallbacks = fallbacks
-        self.isActive = isActive
     }
 
     /// Whether a card is to be open.
-    var isNeeded: Bool { userCount > 0 && isActive && !hasEnded }
+    var isNeeded: Bool { userCount > 0 && !hasEnded }
 
     /// Whether somebody uses the route.
     var isInUse: Bool { userCount > 0 }
@@ -100,12 +98,6 @@ struct CardRouteState: Sendable {
         userCount -= 1
         precondition(userCount >= 0, "a card is released once by each of its users")
         return userCount == 0 ? stop() : []
-    }
-
-    mutating func setActive(_ isActive: Bool, at now: MediaTime) -> [Action] {
-        guard isActive != self.isActive else { return [] }
-        self.isActive = isActive
-        return isActive ? begin(at: now) : stop()
     }
 
     /// Uses no card any more, whoever asks.
@@ -143,7 +135,7 @@ struct CardRouteState: Sendable {
     /// While a card is in use, it stays so until the new one is open.
     mutating func setCard(_ card: any SoundCard, request: Int, at now: MediaTime) -> [Action] {
         pause = Self.shortestPause
-        if let attempt, attempt.card === card, isNeeded { return join(attempt, request) }
+        if let attempt, opensSame(attempt.card, card), isNeeded { return join(attempt, card, request) }
         var actions: [Action] = []
         if let earlier = attempt?.request {
             let message = "Another card was asked for before this one was open. Nothing is to be done."
@@ -161,11 +153,11 @@ struct CardRouteState: Sendable {
         return actions + [open(card, request: request, at: now)]
     }
 
-    /// Waits, as `request`, for an opening that is under way: a second one would find the card busy.
-    private mutating func join(_ attempt: Attempt, _ request: Int) -> [Action] {
+    /// Waits, as `request` for `card`, for an opening that is under way: a second one would find the card busy.
+    private mutating func join(_ attempt: Attempt, _ card: any SoundCard, _ request: Int) -> [Action] {
         self.attempt = Attempt(
             number: attempt.number,
-            card: attempt.card,
+            card: card,
             deadline: attempt.deadline,
             request: request
         )
@@ -188,7 +180,7 @@ struct CardRouteState: Sendable {
                 !opensSame(card, wanted) && card.description.capabilities.contains(direction.capability)
             }
         }
-        queue.removeAll { card in hanging.contains { $0 === card } }
+        queue = queue.filter { card in !hanging.contains { opensSame($0.card, card) } }
         return openNext(at: now)
     }
 
@@ -215,7 +207,7 @@ struct CardRouteState: Sendable {
 
     private mutating func abandonAttempt() {
         guard let attempt = attempt.take() else { return }
-        hanging.append(attempt.card)
+        hanging.append(attempt)
     }
 
     /// An attempt is over.
@@ -241,7 +233,7 @@ struct CardRouteState: Sendable {
         _ result: Result<any CardEndpoint, CardError>,
         at now: MediaTime
     ) -> [Action] {
-        if let index = hanging.firstIndex(where: { $0 === finished.card }) { hanging.remove(at: index) }
+        hanging.removeAll { $0.number == finished.number }
         guard isNeeded, finished.card === wanted, current !== wanted, attempt?.request == nil else { return [] }
         switch result {
         case .success(let endpoint):

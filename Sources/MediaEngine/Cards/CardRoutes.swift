@@ -50,17 +50,15 @@ package final class CardRoutes: BackgroundService {
     ///   - card: The card that is wanted.
     ///   - fallbacks: Cards that stand in while that is away, in this order.
     ///   - configuration: What is asked of each card.
-    ///   - isGated: Whether the card stays closed until `setActive`.
     /// - Returns: The route; its filter goes into the graph.
     package func makeRoute(
         _ role: CardRouteEvent.Role,
         _ direction: CardDirection,
         to card: any SoundCard,
         fallbacks: [any SoundCard] = [],
-        _ configuration: CardConfiguration,
-        isGated: Bool = false
+        _ configuration: CardConfiguration
     ) -> CardRoute {
-        CardRoute(role, direction, to: card, fallbacks: fallbacks, configuration, isGated: isGated, routes: self)
+        CardRoute(role, direction, to: card, fallbacks: fallbacks, configuration, routes: self)
     }
 
     var now: MediaTime { clock() }

@@ -1,7 +1,7 @@
 /// Another card has taken over one direction of the calls.
-public struct RouteChange: Sendable, Hashable, Codable {
+public struct RouteChange: Sendable, Hashable {
     /// Why it has.
-    public enum Cause: String, Sendable, Hashable, Codable {
+    public enum Cause: String, Sendable, Hashable {
         /// The application wanted it.
         case asked
         /// The card before went away.

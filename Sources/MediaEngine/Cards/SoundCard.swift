@@ -22,12 +22,13 @@ public protocol SoundCard: AnyObject, Sendable {
         at now: MediaTime
     ) throws(CardError) -> any CardEndpoint
 
-    /// The volume of `direction`, 0 to 1, or nil where the card has no mixer.
+    /// The volume of `direction`, or nil where the card has no mixer.
     ///
+    /// 0 to 1 over the range of the card's own control, in its steps: neither dB nor a factor of amplitude.
     /// - Throws: `CardError` when the mixer is there but fails.
     func volume(_ direction: CardDirection) throws(CardError) -> Double?
 
-    /// Sets the volume of `direction`, 0 to 1.
+    /// Sets the volume of `direction`, 0 to 1 as `volume` tells it; what is outside is brought to the nearer end.
     ///
     /// - Throws: `CardError` when the card has no mixer, or the mixer fails.
     func setVolume(_ volume: Double, _ direction: CardDirection) throws(CardError)

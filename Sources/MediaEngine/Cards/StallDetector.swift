@@ -9,8 +9,6 @@ struct StallDetector: Sendable {
         case nothing
         /// The card has stood for as long as is tolerated. Said once.
         case stalled
-        /// A card that stood moves again after so long.
-        case resumed(after: Duration)
         /// The card has stood for so long that only opening it again can help. Said once.
         case hopeless
     }
@@ -31,10 +29,9 @@ struct StallDetector: Sendable {
         let start = lastMove ?? now
         if moved || lastMove == nil { lastMove = now }
         if moved {
-            guard isStalled else { return .nothing }
             isStalled = false
             isHopeless = false
-            return .resumed(after: now - start)
+            return .nothing
         }
         if isStalled, !isHopeless, now - start >= patience {
             isHopeless = true

@@ -1,10 +1,10 @@
-public import CallBasics
+package import CallBasics
 
 /// Why a driver could not start.
-public typealias DriverError = Failure<DriverFault>
+package typealias DriverError = Failure<DriverFault>
 
 /// The kinds of `DriverError`.
-public enum DriverFault: Hashable, Sendable {
+package enum DriverFault: Hashable, Sendable {
     /// The system has no room for another thread.
     case noThread
 }

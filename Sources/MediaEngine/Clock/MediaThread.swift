@@ -96,7 +96,7 @@ final class MediaThread: @unchecked Sendable {
 
     private static func schedule(priority: Int?) -> SchedulingResult {
         guard let priority else { return .normal }
-        var parameters = sched_param(sched_priority: Int32(priority))
+        var parameters = sched_param(sched_priority: Int32(clamping: priority))
         let code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters)
         return code == 0 ? .realTime(priority: priority) : .refused(String(cString: strerror(code)))
     }

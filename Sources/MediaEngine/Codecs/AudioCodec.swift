@@ -19,7 +19,17 @@ public struct CodecDescription: Hashable, Sendable {
     /// Channels as `a=rtpmap` writes them, when other than those of `format`: Opus always says 2 (RFC 7587, 4.1).
     package let rtpmapChannelCount: Int
 
-    /// A description with the given parts; `rtpmapChannelCount` is the format's unless given.
+    /// A description with the given parts.
+    ///
+    /// A registry refuses one that is outside the ranges.
+    /// - Parameters:
+    ///   - name: The encoding name, of visible ASCII characters other than "/".
+    ///   - clockRate: RTP timestamp units per second, 1000 to 384,000.
+    ///   - format: What encoders take and decoders give, of 1000 to 384,000 Hz and 1 to 8 channels.
+    ///   - staticPayloadType: The payload type that RFC 3551 assigns, 0 to 127; nil where it is negotiated.
+    ///   - defaultPtime: Audio per packet unless told otherwise, one of `ptimes`.
+    ///   - ptimes: The ptimes that encoders take, above 0 and at most 200 ms.
+    ///   - rtpmapChannelCount: Channels as `a=rtpmap` writes them, 1 to 8; nil for those of `format`.
     public init(
         name: String,
         clockRate: Int,
@@ -113,7 +123,12 @@ public protocol AudioEncoder: AnyObject {
     /// Whether the encoder has in-band FEC, and the receiver takes it.
     var canUseFEC: Bool { get }
 
-    /// Encodes `frameCount` frames and answers the payload's byte count; 0 means that nothing need be sent (DTX).
+    /// Encodes one packet.
+    ///
+    /// - Parameters:
+    ///   - samples: `frameCount` frames of `format`, interleaved: `frameCount` × channels samples.
+    ///   - payload: Where the payload goes, from its first byte on, no more than there is room for: 4000 bytes in calls.
+    /// - Returns: The payload's byte count; 0 means that nothing need be sent (DTX).
     func encode(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) -> Int
 
     /// Follows a change of rate, FEC or expected loss while running. What a codec cannot change it ignores.
@@ -144,7 +159,12 @@ public protocol AudioDecoder: AnyObject {
     /// Frames that `payload` holds, without decoding it; 0 when it is not of this codec.
     func frameCount(of payload: Span<UInt8>) -> Int
 
-    /// Decodes `payload` and answers the frames written; 0 when it is not of this codec or does not fit.
+    /// Decodes one packet.
+    ///
+    /// - Parameters:
+    ///   - payload: What the packet holds.
+    ///   - samples: Where the frames go, interleaved, from the first sample on, no more than there is room for.
+    /// - Returns: The frames written, of `format`; 0 when `payload` is not of this codec or does not fit.
     func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int
 
     /// Decodes the copy of the packet before `next` that `next` carries.
@@ -152,7 +172,7 @@ public protocol AudioDecoder: AnyObject {
     /// - Parameters:
     ///   - next: The packet after the lost one; it must be decoded itself afterwards.
     ///   - frameCount: Frames that the lost packet held.
-    ///   - samples: Where the frames go.
+    ///   - samples: Where the frames go, interleaved; there is room for `frameCount` at least.
     /// - Returns: The frames written; 0 when `next` carries no copy.
     func decodeFEC(in next: Span<UInt8>, frameCount: Int, into samples: inout MutableSpan<Int16>) -> Int
 
@@ -160,6 +180,8 @@ public protocol AudioDecoder: AnyObject {
     func carriesFEC(_ payload: Span<UInt8>) -> Bool
 
     /// Writes `frameCount` frames in place of audio that did not arrive, continuing what was decoded last.
+    ///
+    /// All of them are written, interleaved: `frameCount` × channels samples, for which there is room.
     func conceal(frameCount: Int, into samples: inout MutableSpan<Int16>)
 
     /// Forgets the past: the next packet belongs to another source.

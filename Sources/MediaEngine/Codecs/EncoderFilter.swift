@@ -5,7 +5,16 @@ import CallBasics
 /// Thread: any.
 final class SendingControl: Sendable {
     /// Why none are sent, if none are.
-    let switches = Switches()
+    private let switches = Switches()
+
+    /// Makes `reason` for silence hold, or hold no longer.
+    func set(_ reason: Switches.Reason, _ holds: Bool) { switches.set(reason, holds) }
+
+    /// Whether `reason` for silence holds.
+    func holds(_ reason: Switches.Reason) -> Bool { switches.holds(reason) }
+
+    /// Whether there is no reason for silence.
+    var isOn: Bool { switches.isOn }
 }
 
 /// Gathers samples into packets of the codec's length and encodes them.
@@ -19,7 +28,7 @@ final class SendingControl: Sendable {
 /// the codec leaves it out (DTX) or sending is off, so that the receiver sees how long it lasted.
 /// Thread: as every filter.
 /// Source: RFC 3550, section 5.1; RFC 3551, section 4.1.
-package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never>, @unchecked Sendable {
+package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, EncoderFilter.Event>, @unchecked Sendable {
     /// What it can be asked for.
     package enum Command: Sendable, BitwiseCopyable {
         /// Another bitrate, in bit/s; a codec with one rate ignores it.
@@ -29,6 +38,13 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         /// Goes on where another encoder is, in whose place it is put at the same edge of a tick: at its time stamp, with the
         /// samples that it has gathered.
         case takeOver(Unmanaged<EncoderFilter>)
+    }
+
+    /// What it tells.
+    package enum Event: Sendable, BitwiseCopyable {
+        /// Where another encoder was, it encodes in this tick of the so many that make a packet, from 0, as `phase` counts
+        /// them.
+        case placed(tick: Int, of: Int)
     }
 
     /// Counters since the filter was made; the newest values, readable from any thread.
@@ -45,6 +61,8 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     private let packetCount: Int
     /// Which tick of a packet is the first, until that is done.
     private var phase: Duration?
+    /// Whether it is to be told in which tick packets are full.
+    private var isPlaceNews = false
     private var timestamp: UInt32 = 0
     private var marksNext = true
     private let sending: SendingControl
@@ -80,7 +98,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     }
 
     /// As the other, with `sending`, which says whether packets are sent, and the encoder whose place this one will take
-    /// by `takeOver`.
+    /// by `takeOver`; with a phase, that one has sent nothing.
     init(
         codec: any AudioCodec,
         configuration: EncoderConfiguration,
@@ -161,6 +179,8 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
     }
 
     private func takeOver(_ former: EncoderFilter) {
+        isPlaceNews = true
+        guard phase == nil else { return beginAnew(after: former) }
         let count = min(former.gatheredCount, former.inheritedFrameCount * former.format.channelCount)
         let waiting = UnsafeBufferPointer(start: former.gathered, count: count).span
         // What the other rate's time stamp has come to is gone on from (RFC 7160, section 4.1): the present instant.
@@ -172,9 +192,16 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             gatheredCount = min(waiting.count, gatheredCapacity)
             for index in 0..<gatheredCount { target[index] = waiting[index] }
         }
-        phase = nil
+        // One that has not begun leaves when to begin.
+        phase = former.phase
         timestamp = now &- units(ofSamples: gatheredCount)
         marksNext = former.marksNext
+        counters = former.counters
+    }
+
+    /// Goes on at the former encoder's time stamp, and with nothing else of it: it has sent nothing.
+    private func beginAnew(after former: EncoderFilter) {
+        timestamp = former.timestamp &+ former.units(ofSamples: former.gatheredCount)
         counters = former.counters
     }
 
@@ -193,6 +220,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         let samples = block.samples
         let packets = io.outputPackets()
         if let phase { begin(phase, io) }
+        if isPlaceNews { tellPlace(io) }
         while gatheredCount >= packetCount { emitPacket(to: packets, at: io.time) }
         var taken = 0
         while taken < samples.count {
@@ -218,8 +246,19 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
         let tickNumber = Int(io.time.nanoseconds / max(io.tickDuration.nanoseconds, 1))
         let silence = (tickNumber &+ format.frameCount(in: phase) / tick) % count &* tick
         gatheredCount = silence &* format.channelCount
-        // The first frame that is not silence has the time stamp 0.
-        timestamp = 0 &- units(ofSamples: gatheredCount)
+        // The first frame that is not silence has the time stamp of now: 0, unless another encoder stood here before.
+        timestamp = timestamp &- units(ofSamples: gatheredCount)
+    }
+
+    /// Tells in which tick packets will be full; what finds no place is told in the next tick.
+    private func tellPlace(_ io: borrowing FilterIO) {
+        let tick = max(format.frameCount(in: io.tickDuration), 1) &* format.channelCount
+        let count = max(packetCount / tick, 1)
+        let missing = packetCount &- gatheredCount % packetCount
+        let gatheredTicks = count &- (missing &+ tick &- 1) / tick
+        let tickNumber = Int(io.time.nanoseconds / max(io.tickDuration.nanoseconds, 1))
+        let place = (gatheredTicks &- tickNumber) % count
+        isPlaceNews = !offer(.placed(tick: place < 0 ? place &+ count : place, of: count), io)
     }
 
     private func emitPacket(to packets: PacketBatch, at time: MediaTime) {
@@ -229,7 +268,7 @@ package final class EncoderFilter: ControlledFilter<EncoderFilter.Command, Never
             gatheredCount = rest
             timestamp = timestamp &+ timestampStep
         }
-        guard sending.switches.isOn else {
+        guard sending.isOn else {
             counters.silentPacketCount &+= 1
             marksNext = true
             return

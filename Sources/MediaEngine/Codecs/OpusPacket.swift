@@ -6,7 +6,7 @@
 ///     +-+-+-+-+-+-+-+-+
 ///
 /// Source: RFC 6716, sections 3.1, 3.2 and 4.2.3.
-struct OpusPacket {
+package struct OpusPacket {
     /// Whether the SILK part of the first frame holds low-bitrate redundancy (LBRR): in-band FEC.
     let carriesFEC: Bool
 
@@ -28,6 +28,29 @@ struct OpusPacket {
         // Side: two sets of flags; with three SILK frames they fill the byte exactly.
         let side = isStereo ? bits >> (6 - 2 * silkFrameCount) & 1 : 0
         carriesFEC = middle | side != 0
+    }
+
+    /// How long the sound of `payload` is, in units of 48 kHz, as its time stamps count; nil when it is not a packet.
+    ///
+    /// Source: RFC 6716, section 3.1 (table 2), and 3.2 (at most 120 ms).
+    package static func timestampUnits(of payload: Span<UInt8>) -> UInt32? {
+        guard payload.count > 0 else { return nil }
+        let config = payload[0] >> 3
+        let frame: UInt32
+        switch config {
+        // SILK lasts 10, 20, 40 or 60 ms, the hybrid 10 or 20, CELT 2.5, 5, 10 or 20.
+        case 0..<12: frame = config & 3 == 3 ? 2880 : 480 << UInt32(config & 3)
+        case 12..<16: frame = 480 << UInt32(config & 1)
+        default: frame = 120 << UInt32(config & 3)
+        }
+        let count: UInt32
+        switch payload[0] & 3 {
+        case 0: count = 1
+        case 1, 2: count = 2
+        default: count = payload.count > 1 ? UInt32(payload[1] & 0x3F) : 0
+        }
+        let units = frame * count
+        return 120...5760 ~= units ? units : nil
     }
 
     /// Where the first frame lies.

@@ -1,4 +1,4 @@
-/// What an Opus receiver says of itself in `a=fmtp`.
+/// What an Opus receiver says of itself in `a=fmtp`, of which `text` writes what it takes.
 ///
 /// A value that is out of its range counts as absent.
 /// Source: RFC 7587, sections 6.1 and 7.
@@ -9,6 +9,8 @@ struct OpusParameters: Equatable {
     var maxAverageBitrate: Int?
     /// Whether the receiver prefers stereo.
     var prefersStereo: Bool?
+    /// Whether what it sends itself is likely to be stereo.
+    var sendsStereo: Bool?
     /// Whether the receiver takes in-band FEC.
     var usesFEC: Bool?
     /// Whether the receiver wants constant bitrate.
@@ -34,6 +36,7 @@ struct OpusParameters: Equatable {
         maxPlaybackRate = parameters.integer("maxplaybackrate", in: 8000...48000)
         maxAverageBitrate = parameters.integer("maxaveragebitrate", in: 6000...510_000)
         prefersStereo = parameters.flag("stereo")
+        sendsStereo = parameters.flag("sprop-stereo")
         usesFEC = parameters.flag("useinbandfec")
         wantsConstantBitrate = parameters.flag("cbr")
         usesDTX = parameters.flag("usedtx")

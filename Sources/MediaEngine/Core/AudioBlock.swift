@@ -44,7 +44,7 @@ public struct AudioBlock {
     }
 
     /// Copies the samples of `other`, which must have the same shape.
-    @inlinable public func copy(from other: AudioBlock) {
+    @inlinable package func copy(from other: AudioBlock) {
         precondition(other.frameCount == frameCount && other.channelCount == channelCount)
         guard base != other.base else { return }
         base.update(from: other.base, count: frameCount &* channelCount)

@@ -34,6 +34,14 @@ public struct AudioFormat: Hashable, Sendable, CustomStringConvertible {
         Int64(frameCount) * 1_000_000_000 / Int64(sampleRate)
     }
 
+    /// What a port of a graph carries such sound as: the format itself or, where a tick of 10 ms holds no whole number of its
+    /// frames, one of 48000 Hz.
+    var portFormat: AudioFormat {
+        let tick = Duration.milliseconds(10)
+        guard sampleRate > 0, channelCount > 0, duration(ofFrames: frameCount(in: tick)) != tick else { return self }
+        return AudioFormat(sampleRate: 48000, channelCount: channelCount)
+    }
+
     /// "48000 Hz mono", "44100 Hz stereo", or "16000 Hz, 4 channels".
     public var description: String {
         switch channelCount {

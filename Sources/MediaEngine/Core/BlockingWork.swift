@@ -14,24 +14,23 @@ package enum BlockingWork {
 
     /// What has come of it.
     ///
-    /// It goes through a lock, for the thread sanitizer knows no order by a continuation that is resumed before its task is
-    /// suspended.
+    /// Who waits makes it, and it is filled under a lock: the thread sanitizer knows no order by a continuation that is
+    /// resumed before its task is suspended.
     private final class Outcome<Value: Sendable>: Sendable {
-        private let result: Mutex<Result<Value, any Error>>
+        private let result = Mutex<Result<Value, any Error>?>(nil)
 
-        init(_ result: Result<Value, any Error>) {
-            self.result = Mutex(result)
-            self.result.withLock { _ in }
+        func set(_ value: Result<Value, any Error>) { result.withLock { $0 = value } }
+
+        func get() throws -> Value {
+            guard let done = result.withLock({ $0 }) else { preconditionFailure("Nothing has come of it yet.") }
+            return try done.get()
         }
-
-        func get() throws -> Value { try result.withLock { $0 }.get() }
     }
 
     /// Answers what `body` does, off the pool.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        let outcome = await withCheckedContinuation { continuation in
-            start { continuation.resume(returning: Outcome(Result { try body() })) }
-        }
+        let outcome = Outcome<Value>()
+        await run { outcome.set(Result { try body() }) }
         return try outcome.get()
     }
 

@@ -14,6 +14,8 @@ package struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     package var isMarked = false
     /// Whether the packet is the first of another source than the one before it.
     package var beginsSource = false
+    /// Whether the packet is the first of new numbers and time stamps of the same source, which follow those before.
+    package var beginsNumbers = false
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
     package var isNumberOnly = false

@@ -5,33 +5,48 @@
 /// the processor's page table cache that runs out first. Full slots that nobody needs are never touched at all.
 /// Thread: one at a time; nothing allocates after `init`.
 struct SlotPool: ~Copyable {
-    /// Bytes of the longest content.
-    let slotByteCount: Int
-    private static let shortByteCount = 192
+    /// Where the slots lie: enough for a thread that reads a slot while another claims others.
+    struct Memory: BitwiseCopyable {
+        fileprivate static let shortByteCount = 192
+        fileprivate let short: UnsafeMutablePointer<UInt8>
+        fileprivate let full: UnsafeMutablePointer<UInt8>
+        /// Bytes of the longest content.
+        fileprivate let slotByteCount: Int
+
+        /// The first byte of the content of `slot`, which has `byteCount` bytes.
+        func address(_ slot: Int32, byteCount: Int) -> UnsafeMutablePointer<UInt8> {
+            byteCount <= Self.shortByteCount
+                ? short + Int(slot) &* Self.shortByteCount
+                : full + Int(slot) &* slotByteCount
+        }
+    }
+
+    /// Where the slots lie, as long as the pool lives.
+    let memory: Memory
     private let free: UnsafeMutablePointer<Int32>
-    private let short: UnsafeMutablePointer<UInt8>
-    private let full: UnsafeMutablePointer<UInt8>
     private var freeCount: Int
 
     /// A pool of `capacity` slots of `slotByteCount` bytes.
     init(capacity: Int, slotByteCount: Int) {
-        self.slotByteCount = slotByteCount
         freeCount = capacity
         free = .allocate(capacity: capacity)
-        short = .allocate(capacity: capacity * Self.shortByteCount)
-        full = .allocate(capacity: capacity * slotByteCount)
+        memory = Memory(
+            short: .allocate(capacity: capacity * Memory.shortByteCount),
+            full: .allocate(capacity: capacity * slotByteCount),
+            slotByteCount: slotByteCount
+        )
         for slot in 0..<capacity { (free + slot).initialize(to: Int32(capacity - 1 - slot)) }
     }
 
     deinit {
         free.deallocate()
-        short.deallocate()
-        full.deallocate()
+        memory.short.deallocate()
+        memory.full.deallocate()
     }
 
     /// Claims a slot and copies `content` into it; nil when none is free or the content is too long.
     mutating func claim(_ content: Span<UInt8>) -> Int32? {
-        guard freeCount > 0, content.count <= slotByteCount else { return nil }
+        guard freeCount > 0, content.count <= memory.slotByteCount else { return nil }
         freeCount &-= 1
         let slot = free[freeCount]
         let target = address(slot, byteCount: content.count)
@@ -50,8 +65,6 @@ struct SlotPool: ~Copyable {
 
     /// The first byte of the content of `slot`, which has `byteCount` bytes.
     func address(_ slot: Int32, byteCount: Int) -> UnsafeMutablePointer<UInt8> {
-        byteCount <= Self.shortByteCount
-            ? short + Int(slot) &* Self.shortByteCount
-            : full + Int(slot) &* slotByteCount
+        memory.address(slot, byteCount: byteCount)
     }
 }

@@ -12,6 +12,12 @@ extension CallReport {
         text.add("media_ticks", .counter, help: "Ticks that ran.", [([], Double(ticks.count))])
         text.add("media_late_ticks", .counter, help: "Ticks that started late.", [([], Double(ticks.late))])
         text.add(
+            "media_lost_events",
+            .counter,
+            help: "Events of the media thread that found no room on their way.",
+            [([], Double(ticks.lostEvents))]
+        )
+        text.add(
             "media_tick_lateness_p99",
             .gauge,
             unit: "seconds",
@@ -33,6 +39,9 @@ extension CallReport {
         }
         add("media_sent_packets", "RTP packets sent.") { Double($0.sent.packets) }
         add("media_sent", unit: "bytes", "Payload sent.") { Double($0.sent.bytes) }
+        add("media_unreachable_packets", "Answers from the network that a packet did not arrive.") {
+            Double($0.sent.unreachable)
+        }
         add("media_received_packets", "RTP packets received.") { Double($0.received.packets) }
         add("media_lost_packets", "Packets that never came.") { Double($0.received.lost) }
         add("media_late_packets", "Packets that came after their time.") { Double($0.received.late) }
@@ -45,17 +54,20 @@ extension CallReport {
         text.add(
             "media_refused_packets",
             .counter,
-            help: "Packets of others than the source that is heard, by reason.",
+            help: "Datagrams that were not of the source that is heard or not of RTP, by reason.",
             legs.flatMap { leg in
                 let refused = leg.received.refused
                 let reasons = [
                     ("other_address", refused.otherAddress), ("unnamed_host", refused.unnamedHost),
                     ("former_source", refused.formerSource), ("other_control", refused.otherControl),
-                    ("unread", refused.unread),
+                    ("other_protocol", refused.otherProtocol),
                 ]
                 return reasons.map { ([("leg", leg.name), ("codec", codec), ("reason", $0.0)], Double($0.1)) }
             }
         )
+        add("media_socket_dropped_datagrams", "Datagrams that the socket dropped before they were read.") {
+            Double($0.received.socketDrops)
+        }
         add("media_recovered_packets", "Packets rebuilt from their successor.") { Double($0.received.fecRecovered) }
         add("media_redundant_packets", "Packets that a copy replaced before they came.") {
             Double($0.received.redundant)
@@ -99,16 +111,18 @@ extension CallReport {
             text.add(name, .gauge, help: help, samples(value))
         }
         addRatio("media_loss", "Packets that never came and were not rebuilt.") { $0.quality.lossPercent }
-        addRatio("media_discard", "Packets that came too late.") { $0.quality.discardPercent }
-        addRatio("media_burst_loss", "Packets lost or late within bursts.") { $0.quality.burstLossPercent }
-        addRatio("media_gap_loss", "Packets lost or late between bursts.") { $0.quality.gapLossPercent }
-        add("media_r_factor", "The rating of ITU-T G.107, estimated.") { $0.quality.rFactor }
+        addRatio("media_discard", "Packets that came and were thrown away.") { $0.quality.discardPercent }
+        addRatio("media_burst_loss", "Packets lost or thrown away within bursts.") { $0.quality.burstLossPercent }
+        addRatio("media_gap_loss", "Packets lost or thrown away between bursts.") { $0.quality.gapLossPercent }
+        add("media_r_factor", "The rating of ITU-T G.107, of wideband codecs of G.107.1 (129 at best), estimated.") {
+            $0.quality.rFactor
+        }
         add("media_mos_listening", "The mean opinion score of listening, estimated.") { $0.quality.mosListening }
         add("media_mos_conversational", "The mean opinion score of conversing, estimated.") {
             $0.quality.mosConversational
         }
-        add("media_sent_level_dbov", "The level of what was sent last.") { $0.sentLevel }
-        add("media_heard_level_dbov", "The level of what was heard last.") { $0.heardLevel }
+        add("media_sent_level_dbov", "The level of the speech that was sent, of its last 5 s.") { $0.sentLevel }
+        add("media_heard_level_dbov", "The level of the speech that was heard, of its last 5 s.") { $0.heardLevel }
     }
 
     private func addRemote(to text: inout OpenMetricsText) {
@@ -196,7 +210,12 @@ extension CallReport {
         add("media_card_inserted", .counter, unit: "seconds", "Silence put in place of what was lost.") {
             $0.insertedMs / 1000
         }
+        add("media_card_stalls", .counter, "Times that the card stood without an error.") { Double($0.stalls) }
+        add("media_card_suspends", .counter, "Times that the machine slept.") { Double($0.suspends) }
+        add("media_card_shortages", .counter, "Times that the card gave or took too little.") { Double($0.shortages) }
         add("media_card_disappearances", .counter, "Times that the card went away.") { Double($0.disappearances) }
+        add("media_card_reopenings", .counter, "Times that there was a card again.") { Double($0.reopenings) }
+        add("media_card_absent", .counter, unit: "seconds", "Time without a card.") { $0.withoutCardMs / 1000 }
     }
 
     /// The labels of each card; calls may have cards of their own whose names are the same.

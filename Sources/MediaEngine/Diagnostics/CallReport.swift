@@ -1,16 +1,20 @@
 /// What a call, or a test call of two legs, did: one value for the table people read, for JSON, and for tests.
-public struct CallReport: Sendable, Hashable, Codable {
+public struct CallReport: Sendable, Hashable {
     /// How punctual the ticks were.
-    public struct Ticks: Sendable, Hashable, Codable {
+    public struct Ticks: Sendable, Hashable {
         /// Ticks that ran.
         public var count: Int
         /// Ticks that started more than half a tick late.
         public var late: Int
         /// The lateness that 99 % of the ticks did not exceed.
         public var p99LatenessMs: Double
+        /// Events of the media thread that found no room on their way, of all calls: keys, goodbyes and stalls that nobody
+        /// has heard of may be among them.
+        public var lostEvents: Int
 
-        /// The figures of `statistics`.
-        package init(_ statistics: TickStatistics) {
+        /// The figures of `statistics`, and so many events that were lost.
+        package init(_ statistics: TickStatistics, lostEvents: Int = 0) {
+            self.lostEvents = lostEvents
             count = statistics.count
             late = statistics.lateCount
             p99LatenessMs = (statistics.lateness.quantile(0.99).milliseconds * 1000).rounded() / 1000
@@ -47,6 +51,7 @@ public struct CallReport: Sendable, Hashable, Codable {
         func row(_ title: String, _ value: (LegReport) -> String) { rows.append([title] + legs.map(value)) }
         row("sent packets") { "\($0.sent.packets)" }
         row("sent bytes") { "\($0.sent.bytes)" }
+        row("answered as unreachable") { "\($0.sent.unreachable)" }
         row("received packets") { "\($0.received.packets)" }
         row("lost") { "\($0.received.lost)" }
         row("late") { "\($0.received.late)" }
@@ -55,6 +60,8 @@ public struct CallReport: Sendable, Hashable, Codable {
         row("discarded") { "\($0.received.discarded)" }
         row("rejected") { "\($0.received.rejected)" }
         row("of other sources, RTP / RTCP") { "\($0.received.refused.packets) / \($0.received.refused.otherControl)" }
+        row("of STUN and DTLS") { "\($0.received.refused.otherProtocol)" }
+        row("dropped by the socket") { "\($0.received.socketDrops)" }
         row("concealed ms") { "\($0.received.concealedMs)" }
         row("recovered by FEC") { "\($0.received.fecRecovered)" }
         row("recovered by RED") { "\($0.received.redundant)" }
@@ -69,7 +76,9 @@ public struct CallReport: Sendable, Hashable, Codable {
         }
         row("loss protection") { $0.lossProtection.mode.rawValue }
         row("loss in bursts / gaps") { "\($0.quality.burstLossPercent) / \($0.quality.gapLossPercent) %" }
-        row("R factor, estimated") { Self.known($0.quality.rFactor) }
+        row("R factor, estimated") {
+            Self.known($0.quality.rFactor) + ($0.quality.scale == .wideband ? " of 129" : "")
+        }
         row("MOS listening / conversing") {
             "\(Self.known($0.quality.mosListening)) / \(Self.known($0.quality.mosConversational))"
         }
@@ -85,7 +94,8 @@ public struct CallReport: Sendable, Hashable, Codable {
         var text = "\(codec) call over \(mode == "virtual" ? "a simulated network" : "UDP"), \(seconds) s\n"
         text += Self.aligned(rows)
         for leg in legs { text += "\(leg.name) loss protection: \(leg.lossProtection.reason)\n" }
-        text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms\n"
+        text += "ticks: \(ticks.count), \(ticks.late) late, 99 % within \(ticks.p99LatenessMs) ms"
+        text += ticks.lostEvents > 0 ? ", \(ticks.lostEvents) events lost\n" : "\n"
         for card in cards { text += card.line + "\n" }
         for change in routeChanges { text += "route: " + change.line + "\n" }
         return text

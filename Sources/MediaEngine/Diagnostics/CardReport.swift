@@ -1,5 +1,5 @@
 /// What one direction of a card did so far.
-public struct CardReport: Sendable, Hashable, Codable {
+public struct CardReport: Sendable, Hashable {
     /// Which way sound goes through it.
     public var direction: CardDirection
     /// The card's name.
@@ -17,8 +17,18 @@ public struct CardReport: Sendable, Hashable, Codable {
     public var lostMs: Double
     /// Silence put in place of what was lost, so that what follows is where it belongs.
     public var insertedMs: Double
+    /// Times that the card stopped moving without an error.
+    public var stalls: Int
+    /// Times that the machine slept.
+    public var suspends: Int
+    /// Times that the card gave too little for a tick, or took too little of one, without an error.
+    public var shortages: Int
     /// Times that the card went away.
     public var disappearances: Int
+    /// Times that there was a card again after one had gone.
+    public var reopenings: Int
+    /// Sound discarded, or silence recorded, while there was no card.
+    public var withoutCardMs: Double
 
     init(_ direction: CardDirection, _ name: String, _ statistics: CardStatistics, _ format: AudioFormat) {
         func milliseconds(_ frames: Int) -> Double {
@@ -32,7 +42,12 @@ public struct CardReport: Sendable, Hashable, Codable {
         xruns = statistics.xruns
         lostMs = milliseconds(statistics.framesLost)
         insertedMs = milliseconds(statistics.framesInserted)
+        stalls = statistics.stalls
+        suspends = statistics.suspends
+        shortages = statistics.shortages
         disappearances = statistics.disappearances
+        reopenings = statistics.reopenings
+        withoutCardMs = milliseconds(statistics.framesWithoutCard)
     }
 
     /// The report as one line for people.
@@ -40,7 +55,10 @@ public struct CardReport: Sendable, Hashable, Codable {
         var text = "\(direction) on \(name): \(latencyMs) ms"
         if let ppm { text += ", clock \(ppm) ppm" }
         text += ", \(xruns) xruns, \(lostMs) ms lost"
+        if stalls > 0 { text += ", stood \(stalls) times" }
+        if suspends > 0 { text += ", slept \(suspends) times" }
         if disappearances > 0 { text += ", away \(disappearances) times" }
+        if withoutCardMs > 0 { text += ", \(withoutCardMs) ms without a card" }
         return text
     }
 }

@@ -2,21 +2,36 @@ extension LegReport {
     /// How a leg sounds: losses in bursts and gaps (RFC 3611) and an estimate by the E-model (ITU-T G.107), here and,
     /// by its own account, at the other side.
     ///
-    /// Units: percent, ms and the scales of R (0 to 100) and MOS (1 to 5).
-    public struct Quality: Sendable, Hashable, Codable {
+    /// What had to be invented during stalls counts as loss, and what was thrown away, too.
+    ///
+    /// Units: percent, ms and the scales of R and MOS (1 to 5).
+    public struct Quality: Sendable, Hashable {
+        /// The scale of an R factor.
+        public enum Scale: String, Sendable, Hashable {
+            /// That of telephones (ITU-T G.107): 93.2 at best.
+            case narrowband
+            /// That of wideband codecs (ITU-T G.107.1): 129 at best.
+            case wideband
+        }
+
         /// The R factor, of conversing once the delay is known, of listening before; nil for an unknown codec.
         public var rFactor: Double?
+        /// The scale of the R factor, which the codec decides; nil for an unknown codec.
+        public var scale: Scale?
         /// The mean opinion score of listening.
         public var mosListening: Double?
         /// The mean opinion score of conversing; nil while the delay is not known.
         public var mosConversational: Double?
         /// Packets that never came and were not rebuilt.
         public var lossPercent: Double
-        /// Packets that came too late.
+        /// Packets that came and were thrown away: late, too many, or unfit.
         public var discardPercent: Double
-        /// Packets lost or late within bursts.
+        /// Sound that was invented or left silent, because nothing came in time, in ms; an outage of more than 3 s counts before
+        /// it ends.
+        public var interruptedMs: Double
+        /// Packets lost or thrown away within bursts.
         public var burstLossPercent: Double
-        /// Packets lost or late within the gaps between bursts.
+        /// Packets lost or thrown away within the gaps between bursts.
         public var gapLossPercent: Double
         /// The mean duration of bursts; 0 without any.
         public var burstMs: Double
@@ -30,10 +45,19 @@ extension LegReport {
         /// How the other side hears this one; nil until it said so by an extended report.
         public var remote: Remote?
 
-        init(rtp: RTPStatistics, playoutDelay: Duration, mouthToEar: Duration?, voicePath: VoicePath) {
+        init(rtp: RTPStatistics, playout: PlayoutStatistics, mouthToEar: Duration?, voicePath: VoicePath) {
             let loss = rtp.reception.statistics
-            let delay = mouthToEar ?? voicePath.oneWayDelay(roundTrip: rtp.roundTrip, playoutDelay: playoutDelay)
-            let quality = VoiceQuality(loss, impairment: voicePath.impairment, oneWayDelay: delay)
+            let interruptions = playout.buffer.interruptions
+            let delay = mouthToEar ?? voicePath.oneWayDelay(roundTrip: rtp.roundTrip, playoutDelay: playout.meanWait)
+            let quality = VoiceQuality(
+                loss,
+                interruptions: interruptions,
+                packet: .nanoseconds(rtp.packetNanoseconds),
+                impairment: voicePath.impairment,
+                oneWayDelay: delay
+            )
+            scale = quality.map { $0.isWideband ? .wideband : .narrowband }
+            interruptedMs = LegReport.rounded(.nanoseconds(interruptions.nanoseconds))
             rFactor = quality.map { Self.rounded($0.conversationalRating ?? $0.listeningRating) }
             mosListening = quality.map { Self.rounded($0.listeningScore) }
             mosConversational = quality?.conversationalScore.map(Self.rounded)
@@ -54,7 +78,7 @@ extension LegReport {
     }
 
     /// What the other side said last of how it hears this one; nil is what it did not know.
-    public struct Remote: Sendable, Hashable, Codable {
+    public struct Remote: Sendable, Hashable {
         /// The R factor.
         public var rFactor: Int?
         /// The mean opinion score of listening.

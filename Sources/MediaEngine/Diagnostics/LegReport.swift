@@ -1,17 +1,19 @@
 /// What one leg of a call sent and received: counters, read where they are kept.
 ///
 /// Units: ms where the name says so.
-public struct LegReport: Sendable, Hashable, Codable {
+public struct LegReport: Sendable, Hashable {
     /// What was sent.
-    public struct Sent: Sendable, Hashable, Codable {
+    public struct Sent: Sendable, Hashable {
         /// RTP packets.
         public var packets: Int
         /// Bytes of their payloads.
         public var bytes: Int
+        /// Answers from the network that a packet did not arrive (ICMP), as that nobody listens on its port.
+        public var unreachable: Int
     }
 
     /// What was received.
-    public struct Received: Sendable, Hashable, Codable {
+    public struct Received: Sendable, Hashable {
         /// RTP packets of the source that was heard, duplicates not among them.
         public var packets: Int
         /// Packets that never came.
@@ -34,14 +36,20 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var comfortNoise: Int
         /// Packets thrown away because too many waited.
         public var discarded: Int
-        /// Packets that were no RTP, of a foreign source, of a payload type that was not agreed, empty, or corrupt inside.
+        /// Packets that were no RTP, of a foreign source or with this side's SSRC, of a payload type that was not agreed,
+        /// empty, or corrupt inside.
         public var rejected: Int
-        /// Those of them that were not of the source that is heard, by reason.
+        /// Datagrams that were not of the source that is heard or not of RTP, by reason.
         public var refused: Refused
+        /// Datagrams that RTP's socket dropped before they were read: for want of room, as when this side overslept, or,
+        /// while a flood of strangers lasts, because they were of others than the source that is heard.
+        ///
+        /// Whose they were is not known; those of the source are among `lost`.
+        public var socketDrops: Int
     }
 
-    /// Packets and RTCP datagrams that were not of the source that is heard.
-    public struct Refused: Sendable, Hashable, Codable {
+    /// Datagrams that were not of the source that is heard, or not of RTP.
+    public struct Refused: Sendable, Hashable {
         /// RTP from another address.
         public var otherAddress: Int
         /// RTP from hosts that signalling did not name, while the named one had time to begin.
@@ -50,24 +58,23 @@ public struct LegReport: Sendable, Hashable, Codable {
         public var formerSource: Int
         /// RTCP from another address, or about another source.
         public var otherControl: Int
-        /// Datagrams that the system dropped before they were looked at: from other addresses than the locked one, or for
-        /// want of room.
-        public var unread: Int
+        /// STUN and DTLS, whoever sent them.
+        public var otherProtocol: Int
 
         /// RTP, whatever the reason.
-        var packets: Int { otherAddress + unnamedHost + formerSource + unread }
+        var packets: Int { otherAddress + unnamedHost + formerSource }
 
-        init(_ rtp: RTPStatistics, unread: Int) {
-            self.unread = unread
+        init(_ rtp: RTPStatistics) {
             otherAddress = Int(rtp.otherAddressCount)
             unnamedHost = Int(rtp.unnamedHostCount)
             formerSource = Int(rtp.formerSourceCount)
             otherControl = Int(rtp.otherControlCount)
+            otherProtocol = Int(rtp.otherProtocolCount)
         }
     }
 
     /// How what is sent is protected against loss.
-    public struct Protection: Sendable, Hashable, Codable {
+    public struct Protection: Sendable, Hashable {
         /// "none", "fec" or "red".
         public var mode: LossProtection.Mode
         /// Why, in one line.
@@ -77,7 +84,7 @@ public struct LegReport: Sendable, Hashable, Codable {
     }
 
     /// What RTCP told.
-    public struct Control: Sendable, Hashable, Codable {
+    public struct Control: Sendable, Hashable {
         /// The time to the other side and back; nil before the first report came back.
         public var roundTripMs: Double?
         /// The share of our packets that the other side lost since its report before, 0 to 1; nil before the first.
@@ -87,7 +94,7 @@ public struct LegReport: Sendable, Hashable, Codable {
     }
 
     /// Packets of ours that the other side lost in a row.
-    public struct LossRuns: Sendable, Hashable, Codable {
+    public struct LossRuns: Sendable, Hashable {
         /// Runs of one or more packets.
         public var count: Int
         /// Packets in a run on average; 0 when there was none.
@@ -103,7 +110,7 @@ public struct LegReport: Sendable, Hashable, Codable {
     }
 
     /// What became of the echo.
-    public struct Echo: Sendable, Hashable, Codable {
+    public struct Echo: Sendable, Hashable {
         /// By how much what is captured is made softer while the far end speaks, over the last seconds.
         public var erleDb: Double
         /// From what is played to its echo; nil until it was found.
@@ -144,9 +151,10 @@ public struct LegReport: Sendable, Hashable, Codable {
     public var lossProtection: Protection
     /// What RTCP told.
     public var rtcp: Control
-    /// The level of what was sent last, in dBov.
+    /// The level of the speech that was sent, as the mean of its last 5 s, in dBov; of what was sent last while there was
+    /// too little speech to tell.
     public var sentLevel: Double
-    /// The level of what was heard last, in dBov.
+    /// The level of the speech that was heard, in the same way.
     public var heardLevel: Double
     /// What became of the echo; nil where none is cancelled.
     public var echo: Echo?
@@ -156,19 +164,24 @@ public struct LegReport: Sendable, Hashable, Codable {
     init(
         name: String,
         rtp: RTPStatistics,
-        unreadCount: Int,
+        socketDropCount: Int,
+        unreachableCount: Int,
         playout: PlayoutStatistics,
         format: AudioFormat,
         mouthToEar: Duration?,
         voicePath: VoicePath,
         dtmf: String,
         protection: Protection,
-        sentLevel: AudioLevel,
-        heardLevel: AudioLevel,
+        sentLevel: Decibels,
+        heardLevel: Decibels,
         echo: EchoStatistics?
     ) {
         self.name = name
-        sent = Sent(packets: Int(rtp.sentPacketCount), bytes: Int(rtp.sentPayloadByteCount))
+        sent = Sent(
+            packets: Int(rtp.sentPacketCount),
+            bytes: Int(rtp.sentPayloadByteCount),
+            unreachable: unreachableCount
+        )
         let concealed = format.duration(ofFrames: playout.concealedFrameCount)
         received = Received(
             packets: Int(rtp.receivedPacketCount),
@@ -182,10 +195,12 @@ public struct LegReport: Sendable, Hashable, Codable {
             codecChanges: playout.codecChangeCount,
             comfortNoise: playout.comfortNoiseCount,
             discarded: playout.buffer.discardedCount,
-            rejected: Int(rtp.malformedCount &+ rtp.foreignPacketCount &+ rtp.unknownPayloadTypeCount)
-                + Int(rtp.malformedREDCount &+ rtp.malformedEventCount &+ rtp.emptyPayloadCount)
-                + playout.corruptCount + unreadCount,
-            refused: Refused(rtp, unread: unreadCount)
+            rejected: Int(rtp.malformedCount &+ rtp.otherProtocolCount &+ rtp.foreignPacketCount)
+                + Int(rtp.loopedCount &+ rtp.collisionCount)
+                + Int(rtp.unknownPayloadTypeCount &+ rtp.malformedREDCount &+ rtp.malformedEventCount)
+                + Int(rtp.emptyPayloadCount) + playout.corruptCount,
+            refused: Refused(rtp),
+            socketDrops: socketDropCount
         )
         jitterMs = Self.rounded(.nanoseconds(rtp.jitterNanoseconds))
         playoutDelayMs = Self.rounded(playout.meanWait)
@@ -201,10 +216,10 @@ public struct LegReport: Sendable, Hashable, Codable {
             fractionLost: rtp.hasRemoteReport ? rtp.remoteFractionLost : nil,
             lossRuns: rtp.remoteLossRuns.map(LossRuns.init)
         )
-        self.sentLevel = (sentLevel.rms.value * 10).rounded() / 10
+        self.sentLevel = (sentLevel.value * 10).rounded() / 10
         self.echo = echo.map(Echo.init)
-        self.heardLevel = (heardLevel.rms.value * 10).rounded() / 10
-        quality = Quality(rtp: rtp, playoutDelay: playout.meanWait, mouthToEar: mouthToEar, voicePath: voicePath)
+        self.heardLevel = (heardLevel.value * 10).rounded() / 10
+        quality = Quality(rtp: rtp, playout: playout, mouthToEar: mouthToEar, voicePath: voicePath)
     }
 
     /// Milliseconds to a hundredth.

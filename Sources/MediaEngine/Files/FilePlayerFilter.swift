@@ -9,7 +9,7 @@ package final class FilePlayerFilter: ControlledFilter<Never, PlayerEvent>, @unc
 
     private let ended = Atomic(false)
     private var playedFrameCount = 0
-    private var hasEnded = false
+    private var hasToldEnd = false
 
     /// A player of `feed`.
     package init(_ feed: WAVFeed) {
@@ -48,9 +48,9 @@ package final class FilePlayerFilter: ControlledFilter<Never, PlayerEvent>, @unc
         let count = feed.read(into: &samples)
         for index in count..<max(count, samples.count) { samples[index] = 0 }
         playedFrameCount &+= count / feed.format.channelCount
-        guard !hasEnded, feed.isEnded else { return }
-        hasEnded = true
+        guard !hasToldEnd, feed.isEnded else { return }
         ended.store(true, ordering: .releasing)
-        emit(.ended(frameCount: playedFrameCount), io)
+        // Who waits must hear of it: what finds no place is told in the next tick.
+        hasToldEnd = offer(.ended(frameCount: playedFrameCount), io)
     }
 }

@@ -15,6 +15,14 @@ enum LinkLayer {
         raw.contains(linkType) || [null, ethernet, loop, linuxCooked, linuxCookedV2].contains(linkType)
     }
 
+    /// What to say of a capture that is of another network alone.
+    static func unsupported(_ linkType: UInt32) -> PcapError {
+        PcapError(
+            .unsupportedLinkType,
+            "The capture has link type \(linkType), which is not read. Capture on an Ethernet, loopback or \"any\" interface."
+        )
+    }
+
     /// Where the IP header begins in `packet`; nil when it carries something else.
     static func offsetOfIP(_ linkType: UInt32, in packet: Span<UInt8>) -> Int? {
         switch linkType {
@@ -42,9 +50,78 @@ enum LinkLayer {
     private static func isIP(_ type: UInt16) -> Bool { type == 0x0800 || type == 0x86DD }
 }
 
+/// Where the payload of an IP packet lies, what protocol it is of, and between whom it travels.
+///
+/// Source: RFC 791, RFC 8200
+struct IPLocation {
+    /// The protocol's number: 6 is TCP, 17 UDP.
+    let transport: UInt8
+    /// Where the header of the transport begins.
+    let offset: Int
+    /// Whether the packet is a part of another one.
+    let isFragment: Bool
+    private let addresses: Addresses
+
+    private enum Addresses {
+        case ipv4(source: UInt32, destination: UInt32)
+        case ipv6(source: (UInt64, UInt64), destination: (UInt64, UInt64))
+    }
+
+    /// Reads the header in `packet`; nil where it is none, or is not all there.
+    init?(in packet: Span<UInt8>) {
+        guard let first = packet.count > 0 ? packet[0] : nil else { return nil }
+        switch first >> 4 {
+        case 4: self.init(ipv4: packet)
+        case 6: self.init(ipv6: packet)
+        default: return nil
+        }
+    }
+
+    private init?(ipv4 packet: Span<UInt8>) {
+        guard packet.count >= 20 else { return nil }
+        offset = Int(packet[0] & 0x0F) * 4
+        guard offset >= 20, offset <= packet.count else { return nil }
+        transport = packet[9]
+        // More fragments, or a fragment's offset.
+        isFragment = packet.uint16(at: 6) & 0x3FFF != 0
+        addresses = .ipv4(source: packet.uint32(at: 12), destination: packet.uint32(at: 16))
+    }
+
+    private init?(ipv6 packet: Span<UInt8>) {
+        guard packet.count >= 40 else { return nil }
+        var next = packet[6]
+        var offset = 40
+        // Hop-by-hop options, routing and destination options may stand before the transport.
+        while next == 0 || next == 43 || next == 60 {
+            guard packet.count >= offset + 8 else { return nil }
+            next = packet[offset]
+            offset += (Int(packet[offset + 1]) + 1) * 8
+        }
+        guard offset <= packet.count else { return nil }
+        (transport, self.offset, isFragment) = (next, offset, next == 44)
+        func half(_ offset: Int) -> UInt64 {
+            UInt64(packet.uint32(at: offset)) << 32 | UInt64(packet.uint32(at: offset + 4))
+        }
+        addresses = .ipv6(source: (half(8), half(16)), destination: (half(24), half(32)))
+    }
+
+    /// The two ends, with the ports of their transport.
+    func ends(sourcePort: UInt16, destinationPort: UInt16) -> (source: SocketAddress, destination: SocketAddress) {
+        switch addresses {
+        case .ipv4(let source, let destination):
+            (SocketAddress(ipv4: source, port: sourcePort), SocketAddress(ipv4: destination, port: destinationPort))
+        case .ipv6(let source, let destination):
+            (
+                SocketAddress(ipv6High: source.0, low: source.1, port: sourcePort),
+                SocketAddress(ipv6High: destination.0, low: destination.1, port: destinationPort)
+            )
+        }
+    }
+}
+
 /// Where the payload of a UDP datagram lies in an IP packet, and between whom it travels.
 ///
-/// Source: RFC 791, RFC 8200, RFC 768
+/// Source: RFC 768
 struct UDPLocation {
     let source: SocketAddress
     let destination: SocketAddress
@@ -53,52 +130,50 @@ struct UDPLocation {
 
     /// Reads the headers in `packet`; nil for anything but one whole, unfragmented UDP datagram.
     init?(in packet: Span<UInt8>) {
-        guard let first = packet.count > 0 ? packet[0] : nil else { return nil }
-        switch first >> 4 {
-        case 4: self.init(inIPv4: packet)
-        case 6: self.init(inIPv6: packet)
-        default: return nil
-        }
+        guard let ip = IPLocation(in: packet) else { return nil }
+        self.init(ip, in: packet)
     }
 
-    private init?(inIPv4 packet: Span<UInt8>) {
-        guard packet.count >= 20 else { return nil }
-        let headerByteCount = Int(packet[0] & 0x0F) * 4
-        // More fragments, or a fragment's offset.
-        guard headerByteCount >= 20, packet[9] == 17, packet.uint16(at: 6) & 0x3FFF == 0 else { return nil }
-        let (from, to) = (packet.uint32(at: 12), packet.uint32(at: 16))
-        self.init(udpAt: headerByteCount, in: packet) { port, isSource in
-            SocketAddress(ipv4: isSource ? from : to, port: port)
-        }
-    }
-
-    private init?(inIPv6 packet: Span<UInt8>) {
-        guard packet.count >= 40 else { return nil }
-        var next = packet[6]
-        var offset = 40
-        // Hop-by-hop options, routing and destination options may stand before UDP.
-        while next == 0 || next == 43 || next == 60 {
-            guard packet.count >= offset + 8 else { return nil }
-            next = packet[offset]
-            offset += (Int(packet[offset + 1]) + 1) * 8
-        }
-        guard next == 17 else { return nil }
-        let fromHigh = UInt64(packet.uint32(at: 8)) << 32 | UInt64(packet.uint32(at: 12))
-        let fromLow = UInt64(packet.uint32(at: 16)) << 32 | UInt64(packet.uint32(at: 20))
-        let toHigh = UInt64(packet.uint32(at: 24)) << 32 | UInt64(packet.uint32(at: 28))
-        let toLow = UInt64(packet.uint32(at: 32)) << 32 | UInt64(packet.uint32(at: 36))
-        self.init(udpAt: offset, in: packet) { port, isSource in
-            SocketAddress(ipv6High: isSource ? fromHigh : toHigh, low: isSource ? fromLow : toLow, port: port)
-        }
-    }
-
-    private init?(udpAt offset: Int, in packet: Span<UInt8>, address: (UInt16, Bool) -> SocketAddress) {
-        guard packet.count >= offset + 8 else { return nil }
+    /// The datagram behind the header of `ip`.
+    init?(_ ip: IPLocation, in packet: Span<UInt8>) {
+        let offset = ip.offset
+        guard ip.transport == 17, !ip.isFragment, packet.count >= offset + 8 else { return nil }
         let byteCount = Int(packet.uint16(at: offset + 4))
         guard byteCount >= 8, packet.count >= offset + byteCount else { return nil }
-        source = address(packet.uint16(at: offset), true)
-        destination = address(packet.uint16(at: offset + 2), false)
+        (source, destination) = ip.ends(
+            sourcePort: packet.uint16(at: offset),
+            destinationPort: packet.uint16(at: offset + 2)
+        )
         payloadOffset = offset + 8
         payloadByteCount = byteCount - 8
+    }
+}
+
+/// What of a TCP segment is told: whether it carries SIP.
+///
+/// Source: RFC 9293, section 3.1; RFC 3261, section 7
+struct TCPSegment {
+    /// Whether its bytes begin with the first line of a SIP message.
+    let beginsSIP: Bool
+
+    /// Reads the segment behind the header of `ip`; nil when it is none.
+    init?(_ ip: IPLocation, in packet: Span<UInt8>) {
+        let offset = ip.offset
+        guard ip.transport == 6, !ip.isFragment, packet.count >= offset + 20 else { return nil }
+        let start = offset + Int(packet[offset + 12] >> 4) * 4
+        guard start >= offset + 20, start <= packet.count else { return nil }
+        beginsSIP = Self.namesSIP(packet.extracting(start..<packet.count))
+    }
+
+    /// Whether the first line is that of a request or of an answer, both of which name SIP/2.0.
+    private static func namesSIP(_ text: Span<UInt8>) -> Bool {
+        let mark = Array("SIP/2.0".utf8)
+        var matched = 0
+        for index in 0..<min(text.count, 1024) where matched < mark.count {
+            let byte = text[index]
+            if byte == 13 || byte == 10 { return false }
+            matched = byte == mark[matched] ? matched + 1 : byte == mark[0] ? 1 : 0
+        }
+        return matched == mark.count
     }
 }

@@ -66,21 +66,24 @@ package final class PacketTap: @unchecked Sendable {
         return true
     }
 
-    /// Writes everything that has been recorded to `file`, and answers how many datagrams that were.
-    ///
-    /// Throws: what `PcapWriter` throws; the datagrams taken so far are gone then.
+    /// Moves everything that has been recorded to `order`, and answers how many datagrams that were.
     @discardableResult
-    package func drain(into file: PcapWriter) throws(PcapError) -> Int {
+    package func drain(into order: inout CaptureOrder) -> Int {
         var count = 0
         while pop(Self.entryByteCount) {
             let entry = drainScratch.load(as: Entry.self)
             guard pop(entry.byteCount) else { break }
             let start = drainScratch.assumingMemoryBound(to: UInt8.self)
-            let bytes = UnsafeBufferPointer(start: start, count: entry.byteCount)
-            try file.write(bytes.span, from: entry.source, to: entry.destination, at: entry.time)
+            order.add(
+                CaptureOrder.Datagram(
+                    time: entry.time,
+                    source: entry.source,
+                    destination: entry.destination,
+                    bytes: Array(UnsafeBufferPointer(start: start, count: entry.byteCount))
+                )
+            )
             count += 1
         }
-        if count > 0 { try file.flush() }
         return count
     }
 

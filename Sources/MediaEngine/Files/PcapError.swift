@@ -9,10 +9,8 @@ public enum PcapFault: Hashable, Sendable {
     case system
     /// Packets are missing in a capture, because its disk or reader was too slow.
     case incomplete
-    /// The file is not a classic capture.
+    /// The file is no capture, neither a classic one nor pcapng.
     case notACapture
-    /// The file is a capture of the newer kind, pcapng.
-    case nextGeneration
     /// The capture comes from a kind of network that is not read.
     case unsupportedLinkType
     /// The file is larger than what is read at once.

@@ -21,142 +21,132 @@ package struct CapturedDatagram: Sendable, Equatable {
     }
 }
 
-/// Reads the UDP datagrams of a classic capture file, with time stamps in micro- or nanoseconds, of either byte order.
+/// Reads the UDP datagrams of a capture file: classic pcap, with time stamps in micro- or nanoseconds, or pcapng, both of
+/// either byte order.
 ///
 /// Link types: Ethernet (with VLAN tags), raw IP, BSD loopback, Linux cooked v1 and v2. What is no whole UDP datagram is
-/// skipped and counted; a file that ends inside a record, or is damaged, ends the sequence there.
+/// skipped and counted; a file that ends inside a record, or is damaged, ends the sequence there. A copy of the reader reads
+/// on its own from where it was copied, and takes no more memory.
 /// Thread: any but media; it allocates.
-/// Source: IETF draft-ietf-opsawg-pcap; tcpdump.org's list of link types
+/// Source: IETF draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng; tcpdump.org's list of link types
 package struct PcapReader: Sequence, IteratorProtocol, Sendable {
     /// Larger files are refused.
     package static let maximumByteCount = 1 << 29
 
-    /// Packets that were no whole UDP datagram.
+    /// Packets that were no whole UDP datagram, TCP and fragments among them.
     package private(set) var skippedCount = 0
-    /// Whether the file ended inside a record, or a record cannot be right.
-    package private(set) var isCutShort = false
+    /// Those of them that were TCP segments.
+    package private(set) var tcpCount = 0
+    /// TCP segments that a SIP message begins.
+    package private(set) var sipOverTCPCount = 0
+    /// Packets that were a fragment of another one.
+    package private(set) var fragmentCount = 0
+    /// Kinds of networks in a pcapng file that are not read.
+    package private(set) var unreadLinkTypes: Set<UInt32> = []
 
     private let bytes: [UInt8]
-    private let isLittleEndian: Bool
-    private let hasNanoseconds: Bool
-    private let linkType: UInt32
-    private var position = PcapRecord.fileHeaderByteCount
-    private static let maximumPacketByteCount = 1 << 18
+    // One of the two is there.
+    private var classic: PcapFrames?
+    private var nextGeneration: PcapngFrames?
 
-    /// Reads the capture in the file at `path`.
+    /// Reads the capture in the file at `path`, which may be a pipe: then up to the end that its writer makes.
     ///
-    /// Throws: `system`, `tooLarge`, `notACapture`, `nextGeneration`, or `unsupportedLinkType`.
+    /// Throws: `system`, `tooLarge`, `notACapture`, or `unsupportedLinkType`.
     package init(path: String) throws(PcapError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.systemError(path) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.systemError(path) }
-        guard status.st_size <= Self.maximumByteCount else {
-            throw PcapError(
-                .tooLarge,
-                "\(path) has \(status.st_size) bytes, more than \(Self.maximumByteCount). Cut it with editcap -c."
-            )
-        }
-        var contents = [UInt8](repeating: 0, count: status.st_size)
-        var filled = 0
-        while filled < contents.count {
-            let room = contents.count - filled
-            let count = contents.withUnsafeMutableBytes { read(descriptor, $0.baseAddress.map { $0 + filled }, room) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.systemError(path) }
-            guard count > 0 else { break }
-            filled += count
-        }
-        contents.removeLast(contents.count - filled)
-        try self.init(bytes: contents)
+        try self.init(bytes: Self.contents(of: path))
     }
 
     /// Reads the capture in `bytes`.
     ///
-    /// Throws: `notACapture`, `nextGeneration`, or `unsupportedLinkType`.
+    /// Throws: `tooLarge`, `notACapture`, or `unsupportedLinkType`.
     package init(bytes: [UInt8]) throws(PcapError) {
+        guard bytes.count <= Self.maximumByteCount else { throw Self.tooLarge("The capture") }
         self.bytes = bytes
-        let magic = bytes.count >= 4 ? bytes.span.uint32(at: 0) : 0
-        switch magic {
-        case 0xA1B2_C3D4: (isLittleEndian, hasNanoseconds) = (false, false)
-        case 0xD4C3_B2A1: (isLittleEndian, hasNanoseconds) = (true, false)
-        case 0xA1B2_3C4D: (isLittleEndian, hasNanoseconds) = (false, true)
-        case 0x4D3C_B2A1: (isLittleEndian, hasNanoseconds) = (true, true)
-        case 0x0A0D_0D0A:
-            throw PcapError(
-                .nextGeneration,
-                "The capture is pcapng, which is not read. Convert it: editcap -F pcap IN OUT, or tcpdump -r IN -w OUT."
-            )
-        default:
+        classic = try PcapFrames(bytes.span)
+        nextGeneration = PcapngFrames(bytes.span)
+        guard classic != nil || nextGeneration != nil else {
             throw PcapError(
                 .notACapture,
-                "The file does not begin as a capture does. Give one that tcpdump -w has written."
-            )
-        }
-        guard bytes.count >= PcapRecord.fileHeaderByteCount else {
-            throw PcapError(.notACapture, "The capture has \(bytes.count) bytes and ends in its header. Capture again.")
-        }
-        let word = bytes.span.uint32(at: 20)
-        linkType = (isLittleEndian ? word.byteSwapped : word) & 0xFFFF
-        guard LinkLayer.isSupported(linkType) else {
-            throw PcapError(
-                .unsupportedLinkType,
-                "The capture has link type \(linkType), which is not read. Capture on an Ethernet, loopback or \"any\" interface."
+                "The file does not begin as a capture does. Give one that tcpdump -w or Wireshark has written."
             )
         }
     }
 
+    /// What is wrong with the file, with the byte at which it is, as far as it was read; nil while nothing is.
+    package var damage: String? { classic?.damage ?? nextGeneration?.damage }
+
+    /// Whether the file ended inside a record, or a record cannot be right.
+    package var isCutShort: Bool { damage != nil }
+
+    /// Packets without a time of their own, which count as captured with the one before.
+    package var untimedCount: Int { nextGeneration?.untimedCount ?? 0 }
+
     /// The next UDP datagram, or nil at the end.
     package mutating func next() -> CapturedDatagram? {
-        while let record = nextRecord() {
-            if let datagram = datagram(in: record) { return datagram }
+        while let frame = nextFrame() {
+            if let datagram = datagram(in: frame) { return datagram }
             skippedCount += 1
         }
         return nil
     }
 
-    private struct Record {
-        let unixNanoseconds: Int64
-        let start: Int
-        let end: Int
+    private mutating func nextFrame() -> CapturedFrame? {
+        let bytes = bytes
+        return classic == nil ? nextGeneration?.next(in: bytes.span) : classic?.next(in: bytes.span)
     }
 
-    private mutating func nextRecord() -> Record? {
-        guard position < bytes.count, !isCutShort else { return nil }
-        guard bytes.count - position >= 16 else {
-            isCutShort = true
+    private mutating func datagram(in frame: CapturedFrame) -> CapturedDatagram? {
+        guard LinkLayer.isSupported(frame.linkType) else {
+            // A type has 16 bits, so the set does not grow without end.
+            unreadLinkTypes.insert(frame.linkType)
             return nil
         }
-        let seconds = Int64(word(at: position))
-        let fraction = Int64(word(at: position + 4)) * (hasNanoseconds ? 1 : 1000)
-        let captured = Int(word(at: position + 8))
-        let start = position + 16
-        guard captured <= Self.maximumPacketByteCount, captured <= bytes.count - start else {
-            isCutShort = true
+        let bytes = bytes
+        let packet = bytes.span.extracting(frame.range)
+        guard let start = LinkLayer.offsetOfIP(frame.linkType, in: packet) else { return nil }
+        let rest = packet.extracting(start..<packet.count)
+        guard let ip = IPLocation(in: rest) else { return nil }
+        guard let found = UDPLocation(ip, in: rest) else {
+            let segment = TCPSegment(ip, in: rest)
+            tcpCount += segment == nil ? 0 : 1
+            sipOverTCPCount += segment?.beginsSIP == true ? 1 : 0
+            fragmentCount += ip.isFragment ? 1 : 0
             return nil
         }
-        position = start + captured
-        return Record(unixNanoseconds: seconds * 1_000_000_000 + fraction, start: start, end: start + captured)
-    }
-
-    private func word(at offset: Int) -> UInt32 {
-        let value = bytes.span.uint32(at: offset)
-        return isLittleEndian ? value.byteSwapped : value
-    }
-
-    private func datagram(in record: Record) -> CapturedDatagram? {
-        let packet = bytes.span.extracting(record.start..<record.end)
-        guard let ip = LinkLayer.offsetOfIP(linkType, in: packet),
-            let found = UDPLocation(in: packet.extracting(ip..<packet.count))
-        else { return nil }
-        let start = record.start + ip + found.payloadOffset
+        let payload = frame.range.lowerBound + start + found.payloadOffset
         return CapturedDatagram(
-            unixNanoseconds: record.unixNanoseconds,
+            unixNanoseconds: frame.unixNanoseconds,
             source: found.source,
             destination: found.destination,
-            payload: Array(bytes[start..<(start + found.payloadByteCount)])
+            payload: Array(bytes[payload..<payload + found.payloadByteCount])
         )
+    }
+
+    // MARK: The file
+
+    private static func contents(of path: String) throws(PcapError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw systemError(path) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw systemError(path) }
+        var contents: [UInt8] = []
+        guard status.st_size <= maximumByteCount else { throw tooLarge(path) }
+        // A pipe does not say how much will come.
+        contents.reserveCapacity(status.st_size > 0 ? status.st_size : 0)
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = block.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw systemError(path) }
+            guard count > 0 else { return contents }
+            guard contents.count + count <= maximumByteCount else { throw tooLarge(path) }
+            contents += block[..<count]
+        }
+    }
+
+    private static func tooLarge(_ path: String) -> PcapError {
+        PcapError(.tooLarge, "\(path) has more than \(maximumByteCount) bytes. Cut it with editcap -c.")
     }
 
     private static func systemError(_ path: String) -> PcapError {

@@ -4,6 +4,7 @@ public import CallBasics
 public enum WAVFile {
     /// Reads all of the file at `path`.
     ///
+    /// Thread: it blocks while the file is read.
     /// - Parameters:
     ///   - path: Where the file is.
     ///   - limit: The most samples that are kept in memory.

@@ -57,7 +57,8 @@ package struct WAVHeader: Hashable, Sendable {
                     byteCount,
                     long: start.isLong ? longByteCount : nil,
                     riff: start.byteCount,
-                    offset: cursor.position
+                    offset: cursor.position,
+                    bytesPerFrame: format.1.byteCount * format.0.channelCount
                 )
                 return
             default:
@@ -68,10 +69,17 @@ package struct WAVHeader: Hashable, Sendable {
 
     /// The samples' byte count, or nil where the writer left it open.
     ///
-    /// A writer that cannot go back leaves 0xFFFFFFFF, or 0. A count of 0 is taken at its word only when the file's
-    /// own count says that more chunks follow, or that nothing does because nothing was meant to.
-    private static func declaredByteCount(_ byteCount: UInt32, long: Int?, riff: UInt32, offset: Int) -> Int? {
+    /// A writer that cannot go back leaves 0xFFFFFFFF, 0x7FFFF000 in whole frames (SoX), or 0. A count of 0 is taken at its
+    /// word only when the file's own count says that more chunks follow, or that nothing does because nothing was meant to.
+    private static func declaredByteCount(
+        _ byteCount: UInt32,
+        long: Int?,
+        riff: UInt32,
+        offset: Int,
+        bytesPerFrame: Int
+    ) -> Int? {
         if byteCount == .max { return long }
+        if Int(byteCount) == 0x7FFF_F000 / bytesPerFrame * bytesPerFrame { return nil }
         if byteCount > 0 { return Int(byteCount) }
         let isOpen = riff == 0 || riff == .max || Int(riff) + 8 <= offset
         return isOpen ? nil : 0

@@ -68,6 +68,14 @@ package class ControlledFilter<Command: BitwiseCopyable & Sendable, Event: Bitwi
         io.push(MessageSlot(event))
     }
 
+    /// Tells the control side that `event` happened, if there is room; else it is to be told again, and is not counted as lost.
+    ///
+    /// - Returns: Whether it fit.
+    final func offer(_ event: Event, _ io: borrowing FilterIO) -> Bool {
+        guard io.hasEventRoom else { return false }
+        return emit(event, io)
+    }
+
     package final override func obey(_ message: MessageSlot) { handle(message.load(as: Command.self)) }
 }
 
@@ -94,12 +102,12 @@ public struct FilterIO: ~Copyable {
     private let filter: FilterID
     private unowned(unsafe) let events: RingBuffer<GraphEvent>
 
-    /// When the tick is due: from tick to tick exactly one `tickDuration` later.
+    /// When the tick is due: from tick to tick exactly one length of a tick later.
     public let time: MediaTime
     /// How much later than `time` the tick really started.
     package let lateness: Duration
     /// The tick's length.
-    public let tickDuration: Duration
+    package let tickDuration: Duration
 
     /// The blocks at `slots`, inputs before outputs.
     init(
@@ -145,6 +153,9 @@ public struct FilterIO: ~Copyable {
         precondition(index >= 0 && index < outputCount)
         return slots[inputCount &+ index].packetBatch
     }
+
+    /// Whether one more event finds room.
+    var hasEventRoom: Bool { events.freeCount > 0 }
 
     func push(_ message: MessageSlot) -> Bool {
         events.push(GraphEvent(filter: filter, time: time + lateness, message: message))

@@ -18,13 +18,38 @@ public struct FilterDescription: Sendable {
     package let worksInPlace: Bool
 
     /// A description with the given parts.
+    ///
+    /// - Parameters:
+    ///   - name: The kind of filter in one word or two: "gain".
+    ///   - purpose: One sentence: what it does.
+    ///   - inputs: Where it takes samples, in the order of their indices in `FilterIO`.
+    ///   - outputs: Where it gives samples, in the order of their indices in `FilterIO`.
+    ///   - latency: By how much what goes in comes out later: 0 for a gain.
     public init(
         name: String,
         purpose: String,
         inputs: [Port] = [],
         outputs: [Port] = [],
+        latency: Duration = .zero
+    ) {
+        self.init(
+            name: name,
+            purpose: purpose,
+            inputs: inputs,
+            outputs: outputs,
+            latency: latency,
+            worksInPlace: false
+        )
+    }
+
+    /// A description with the given parts, of a filter that may work in place.
+    package init(
+        name: String,
+        purpose: String,
+        inputs: [Port] = [],
+        outputs: [Port] = [],
         latency: Duration = .zero,
-        worksInPlace: Bool = false
+        worksInPlace: Bool
     ) {
         self.name = name
         self.purpose = purpose

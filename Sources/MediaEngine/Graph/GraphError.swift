@@ -1,10 +1,10 @@
-public import CallBasics
+package import CallBasics
 
 /// Why a graph could not be edited or planned.
-public typealias GraphError = Failure<GraphFault>
+package typealias GraphError = Failure<GraphFault>
 
 /// The kinds of `GraphError`.
-public enum GraphFault: Hashable, Sendable {
+package enum GraphFault: Hashable, Sendable {
     /// The filter is not in the graph, or is in it already.
     case membership
     /// The filter has no such port.

@@ -25,13 +25,14 @@ package final class GraphPlan: @unchecked Sendable {
     /// Bytes of all blocks together.
     package let blockByteCount: Int
 
+    // Side by side, for what a tick asks of a plan lies in few cache lines.
     let steps: UnsafeMutableBufferPointer<Step>
+    private let slots: UnsafeMutableBufferPointer<PortSlot>
     /// The plan's place among those of its runner, and the stage that it runs in; -1 while it is in none.
     ///
     /// Thread: media.
     var position = -1
     var stage = 0
-    private let slots: UnsafeMutableBufferPointer<PortSlot>
     private let arena: BlockArena?
     /// Memory of the plan's own, where it shares none.
     private let memory: UnsafeMutableRawPointer?

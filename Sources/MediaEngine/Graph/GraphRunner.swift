@@ -181,9 +181,6 @@ package final class GraphRunner: @unchecked Sendable {
     /// Thread: any.
     var obeyedCount: UInt64 { obeyed.load(ordering: .acquiring) }
 
-    /// Whether all orders have been obeyed, so that filters that were removed are no longer touched.
-    var isSettled: Bool { control.withLock { $0.given } == obeyedCount }
-
     /// Whether there is nothing to run, and nothing to obey.
     ///
     /// Thread: any.
@@ -202,13 +199,6 @@ package final class GraphRunner: @unchecked Sendable {
             while let event = events.pop() { body(event) }
         }
         reclaim()
-    }
-
-    /// Hands the events of `filter` that wait to `body`, and forgets those of others.
-    package func drainEvents<Command, Event>(of filter: ControlledFilter<Command, Event>, _ body: (Event) -> Void) {
-        drainEvents { event in
-            if event.filter == filter.id { body(event.message.load(as: Event.self)) }
-        }
     }
 
     /// Events that wait.
@@ -297,7 +287,8 @@ package final class GraphRunner: @unchecked Sendable {
         }
     }
 
-    /// Fetches what is found only through something else a plan after that: plan, steps, the first filters.
+    /// Asks for a plan three turns ahead of its own, for its steps two, for its first filters one: each is found only through
+    /// the one before.
     private func prefetchPlans(after index: Int) {
         if index &+ 3 < plans.count { prefetch(plans[index &+ 3].toOpaque()) }
         if index &+ 2 < plans.count { plans[index &+ 2]._withUnsafeGuaranteedRef { $0.prefetchSteps() } }

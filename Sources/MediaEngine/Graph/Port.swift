@@ -25,8 +25,11 @@ public struct Port: Hashable, Sendable {
     /// An unlinked optional input reads silence or no packets.
     package let isRequired: Bool
 
+    /// A port called "audio" for samples of `format`; without a link there the filter does not run.
+    public static func audio(_ format: AudioFormat) -> Port { audio(format, name: "audio") }
+
     /// An audio port.
-    public static func audio(_ format: AudioFormat, name: String = "audio", isRequired: Bool = true) -> Port {
+    package static func audio(_ format: AudioFormat, name: String = "audio", isRequired: Bool = true) -> Port {
         Port(name: name, kind: .audio(format), isRequired: isRequired)
     }
 

@@ -6,7 +6,9 @@
 /// and then what the histogram learnt meanwhile moves down with it.
 ///
 /// Packets that a stall held up come together. They tell of one event and count once, so that a rare spike does not
-/// hold everything back for seconds afterwards, while frequent ones do.
+/// hold everything back for seconds afterwards, while frequent ones do. Where what comes after a stall stays as late as
+/// its first packet, nobody can wait for so long: the path, or the sender's clock, is another one, and the base moves at
+/// once, with the jitter that was learnt.
 /// Units: nanoseconds.
 /// Thread: one at a time; nothing allocates after `init`.
 struct DelayEstimator: ~Copyable {
@@ -22,6 +24,9 @@ struct DelayEstimator: ~Copyable {
     private static var windowLength: Int64 { 2_000_000_000 }
     /// A change of the base by less is jitter, not another path.
     private static var notableChange: Int64 { 10_000_000 }
+    /// Two packets in a row that are later by more after a silence, the second no faster than the first, have taken another
+    /// path.
+    private static var longestSpike: Int64 { 500_000_000 }
 
     private var histogram: DelayHistogram
     private var windowEnd: Int64 = .min
@@ -32,6 +37,10 @@ struct DelayEstimator: ~Copyable {
     private var pathStart: Int64 = .min
     /// Whether the packets that come now were held up together.
     private var isInBurst = false
+    /// Whether nothing came for a while, and all that has come since was later than anybody waits for.
+    private var isHeldUp = false
+    /// The last packet, when the next one tells whether it has taken another path.
+    private var spike: (transit: Int64, delay: Int64)?
 
     /// Whether a packet has come since the base was forgotten.
     private(set) var hasBase = false
@@ -69,11 +78,36 @@ struct DelayEstimator: ~Copyable {
         guard mediaTime >= pathStart else { return delay }
         let spacing = lastArrival.map { arrival &- $0 } ?? length
         lastArrival = arrival
+        isHeldUp = delay > Self.longestSpike && (isHeldUp || spacing > Self.longestSpike / 2)
+        if let spike {
+            self.spike = nil
+            if isHeldUp, transit >= spike.transit &- length / 4 {
+                return takePath(spike.transit, transit)
+            }
+            histogram.add(spike.delay)
+        }
         // Together: within a quarter of a packet of the one before, which was notably late.
         if spacing >= 0, spacing < length / 4, isInBurst { return delay }
         isInBurst = delay > max(highDelay, 2 &* length)
-        histogram.add(delay)
+        if isHeldUp {
+            spike = (transit, delay)
+        } else {
+            histogram.add(delay)
+        }
         return delay
+    }
+
+    /// Packets of these transits have taken a path that is much longer than the one before, whose windows say nothing of it.
+    ///
+    /// - Returns: The delay of the second one.
+    private mutating func takePath(_ first: Int64, _ second: Int64) -> Int64 {
+        base = min(first, second)
+        windowMinimum = base
+        previousMinimum = base
+        isInBurst = false
+        isHeldUp = false
+        histogram.add(second &- base)
+        return second &- base
     }
 
     /// Forgets the base, not the histogram: the source or its clock is another one, the network the same.
@@ -85,6 +119,8 @@ struct DelayEstimator: ~Copyable {
         lastArrival = nil
         pathStart = .min
         isInBurst = false
+        isHeldUp = false
+        spike = nil
     }
 
     private mutating func advanceWindow(to arrival: Int64) {

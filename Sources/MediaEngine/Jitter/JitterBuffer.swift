@@ -22,67 +22,51 @@ final class JitterBuffer {
     /// Packets that can wait: 2.56 s of 10 ms packets.
     static let capacity = 256
 
-    /// The delay is right between the target and so much more.
-    private static var slack: Int64 { 18_000_000 }
-    /// Shortening stops so far above the target: a tick is 10 ms, and a packet must be there when the tick begins.
-    private static var guardInterval: Int64 { 10_000_000 }
     /// What is beyond the target by more is thrown away rather than shortened.
     private static var largestSurplus: Int64 { 600_000_000 }
     /// Nothing for so long, and the stream begins anew with the next packet.
     private static var longestSilence: Int64 { 1_000_000_000 }
-    /// The loss from which on copies of lost packets are waited for, and below which no longer.
-    private static var notableLoss: Float { 0.01 }
-    private static var negligibleLoss: Float { 0.004 }
-    /// The share of packets with a copy from which on copies are waited for: silence has none.
-    private static var notableCopies: Float { 0.2 }
 
-    private enum State: BitwiseCopyable {
+    enum State: BitwiseCopyable {
         case waiting
         case starting
         case playing
     }
 
-    /// The bounds of the target, in nanoseconds.
+    /// The shortest delay, in nanoseconds.
     private let shortest: Int64
-    private let longest: Int64
-    private let clock: StreamClock
+    let clock: StreamClock
     /// What keeps the delay where the bounds are equal.
-    private var fixed: FixedDelay?
+    private(set) var fixed: FixedDelay?
     // One thread owns these, so checking each access would be a waste of the tick.
-    @exclusivity(unchecked) private var store = PacketStore(capacity: JitterBuffer.capacity)
-    @exclusivity(unchecked) private var estimator = DelayEstimator()
-    @exclusivity(unchecked) private var timeline = PacketTimeline()
-    @exclusivity(unchecked) private var counters = JitterBufferStatistics()
-    private var state = State.waiting
+    @exclusivity(unchecked) private(set) var store = PacketStore(capacity: JitterBuffer.capacity)
+    @exclusivity(unchecked) private(set) var target: DelayTarget
+    @exclusivity(unchecked) private(set) var timeline = PacketTimeline()
+    @exclusivity(unchecked) var counters = JitterBufferStatistics()
+    private(set) var state = State.waiting
     /// The numbers of packets that were thrown away, for whoever takes and empties the list.
     @exclusivity(unchecked) var discarded = PlayoutReport.Numbers()
 
     /// The timestamp that is decoded next.
     private var playhead: Int64 = 0
-    private var packetDuration: Int64 = 0
+    private(set) var packetDuration: Int64 = 0
+    @exclusivity(unchecked) var pauses = PauseMeter()
+    @exclusivity(unchecked) var demand = StretchDemand()
     /// Units invented since the playhead moved last: they stand for what is missing, or the delay grows by them.
-    private var invented: Int64 = 0
+    var invented: Int64 = 0
     /// Whether the last decision invented something.
-    private var isConcealing = false
-    /// How much earlier than needed the last packet would have had to come; below 0 when the delay is too short.
-    private var margin: Int64 = 0
-    /// The share of packets that are lost, smoothed over about 200 packets.
-    private var loss: Float = 0
-    /// The share of packets that come with copies of earlier ones (in-band FEC, RED), smoothed over about 50 packets.
-    private var copies: Float = 0
-    /// How far back copies reach, in units.
-    private var copyReach: Int64 = 0
-    /// The time stamp of the oldest copy since the last packet that was no copy.
-    private var oldestCopy: Int64?
-    /// Whether the target leaves room for copies.
-    private var waitsForCopies = false
+    private(set) var isConcealing = false
+    /// Whether something that was invented since the last packet was played has been counted as an interruption.
+    var isInterrupted = false
+    /// How much later than the fastest packet the one played last came.
+    private(set) var playedLateness: Int64 = 0
 
     /// A buffer whose delay stays within `bounds`, for a time line of `rate` units per second.
     init(bounds: ClosedRange<Duration>, rate: Int) {
         shortest = bounds.lowerBound.nanoseconds
-        longest = bounds.upperBound.nanoseconds
         clock = StreamClock(rate: rate)
-        fixed = shortest == longest ? FixedDelay() : nil
+        target = DelayTarget(bounds, clock)
+        fixed = bounds.lowerBound == bounds.upperBound ? FixedDelay() : nil
     }
 
     /// Packets that wait.
@@ -140,7 +124,7 @@ final class JitterBuffer {
 
     /// Keeps the place of a packet of another kind, so that its number is not missed.
     private func insertNumberOnly(_ header: PacketHeader, _ payload: Span<UInt8>) -> InsertionResult {
-        oldestCopy = nil
+        target.noteNumberOnly()
         guard let place = timeline.placeOfNumber(header.sequenceNumber) else { return .accepted }
         if state == .playing, place.sequence <= timeline.playedSequence { return .late }
         return store.insert(
@@ -152,42 +136,14 @@ final class JitterBuffer {
         )
     }
 
-    /// Learns from a packet's arrival, and from what it holds of others: a copy says nothing of the network, but how
-    /// far back copies reach.
     private func learn(_ header: PacketHeader, _ timestamp: Int64, _ duration: Int) {
-        guard fixed == nil else { return }
-        guard !header.isRedundant else {
-            oldestCopy = min(oldestCopy ?? timestamp, timestamp)
-            return
-        }
-        let oldest = oldestCopy
-        oldestCopy = nil
-        // Noise has no haste: when it is sent, and with which time stamp, differs from sender to sender.
-        guard !header.isComfortNoise || !estimator.hasBase else { return }
-        counters.arrivalDelayNanoseconds = estimator.add(
-            arrival: header.arrival.nanoseconds,
-            mediaTime: clock.nanoseconds(timestamp),
-            length: clock.nanoseconds(Int64(duration))
-        )
-        let reach = oldest.map { timestamp &- $0 } ?? (header.carriesCopy ? Int64(duration) : 0)
-        if reach > 0 { copyReach = reach }
-        copies += ((reach > 0 ? 1 : 0) - copies) / 50
-        waitsForCopies =
-            copies >= Self.notableCopies && loss >= (waitsForCopies ? Self.negligibleLoss : Self.notableLoss)
-        counters.targetDelayNanoseconds = targetDelay
+        guard fixed == nil, let delay = target.learn(header, timestamp, duration) else { return }
+        counters.arrivalDelayNanoseconds = delay
+        counters.targetDelayNanoseconds = target.delay
     }
 
     /// The transit from which delays count: of the fastest packet, or of the first where the delay is fixed.
-    private var base: Int64 { fixed?.base ?? estimator.base }
-
-    /// How long the packet of that transit is to wait.
-    private var targetDelay: Int64 {
-        let high = estimator.highDelay
-        // Where there is jitter there will be more.
-        var target = high &+ min(high / 4, Self.guardInterval)
-        if waitsForCopies { target = max(target, estimator.commonDelay &+ clock.nanoseconds(copyReach)) }
-        return min(max(target, shortest), longest)
-    }
+    private var base: Int64 { fixed?.base ?? target.base }
 
     // MARK: Decisions
 
@@ -222,34 +178,42 @@ final class JitterBuffer {
 
     /// Starts when the first packet's time has come; stale ones that a stall held up are thrown away.
     private func begin(at now: MediaTime) -> Bool {
-        let target = targetDelay
+        let wait = target.delay
         while let first = store.first {
-            let due = clock.nanoseconds(first.timestamp) &+ base &+ target
+            let due = clock.nanoseconds(first.timestamp) &+ base &+ wait
             guard now.nanoseconds >= due else { return false }
-            let isStale = now.nanoseconds &- due > clock.nanoseconds(Int64(first.duration)) &+ Self.slack
+            let isStale = now.nanoseconds &- due > clock.nanoseconds(Int64(first.duration)) &+ StretchDemand.slack
             guard store.count > 1, isStale else {
                 state = .playing
                 notePause(before: first)
+                noteStall(before: first)
                 playhead = first.timestamp
                 timeline.skip(to: first.sequence)
                 invented = 0
                 return true
             }
+            notePause(before: first)
+            noteStall(before: first)
             discard(first)
         }
         return false
     }
 
     private func play(_ first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
-        if invented > 0 { settleInvented(isLoss: isConcealing) }
-        margin = delay(at: now) &- targetDelay
+        if invented > 0 {
+            let isPause = notePause(before: first) > 0
+            settleInvented(isLoss: isConcealing && !isPause)
+        }
+        demand.played(surplus: delay(at: now) &- target.delay)
         return play(first)
     }
 
     private func play(_ first: PacketStore.Entry) -> PlayoutDecision {
         counters.playedCount &+= 1
-        loss -= loss / 200
+        target.notePlayed()
         isConcealing = false
+        isInterrupted = false
+        playedLateness = first.header.arrival.nanoseconds &- clock.nanoseconds(first.timestamp) &- base
         advance(over: first)
         return .play
     }
@@ -270,7 +234,8 @@ final class JitterBuffer {
 
     /// Packets wait, but not the one that is due.
     private func decideInGap(before first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
-        guard timeline.missingCount(before: first.sequence) > 0 else { return decideInSilence(before: first, at: now) }
+        let missing = missing(before: first)
+        guard missing > 0 else { return decideInSilence(before: first, at: now) }
         let gap = first.timestamp &- playhead
         // What was invented so far stands for the beginning of the gap, of which the last packet may be recoverable.
         let rest = gap &- invented
@@ -283,21 +248,31 @@ final class JitterBuffer {
             leaveGap(before: first)
             return play(first, at: now)
         }
-        isConcealing = true
         guard invented == 0, gap >= 2 &* packetDuration else {
+            isConcealing = true
             let duration = min(rest, clock.rate / 100)
             invented &+= duration
             return .conceal(duration: Int(duration))
         }
+        let silence = gap &- missing
+        guard silence <= packetDuration / 2 else {
+            // The sender left that out; what is lost lies at its edge.
+            let duration = min(silence, clock.rate / 100)
+            playhead &+= duration
+            counters.comfortDuration &+= Int(duration)
+            return .comfort(duration: Int(duration))
+        }
+        isConcealing = true
         playhead &+= packetDuration
-        counters.concealedDuration &+= Int(packetDuration)
+        noteConcealed(packetDuration)
         return .conceal(duration: Int(packetDuration))
     }
 
     /// Goes on with the packet behind a gap, of which it may hold the last part; in a pause, the rest was silence.
     private func leaveGap(before first: PacketStore.Entry, recovering last: Int64 = 0) {
+        let isPause = notePause(before: first) > 0 || timeline.isSoundPaused
         let lost = countLoss(first) &* packetDuration &- last
-        settleInvented(isLoss: true, atMost: timeline.isSoundPaused ? max(lost, 0) : .max)
+        settleInvented(isLoss: true, atMost: isPause ? max(lost, 0) : .max)
         playhead = first.timestamp
         timeline.skip(to: first.sequence)
         isConcealing = true
@@ -305,7 +280,7 @@ final class JitterBuffer {
 
     /// The sender left out silence: the next packet is played at its time, whatever was invented before.
     private func decideInSilence(before first: PacketStore.Entry, at now: MediaTime) -> PlayoutDecision {
-        let due = clock.nanoseconds(first.timestamp) &+ base &+ targetDelay
+        let due = clock.nanoseconds(first.timestamp) &+ base &+ target.delay
         let rest = clock.units(due &- now.nanoseconds)
         guard rest > 0 else {
             settleInvented(isLoss: false)
@@ -322,7 +297,7 @@ final class JitterBuffer {
     private func discardSurplus(at now: MediaTime) {
         guard fixed == nil else { return }
         while store.count > 1, let first = store.first, first.timestamp <= playhead,
-            delay(at: now) &- targetDelay > Self.largestSurplus
+            delay(at: now) &- target.delay > Self.largestSurplus
         {
             discard(first)
         }
@@ -336,55 +311,24 @@ final class JitterBuffer {
         dropNumbersOnly()
     }
 
-    // MARK: Stretching
-
-    /// By how many units the sound that waits is to grow (above 0) or shrink (below 0).
-    func wishedStretch(at now: MediaTime, pending: Int) -> Int {
-        guard state == .playing, fixed == nil else { return 0 }
-        let current = delay(at: now) &+ clock.nanoseconds(Int64(pending))
-        counters.playoutDelayNanoseconds = current
-        guard !isConcealing else { return 0 }
-        if margin < 0 { return Int(clock.units(-margin)) }
-        let surplus = current &- targetDelay
-        guard surplus > Self.slack else { return 0 }
-        return -Int(clock.units(surplus &- Self.guardInterval))
-    }
-
-    /// Whether so much waits too long that sound may be shortened less carefully.
-    func isUrgent(_ stretch: Int) -> Bool { abs(clock.nanoseconds(Int64(stretch))) > 60_000_000 }
-
-    /// Hears that the sound that waits has grown by `units`, or shrunk when below 0.
-    func stretched(by units: Int) {
-        if units > 0 {
-            counters.expandedDuration &+= units
-            margin &+= clock.nanoseconds(Int64(units))
-        } else {
-            counters.acceleratedDuration &-= units
-        }
-    }
-
     // MARK: Carrying out
 
     /// Hands the first packet to `body`; there must be one.
-    func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result {
-        guard let first = store.first else { preconditionFailure("the buffer is empty") }
-        return store.withFirstPayload { body(first.header, $0) }
-    }
+    func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result { store.withFirst(body) }
 
     /// Drops the first packet, which has been played.
-    func removeFirst() {
-        store.removeFirst()
-    }
-
-    /// Takes note that a lost packet was not in its successor after all.
-    func recoveryFailed(duration: Int) {
-        counters.concealedDuration &+= duration
-    }
+    func removeFirst() { store.removeFirst() }
 
     /// Forgets where the source was; packets that wait are thrown away, and counted.
     ///
     /// Their numbers are not told: they say nothing of the source that comes.
-    func reset() { reset(tellsNumbers: false) }
+    func reset() {
+        reset(tellsNumbers: false)
+        counters.beginSource()
+    }
+
+    /// The source begins new numbers with `number`: its packet follows the newest.
+    func beginNumbers(at number: UInt16) { timeline.beginNumbers(at: number) }
 
     private func reset(tellsNumbers: Bool) {
         store.removeAll { header in
@@ -394,11 +338,12 @@ final class JitterBuffer {
         }
         state = .waiting
         timeline.reset()
-        estimator.forgetBase()
+        target.forgetSource()
         invented = 0
         isConcealing = false
-        oldestCopy = nil
-        margin = 0
+        isInterrupted = false
+        pauses = PauseMeter()
+        demand = StretchDemand()
         if fixed != nil { fixed = FixedDelay() }
     }
 
@@ -406,11 +351,11 @@ final class JitterBuffer {
 
     /// The time stamp that is played at `now`, or would be if the sender had gone on.
     private func position(at now: MediaTime) -> Int64 {
-        state == .playing ? playhead &+ invented : clock.units(now.nanoseconds &- base &- targetDelay)
+        state == .playing ? playhead &+ invented : clock.units(now.nanoseconds &- base &- target.delay)
     }
 
     /// How long the fastest packet waits if the playhead is decoded at `now`.
-    private func delay(at now: MediaTime) -> Int64 {
+    func delay(at now: MediaTime) -> Int64 {
         now.nanoseconds &- clock.nanoseconds(playhead) &- base
     }
 
@@ -425,6 +370,7 @@ final class JitterBuffer {
     /// Marks `packet` as played or thrown away.
     private func advance(over packet: PacketStore.Entry) {
         playhead = packet.timestamp &+ Int64(packet.duration)
+        pauses.passed(until: playhead, packet.header.arrival)
         timeline.pass(packet.sequence, isComfortNoise: packet.header.isComfortNoise)
     }
 
@@ -432,27 +378,13 @@ final class JitterBuffer {
     private func countLoss(_ next: PacketStore.Entry) -> Int64 {
         let count = timeline.missingCount(before: next.sequence)
         counters.missingCount &+= Int(count)
-        let missing = Float(min(count, 10))
-        loss += missing * (1 - loss) / 200
+        target.noteMissing(count)
         return count
-    }
-
-    /// Counts what was invented as loss, or as silence that the sender left out; what is beyond a loss is silence, too.
-    private func settleInvented(isLoss: Bool, atMost longest: Int64 = .max) {
-        let lost = isLoss ? min(invented, longest) : 0
-        counters.concealedDuration &+= Int(lost)
-        counters.comfortDuration &+= Int(invented &- lost)
-        invented = 0
-    }
-
-    /// Counts what lies between the playhead and `next` as a pause of the sender, unless a number is missing there.
-    private func notePause(before next: PacketStore.Entry) {
-        guard timeline.hasPlayed, timeline.missingCount(before: next.sequence) == 0 else { return }
-        counters.pausedDuration &+= Int(max(next.timestamp &- playhead, 0))
     }
 
     /// Draws the line anew; what waited on the old one is thrown away.
     private func restart() {
+        settleInvented(isLoss: isConcealing && pauses.isExpecting)
         reset(tellsNumbers: true)
         counters.restartCount &+= 1
     }

@@ -63,14 +63,14 @@ struct PacketStore: ~Copyable {
         return .accepted
     }
 
-    /// The payload of the packet with the lowest sequence number.
+    /// Hands the packet with the lowest sequence number to `body`.
     ///
     /// The store must not be empty.
-    func withFirstPayload<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    func withFirst<Result>(_ body: (PacketHeader, Span<UInt8>) -> Result) -> Result {
         precondition(count > 0)
         let byteCount = Int(entries[0].byteCount)
         let start = payloads.address(entries[0].slot, byteCount: byteCount)
-        return body(UnsafeBufferPointer(start: start, count: byteCount).span)
+        return body(entries[0].header, UnsafeBufferPointer(start: start, count: byteCount).span)
     }
 
     /// Drops the packet with the lowest sequence number.

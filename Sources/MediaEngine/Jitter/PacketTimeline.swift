@@ -5,6 +5,8 @@ import RTP
 /// Units: timestamps in clock-rate units.
 struct PacketTimeline: BitwiseCopyable {
     private var highestSequence: Int64?
+    /// What is added to numbers, since the source began new ones.
+    private var shift: UInt16 = 0
     private var highestTimestamp: Int64 = 0
     /// Where the packet of the highest number ends.
     private var highestEnd: Int64 = 0
@@ -27,9 +29,9 @@ struct PacketTimeline: BitwiseCopyable {
         position: @autoclosure () -> Int64
     ) -> (sequence: Int64, timestamp: Int64, isMoved: Bool) {
         guard let highestSequence else {
-            return (Int64(header.sequenceNumber) &+ 1 << 16, Int64(header.position) &+ 1 << 32, false)
+            return (Int64(header.sequenceNumber &+ shift) &+ 1 << 16, Int64(header.position) &+ 1 << 32, false)
         }
-        let sequence = SequenceNumber(header.sequenceNumber).extended(near: highestSequence)
+        let sequence = SequenceNumber(header.sequenceNumber &+ shift).extended(near: highestSequence)
         let step = Int32(bitPattern: header.position &- UInt32(truncatingIfNeeded: highestTimestamp))
         let timestamp = highestTimestamp &+ Int64(step)
         guard header.isComfortNoise, sequence > highestSequence, timestamp < highestEnd else {
@@ -41,7 +43,7 @@ struct PacketTimeline: BitwiseCopyable {
     /// The place of a packet of a number only, which becomes known; nil before the first packet.
     mutating func placeOfNumber(_ number: UInt16) -> (sequence: Int64, timestamp: Int64)? {
         guard let highest = highestSequence else { return nil }
-        let sequence = SequenceNumber(number).extended(near: highest)
+        let sequence = SequenceNumber(number &+ shift).extended(near: highest)
         highestSequence = max(highest, sequence)
         return (sequence, highestTimestamp)
     }
@@ -81,6 +83,12 @@ struct PacketTimeline: BitwiseCopyable {
 
     /// Numbers between the packet played last and `sequence` that belong to no packet that came.
     func missingCount(before sequence: Int64) -> Int64 { sequence &- playedSequence &- 1 &- passedNumbers }
+
+    /// The packet numbered `number` follows the newest, whatever number that had.
+    mutating func beginNumbers(at number: UInt16) {
+        guard let highestSequence else { return }
+        shift = UInt16(truncatingIfNeeded: highestSequence &+ 1) &- number
+    }
 
     /// Forgets everything.
     mutating func reset() { self = PacketTimeline() }

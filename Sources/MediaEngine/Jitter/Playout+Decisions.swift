@@ -50,6 +50,8 @@ extension Playout {
         counters.lastPlayTime = playTime
         counters.lastPlayEnd.nanoseconds = playTime.nanoseconds &+ format.nanoseconds(ofFrames: expected)
         counters.lastPlayTimestamp = header.rtpTimestamp
+        counters.lastPlaySequenceNumber = header.sequenceNumber
+        if header.isMarked { counters.markedCount &+= 1 }
         guard !header.isComfortNoise else {
             isSteady = false
             counters.comfortNoiseCount &+= 1

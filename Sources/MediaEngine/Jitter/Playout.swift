@@ -74,6 +74,8 @@ package final class Playout {
     var isSteady = false
     /// Whether the source has been heard: its first packet changes no codec.
     var hasDecoded = false
+    /// What is to come.
+    var expectedMedia = ExpectedMedia.sound
     /// Whether what was decoded last came in a packet of sound; not what is invented, or the silence when there is nothing.
     var playsPackets = false
     @exclusivity(unchecked) private var tracer: PlayoutTracer?
@@ -240,6 +242,12 @@ package final class Playout {
         stretcher.reset()
     }
 
+    /// The source begins new numbers, with `number`, and new time stamps: what comes follows what waits.
+    package func beginNumbers(at number: UInt16) {
+        buffer.beginNumbers(at: number)
+        alignment.beginNumbers()
+    }
+
     /// The place among the codecs of the one of `payloadType`.
     @inline(__always)
     func index(of payloadType: UInt8) -> Int {
@@ -273,6 +281,7 @@ package final class Playout {
         counters.playedFrameCount &+= ready / format.channelCount
         framesSinceStretch &+= ready / format.channelCount
         if isIdle { fillIdle(&block, from: ready) }
+        if buffer.watchSilence(at: now, expecting: expectedMedia) { hasNews = true }
         trace(block, at: now)
     }
 

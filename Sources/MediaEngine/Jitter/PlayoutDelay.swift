@@ -2,7 +2,7 @@
 public enum PlayoutDelay: Sendable, Hashable {
     /// As long as the network needs, within bounds.
     case adaptive(ClosedRange<Duration>)
-    /// Always the same, whatever the network does.
+    /// Always the same, whatever the network does: 0 to 1 s, or as much as 256 packets hold.
     case fixed(Duration)
 
     /// As long as the network needs: at least the two ticks in which a packet is taken and played, at most a second.

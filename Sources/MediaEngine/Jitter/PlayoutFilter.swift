@@ -7,7 +7,9 @@ package enum PlayoutCommand: Sendable, BitwiseCopyable {
     case takeOver(Unmanaged<PlayoutFilter>)
 }
 
-/// What the playout did in one tick, on its way to the session that reports on it.
+/// What the playout did, on its way to the session that reports on it, and what is expected of the source, on its way back.
+///
+/// What became of packets goes to the session in the same tick, the rest when a report is made.
 ///
 /// Thread: media.
 package final class PlayoutFeedback {
@@ -16,6 +18,8 @@ package final class PlayoutFeedback {
     @exclusivity(unchecked) package var hasFates = false
     /// What was done since it was taken last.
     @exclusivity(unchecked) package var report = PlayoutReport()
+    /// What is to come.
+    @exclusivity(unchecked) package var expectedMedia = ExpectedMedia.sound
 
     /// Nothing done yet.
     package init() {}
@@ -28,7 +32,9 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
     private let playout: Playout
     private let feedback: PlayoutFeedback?
     private let published = LatestValue(PlayoutStatistics())
-    /// What reports tell of the sound.
+    /// What extended reports tell of the sound: of what came in packets, as it came (RFC 3611, section 4.7.4).
+    ///
+    /// The meter behind the call's gain hears other sound: what was invented, too, and as loud as it is heard.
     @exclusivity(unchecked) private var level = SpeechLevel()
     private var ticksToLevels = 0
 
@@ -95,6 +101,8 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
             if header.beginsSource {
                 playout.reset()
                 level = SpeechLevel()
+            } else if header.beginsNumbers {
+                playout.beginNumbers(at: header.sequenceNumber)
             }
             let result = playout.insert(header, payload: packets.payload(index))
             guard let feedback else { continue }
@@ -114,6 +122,7 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
         }
         let output = io.output()
         var samples = output.mutableSamples
+        if let feedback { playout.expectedMedia = feedback.expectedMedia }
         playout.play(into: &samples, at: io.time)
         if feedback != nil, playout.playsPackets { level.process(samples.span) }
         guard playout.takeNews() else { return }
@@ -133,6 +142,7 @@ package final class PlayoutFilter: ControlledFilter<PlayoutCommand, Never>, @unc
         }
         feedback.report.quality.playedCount = statistics.buffer.playedCount
         feedback.report.quality.totalWaitNanoseconds = statistics.totalWaitNanoseconds
+        feedback.report.quality.interruptions = statistics.buffer.interruptions
         ticksToLevels &-= 1
         if ticksToLevels < 0 {
             ticksToLevels = Self.levelInterval

@@ -36,6 +36,10 @@ package struct PlayoutStatistics: Sendable, BitwiseCopyable, Equatable {
     package internal(set) var lastPlayEnd = MediaTime.zero
     /// The timestamp of the packet that was played last.
     package internal(set) var lastPlayTimestamp: UInt32 = 0
+    /// The sequence number of the packet that was played last.
+    package internal(set) var lastPlaySequenceNumber: UInt16 = 0
+    /// Packets played with the RTP marker: the first ones after a silence.
+    package internal(set) var markedCount = 0
     /// Whether any packet has been played.
     package var hasPlayed: Bool { buffer.playedCount > 0 }
 

@@ -50,6 +50,14 @@ package struct PlayoutTraceRow: Sendable, BitwiseCopyable, Hashable {
     package var paused: Float = 0
     /// The level of what was heard, in dBov of a sine; -127 for digital silence.
     package var level: Float = -127
+    /// The RTP sequence number of the packet played last in the row; nil when none was.
+    package var sequenceNumber: UInt16?
+    /// Packets played with the RTP marker.
+    package var markedCount: UInt16 = 0
+    /// Times that the sender changed to another codec.
+    package var codecChangeCount: UInt16 = 0
+    /// Times that time stamps or numbers jumped, so that playout began a new line.
+    package var jumpCount: UInt16 = 0
 
     /// A row in which nothing happened.
     package init() {}

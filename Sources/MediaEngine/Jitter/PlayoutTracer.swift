@@ -56,6 +56,10 @@ struct PlayoutTracer {
         row.discardedCount = count(new.discardedCount, old.discardedCount)
         row.recoveredCount = count(after.recoveredCount, before.recoveredCount)
         row.missingCount = count(new.missingCount, old.missingCount)
+        row.markedCount = count(after.markedCount, before.markedCount)
+        row.codecChangeCount = count(after.codecChangeCount, before.codecChangeCount)
+        row.jumpCount = count(after.leapCount &+ new.restartCount, before.leapCount &+ old.restartCount)
+        row.sequenceNumber = new.playedCount == old.playedCount ? nil : after.lastPlaySequenceNumber
         row.targetDelay = Float(new.targetDelayNanoseconds) / 1e6
         row.playoutDelay = Float(new.playoutDelayNanoseconds) / 1e6
         let inventedFrameCount = after.inventedFrameCount &- before.inventedFrameCount

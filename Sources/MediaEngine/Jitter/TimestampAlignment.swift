@@ -5,7 +5,8 @@ import CallBasics
 ///
 /// Where the clock rate changes, nothing relates the time stamps before and after (RFC 7160, section 3); where they leap
 /// while numbers go on, the sender has set its clock. In both cases the first packet after it gets the place that its
-/// number gives it, or its arrival when that is much later: the sender had paused. So nothing that waits is lost.
+/// number gives it, or its arrival when that is much later: the sender had paused. So nothing that waits is lost. Where the
+/// numbers begin anew, too, the first of them follows the newest packet.
 /// Units: places in units of the time line's own rate.
 /// Thread: media.
 struct TimestampAlignment: BitwiseCopyable {
@@ -31,13 +32,20 @@ struct TimestampAlignment: BitwiseCopyable {
         var arrival: MediaTime
     }
 
-    /// A time stamp that is off by more has leapt.
+    /// A time stamp that is off by more has leapt, and one by which a packet with the next number would come so much earlier
+    /// than the fastest.
     private static var longestLeap: Int64 { 5_000_000_000 }
+    private static var longestLead: Int64 { 400_000_000 }
+    /// What a packet came later counts e times less after so many.
+    private static var lagMemory: Int64 { 512 }
 
     private let rate: Int64
     private var current: Line?
     private var former: Line?
     private var newest: Newest?
+    /// How many nanoseconds later than the fastest packet of late the newest came.
+    private var lag: Int64 = 0
+    private var beginsNumbers = false
     /// Times that the sender set its clock.
     private(set) var leapCount = 0
 
@@ -49,7 +57,11 @@ struct TimestampAlignment: BitwiseCopyable {
     /// Begins anew: another source is heard.
     mutating func begin() {
         (current, former, newest) = (nil, nil, nil)
+        (lag, beginsNumbers) = (0, false)
     }
+
+    /// The source begins new numbers and time stamps with the packet that is placed next.
+    mutating func beginNumbers() { beginsNumbers = newest != nil }
 
     /// The place of a packet that lasts `duration`, whose codec counts `clockRate` units per second.
     mutating func place(_ header: PacketHeader, clockRate: Int, duration: Int) -> UInt32 {
@@ -65,11 +77,13 @@ struct TimestampAlignment: BitwiseCopyable {
             note(header, line.place, duration)
             return line.place
         }
-        let step = Int64(Int16(bitPattern: header.sequenceNumber &- newest.sequenceNumber))
+        let isFirst = beginsNumbers
+        beginsNumbers = false
+        let step = isFirst ? 1 : Int64(Int16(bitPattern: header.sequenceNumber &- newest.sequenceNumber))
         guard step > 0 else { return placeOfLate(header, clockRate, line, newest, step: step) }
-        if line.clockRate != clockRate || hasLept(header, clockRate, since: newest) {
-            if line.clockRate == clockRate { leapCount &+= 1 }
-            former = line
+        if isFirst || line.clockRate != clockRate || hasLept(header, clockRate, since: newest, step: step) {
+            if !isFirst, line.clockRate == clockRate { leapCount &+= 1 }
+            former = isFirst ? nil : line
             line = Line(
                 clockRate: clockRate,
                 first: header.sequenceNumber,
@@ -94,6 +108,11 @@ struct TimestampAlignment: BitwiseCopyable {
     }
 
     private mutating func note(_ header: PacketHeader, _ place: UInt32, _ duration: Int) {
+        if let newest {
+            let told = nanoseconds(Int64(Int32(bitPattern: place &- newest.place)))
+            let change = header.arrival.nanoseconds(since: newest.arrival) &- told
+            lag = max(lag &- lag / Self.lagMemory &+ change, 0)
+        }
         newest = Newest(
             sequenceNumber: header.sequenceNumber,
             timestamp: header.rtpTimestamp,
@@ -112,22 +131,35 @@ struct TimestampAlignment: BitwiseCopyable {
         step: Int64
     ) -> UInt32 {
         let isOlder = Int16(bitPattern: header.sequenceNumber &- line.first) < 0
-        if isOlder, let former, former.clockRate == clockRate {
-            return former.place(of: header.rtpTimestamp, at: rate)
+        let byNumber = newest.place &+ UInt32(truncatingIfNeeded: step &* newest.duration)
+        guard isOlder, let former else {
+            return line.clockRate == clockRate ? line.place(of: header.rtpTimestamp, at: rate) : byNumber
         }
-        guard line.clockRate == clockRate, !isOlder || former == nil else {
-            return newest.place &+ UInt32(truncatingIfNeeded: step &* newest.duration)
-        }
-        return line.place(of: header.rtpTimestamp, at: rate)
+        guard former.clockRate == clockRate else { return byNumber }
+        let place = former.place(of: header.rtpTimestamp, at: rate)
+        guard line.clockRate == clockRate else { return place }
+        // The first packet of the line may have overtaken others of it.
+        let other = line.place(of: header.rtpTimestamp, at: rate)
+        return Self.distance(place, byNumber) <= Self.distance(other, byNumber) ? place : other
+    }
+
+    private static func distance(_ one: UInt32, _ other: UInt32) -> UInt32 {
+        Int32(bitPattern: one &- other).magnitude
     }
 
     /// Whether the time stamp tells another time than has passed since the newest packet, or goes back.
-    private func hasLept(_ header: PacketHeader, _ clockRate: Int64, since newest: Newest) -> Bool {
-        let step = Int64(Int32(bitPattern: header.rtpTimestamp &- newest.timestamp))
-        if step < 0 { return !header.isComfortNoise }
-        let told = step &* 1_000_000_000 / clockRate
-        return told > Self.longestLeap && told &- header.arrival.nanoseconds(since: newest.arrival) > Self.longestLeap
+    private func hasLept(_ header: PacketHeader, _ clockRate: Int64, since newest: Newest, step: Int64) -> Bool {
+        let units = Int64(Int32(bitPattern: header.rtpTimestamp &- newest.timestamp))
+        if units < 0 { return !header.isComfortNoise }
+        let told = units &* 1_000_000_000 / clockRate
+        let elapsed = header.arrival.nanoseconds(since: newest.arrival)
+        if told > Self.longestLeap, told &- elapsed > Self.longestLeap { return true }
+        // Neither a pause nor missing packets account for it: it would have come before its time.
+        guard told &- elapsed &- lag > Self.longestLead else { return false }
+        return told &- nanoseconds(step &* newest.duration) > Self.longestLead
     }
+
+    private func nanoseconds(_ units: Int64) -> Int64 { units &* 1_000_000_000 / rate }
 
     /// How far the packet lies behind the newest one by its number, or by its arrival when that is much later.
     private func advance(to header: PacketHeader, from newest: Newest, step: Int64) -> Int64 {

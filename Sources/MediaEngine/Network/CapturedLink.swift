@@ -2,8 +2,8 @@ package import CallBasics
 
 /// Datagrams of a capture, delivered at their capture times in the place of a network; what is sent goes nowhere.
 ///
-/// Times that run backwards count as the time before; pauses longer than a minute are cut to one, so that a damaged time
-/// does not stop a replay for years. Memory is that of the datagrams.
+/// Times that run backwards count as the time before. Pauses longer than an hour are cut to what the sender's own clock says of
+/// them, else to a minute, so that a damaged time does not stop a replay for years. Memory is that of the datagrams.
 /// Thread: made on the control side, then media; nothing allocates after `init`.
 package final class CapturedLink: DatagramLink, @unchecked Sendable {
     private struct Entry: BitwiseCopyable {
@@ -17,6 +17,8 @@ package final class CapturedLink: DatagramLink, @unchecked Sendable {
     package let end: MediaTime
     /// Pauses that were cut.
     package let cutPauseCount: Int
+    /// When the datagrams behind those that were cut to a minute are delivered.
+    package let cutEnds: [MediaTime]
     /// Times that ran backwards.
     package let backwardCount: Int
 
@@ -25,25 +27,38 @@ package final class CapturedLink: DatagramLink, @unchecked Sendable {
     private var next = 0
 
     /// The longest pause between two datagrams.
-    package static let longestPause = Duration.seconds(60)
+    package static let longestPause = Duration.seconds(3600)
+    /// What a longer one becomes where nothing says better.
+    package static let cutPause = Duration.seconds(60)
 
-    /// A link that delivers `datagrams`, the first one at `start`.
-    package init(_ datagrams: [CapturedDatagram], from start: MediaTime) {
+    /// A link that delivers datagrams of a capture.
+    ///
+    /// - Parameters:
+    ///   - datagrams: Them, in their order.
+    ///   - start: When the first one is delivered.
+    ///   - step: The time from one to the next by their sender's clock, where it is known.
+    package init(
+        _ datagrams: [CapturedDatagram],
+        from start: MediaTime,
+        step: (CapturedDatagram, CapturedDatagram) -> Duration? = { _, _ in nil }
+    ) {
         bytes = .allocate(capacity: max(datagrams.reduce(0) { $0 + $1.payload.count }, 1))
         entries = .allocate(capacity: max(datagrams.count, 1))
         var (offset, due, cut, backward) = (0, start, 0, 0)
+        var cuts: [MediaTime] = []
         for (index, datagram) in datagrams.enumerated() {
             if index > 0 {
-                let (step, overflow) = datagram.unixNanoseconds.subtractingReportingOverflow(
-                    datagrams[index - 1].unixNanoseconds
-                )
-                if overflow || step > Self.longestPause.nanoseconds {
+                let before = datagrams[index - 1]
+                let (pause, overflow) = datagram.unixNanoseconds.subtractingReportingOverflow(before.unixNanoseconds)
+                if overflow || pause > Self.longestPause.nanoseconds {
+                    let told = step(before, datagram).flatMap { Duration.zero...Self.longestPause ~= $0 ? $0 : nil }
+                    due += told ?? Self.cutPause
                     cut += 1
-                    due += Self.longestPause
-                } else if step < 0 {
+                    if told == nil { cuts.append(due) }
+                } else if pause < 0 {
                     backward += 1
                 } else {
-                    due += .nanoseconds(step)
+                    due += .nanoseconds(pause)
                 }
             }
             for (place, byte) in datagram.payload.enumerated() { bytes[offset + place] = byte }
@@ -54,6 +69,7 @@ package final class CapturedLink: DatagramLink, @unchecked Sendable {
         count = datagrams.count
         end = due
         cutPauseCount = cut
+        cutEnds = cuts
         backwardCount = backward
     }
 

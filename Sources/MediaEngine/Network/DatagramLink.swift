@@ -13,23 +13,35 @@ public protocol DatagramLink: AnyObject, Sendable {
     /// Bytes beyond `buffer`'s count are cut off; the result's `byteCount` is then larger than the buffer.
     func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram?
 
-    /// Drops datagrams of all but `source` from now on, where that costs nothing; nil takes everybody's again.
+    /// Drops datagrams of all but `source`, and `other` if there is one, from now on, where that costs nothing; nil takes
+    /// everybody's again.
     ///
     /// It only spares work: who reads judges every datagram all the same.
-    func accept(only source: SocketAddress?)
+    /// - Returns: False when the system refused, so that it takes everybody's, and is to be asked again.
+    @discardableResult
+    func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool
 
-    /// Datagrams that came and were dropped before anybody took them: of others than the one source, or for want of room.
+    /// Datagrams that came and were dropped before anybody took them: for want of room, or of others than may be accepted.
     ///
     /// Thread: any.
     var droppedCount: Int { get }
+
+    /// Answers from the network that what was sent did not arrive, as that nobody listens there.
+    ///
+    /// Thread: any.
+    var unreachableCount: Int { get }
 }
 
 extension DatagramLink {
-    /// Takes everybody's.
-    public func accept(only source: SocketAddress?) {}
+    /// Takes everybody's, however often it is asked.
+    @discardableResult
+    public func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool { true }
 
     /// None.
     public var droppedCount: Int { 0 }
+
+    /// None.
+    public var unreachableCount: Int { 0 }
 }
 
 /// A datagram that was copied into the caller's buffer.

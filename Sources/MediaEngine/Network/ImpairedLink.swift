@@ -127,10 +127,16 @@ package final class ImpairedLink: DatagramLink, @unchecked Sendable {
     }
 
     /// Hands the wish on to the link beneath.
-    package func accept(only source: SocketAddress?) { link.accept(only: source) }
+    @discardableResult
+    package func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool {
+        link.accept(only: source, or: other)
+    }
 
     /// What the link beneath has dropped.
     package var droppedCount: Int { link.droppedCount }
+
+    /// What the link beneath was told.
+    package var unreachableCount: Int { link.unreachableCount }
 
     private func impair(_ datagram: ReceivedDatagram, _ bytes: Span<UInt8>) {
         let fate = model.next()

@@ -19,8 +19,8 @@ package final class RTPPort {
     private let controlLink: (any DatagramLink)?
     private let tap: PacketTap?
     private let scratch: PacketScratch
-    /// The one source whose datagrams the link lets through; nil while it takes everybody's.
-    private var onlySource: SocketAddress?
+    /// The sources whose datagrams alone the link lets through; nil while it takes everybody's.
+    private var onlySources: (locked: SocketAddress, named: SocketAddress?)?
 
     /// A port of `link`, and of `controlLink` for RTCP when it has a port of its own.
     ///
@@ -43,7 +43,7 @@ package final class RTPPort {
         self.tap = tap
         self.scratch = scratch
         // Another call may have used the link.
-        link.accept(only: nil)
+        link.accept(only: nil, or: nil)
     }
 
     /// Where a datagram is put together before it is sent.
@@ -85,15 +85,21 @@ package final class RTPPort {
         tap?.record(bytes, from: localAddress, to: destination, at: now)
     }
 
-    /// Datagrams of RTP's port that were dropped before anybody took them.
+    /// Datagrams of RTP's port that the socket dropped before anybody took them.
     ///
     /// Thread: any.
     var droppedCount: Int { link.droppedCount }
 
-    /// Lets only datagrams of `source` through from now on, where the link can; nil lets everybody's through.
-    package func accept(only source: SocketAddress?) {
-        guard source != onlySource else { return }
-        onlySource = source
-        link.accept(only: source)
+    /// Answers that what was sent from RTP's port did not arrive.
+    ///
+    /// Thread: any.
+    var unreachableCount: Int { link.unreachableCount }
+
+    /// Lets only datagrams of `sources` through from now on, where the link can; nil lets everybody's through.
+    ///
+    /// What the link refused is asked of it again with the next call.
+    package func accept(only sources: (locked: SocketAddress, named: SocketAddress?)?) {
+        guard sources?.locked != onlySources?.locked || sources?.named != onlySources?.named else { return }
+        onlySources = link.accept(only: sources?.locked, or: sources?.named) ? sources : nil
     }
 }

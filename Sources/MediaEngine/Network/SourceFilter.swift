@@ -1,14 +1,14 @@
 import CallBasics
 import Glibc
 
-/// A socket filter that lets only datagrams of one source through: a flood of others costs nobody a system call.
+/// A socket filter that lets only datagrams of one source or two through: a flood of others costs nobody a system call.
 ///
 /// The kernel runs it over each datagram, which it sees from the UDP header on, and counts what it drops.
 /// Thread: any; nothing allocates.
 /// Source: linux/filter.h (classic BPF); RFC 768; RFC 791, section 3.1; RFC 8200, section 3
 struct SourceFilter {
     /// Instructions, each as the kernel lays it out: operation, places to jump to, operand.
-    private var program = InlineArray<12, UInt64>(repeating: 0)
+    private var program = InlineArray<23, UInt64>(repeating: 0)
     private var count = 0
 
     /// Reads two or four bytes at a place, compares, answers how much of the datagram to keep.
@@ -22,8 +22,15 @@ struct SourceFilter {
     /// Where the IP header lies, as an operand.
     private static var networkHeader: UInt32 { UInt32(bitPattern: -0x100000) }
 
-    /// A filter for `source`.
-    init(_ source: SocketAddress) {
+    /// A filter for `source`, and for `other` of the same family.
+    init(_ source: SocketAddress, _ other: SocketAddress? = nil) {
+        keep(source)
+        if let other { keep(other) }
+        append(.keep, 0)
+    }
+
+    /// Keeps what `source` sends, and goes on behind that with what others send.
+    private mutating func keep(_ source: SocketAddress) {
         var words = InlineArray<4, UInt32>(repeating: 0)
         let wordCount = source.isIPv4 ? 1 : 4
         if source.isIPv4 {
@@ -42,7 +49,6 @@ struct SourceFilter {
             append(.jumpIfEqual, words[index], skippingOtherwise: 2 * (wordCount - index) - 1)
         }
         append(.keep, .max)
-        append(.keep, 0)
     }
 
     private mutating func append(_ operation: Operation, _ operand: UInt32, skippingOtherwise skipped: Int = 0) {
@@ -50,18 +56,19 @@ struct SourceFilter {
         count += 1
     }
 
-    /// Takes the place of whatever filter the socket `descriptor` has.
-    func attach(to descriptor: Int32) {
+    /// Takes the place of whatever filter the socket `descriptor` has; answers false when the kernel refuses, as for want of
+    /// memory for such things (net.core.optmem_max).
+    func attach(to descriptor: Int32) -> Bool {
         withUnsafePointer(to: program) { program in
             // struct sock_fprog: a count, and where the instructions are.
             var description = (UInt(count), UnsafeRawPointer(program))
-            setsockopt(
+            return setsockopt(
                 descriptor,
                 SOL_SOCKET,
                 SO_ATTACH_FILTER,
                 &description,
                 socklen_t(MemoryLayout.size(ofValue: description))
-            )
+            ) == 0
         }
     }
 }

@@ -12,13 +12,16 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
 
     /// Where the socket is bound; the port is the real one also when 0 was asked for.
     package let localAddress: SocketAddress
-    private let descriptor: Int32
+    let descriptor: Int32
     private let isIPv4: Bool
     private let refused = Atomic<Int>(0)
+    private let unreachable = Atomic<Int>(0)
     /// When the socket was last seen to be empty: what comes out now arrived after that.
     ///
     /// Thread: media.
     private var lastEmpty = MonotonicClock.current
+    // One thread owns it, and no access lasts longer than a call, so checking each would be a waste of the tick.
+    @exclusivity(unchecked) private var errorLimit = ErrorQueueLimit()
     private let clock: ArrivalClock?
     /// What had been dropped when the socket was closed; nil while it is open.
     private let closedWith = Mutex<Int?>(nil)
@@ -53,7 +56,8 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
                 Self.set(descriptor, Int32(IPPROTO_IPV6), IPV6_TCLASS, Int32(dscp << 2))
                 Self.set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
             }
-            let code = Self.withSocketAddress(address) { Glibc.bind(descriptor, $0, $1) }
+            Self.keepAnswers(descriptor, isIPv4: isIPv4, true)
+            let code = address.withSystemAddress { Glibc.bind(descriptor, $0, $1) }
             guard code == 0 else { throw NetworkError("Binding", address: address, errno: errno) }
             localAddress = try Self.boundAddress(of: descriptor, asked: address)
         } catch {
@@ -77,8 +81,14 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// Datagrams that the kernel did not take: no route, no room, or a port that answered "unreachable".
+    /// Datagrams that the kernel did not take: no route, or no room.
     package var refusedCount: Int { refused.load(ordering: .relaxed) }
+
+    /// Answers of hosts and routers on the way that what was sent did not arrive (ICMP), as that nobody listens there.
+    ///
+    /// Where 64 come in one tick, which nobody's sound causes, these are counted, and the kernel keeps no others for 5 s.
+    /// Thread: any.
+    package var unreachableCount: Int { unreachable.load(ordering: .relaxed) }
 
     /// Sends one datagram; answers whether the kernel took it.
     @discardableResult
@@ -87,25 +97,34 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
             refused.wrappingAdd(1, ordering: .relaxed)
             return false
         }
-        let isSent = bytes.withUnsafeBytes { buffer in
-            Self.withSocketAddress(destination) { address, length in
-                sendto(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL), address, length) >= 0
+        func trySend() -> Bool {
+            bytes.withUnsafeBytes { buffer in
+                destination.withSystemAddress { address, length in
+                    sendto(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL), address, length) >= 0
+                }
             }
         }
+        // An answer to an earlier datagram is told in place of sending this one.
+        var isSent = trySend()
+        for _ in 0..<Self.answerLimit where !isSent && takeAnswers(at: now) { isSent = trySend() }
         if !isSent { refused.wrappingAdd(1, ordering: .relaxed) }
         return isSent
     }
 
-    /// Has the kernel drop what others than `source` send, and count it; nil takes everybody's again.
-    package func accept(only source: SocketAddress?) {
-        guard let source, source.isIPv4 == isIPv4 else {
-            Self.set(descriptor, SOL_SOCKET, SO_DETACH_FILTER, 0)
-            return
+    /// Has the kernel drop what others than `source` and `other` send, and count it; nil takes everybody's again.
+    ///
+    /// - Returns: False when the kernel has no room for it; then it drops nothing, not what it did before either.
+    @discardableResult
+    package func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool {
+        if let source, source.isIPv4 == isIPv4 {
+            let filter = SourceFilter(source, other.flatMap { $0.isIPv4 == isIPv4 ? $0 : nil })
+            if filter.attach(to: descriptor) { return true }
         }
-        SourceFilter(source).attach(to: descriptor)
+        Self.set(descriptor, SOL_SOCKET, SO_DETACH_FILTER, 0)
+        return source?.isIPv4 != isIPv4
     }
 
-    /// Datagrams that the kernel dropped: of others than the one source, or for want of room.
+    /// Datagrams that the kernel dropped: for want of room, or of others than may be accepted.
     ///
     /// Thread: any.
     package var droppedCount: Int { closedWith.withLock { $0 ?? countDropped() } }
@@ -121,28 +140,64 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Takes one datagram that waits, with the time at which the kernel got it.
     package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         var source = sockaddr_in6()
-        let received = buffer.withUnsafeMutableBytes { bytes in
+        return buffer.withUnsafeMutableBytes { bytes in
             withUnsafeMutablePointer(to: &source) { source in
                 receive(into: bytes, source: source, now: now)
             }
         }
-        if received == nil { lastEmpty = now }
-        return received
     }
 
-    /// One `recvmsg`.
+    /// Answers that one call gets past: another may come between a look at the queue and the next try.
+    private static let answerLimit = 4
+
+    /// After a call that failed: takes and counts the answers in the socket's error queue (ip(7), IP_RECVERR), where they
+    /// would take up the room of datagrams; with a flood of them, the rest is thrown away, and none are taken for a while.
     ///
-    /// An error that a past send left on the socket (port unreachable) is cleared by one more try.
+    /// - Returns: Whether it is worth trying again: the failure was such an answer.
+    @discardableResult
+    private func takeAnswers(at now: MediaTime) -> Bool {
+        // Nothing waits, or there is no room; any other may be an answer: ICMP has many (ip(7), ipv6(7)).
+        let reason = errno
+        guard reason != EAGAIN, reason != ENOBUFS else { return false }
+        let room = errorLimit.room(at: now)
+        var count = 0
+        var message = msghdr()
+        while count < room, recvmsg(descriptor, &message, Int32(MSG_ERRQUEUE)) >= 0 {
+            count &+= 1
+            message = msghdr()
+        }
+        if count > 0 { unreachable.wrappingAdd(count, ordering: .relaxed) }
+        if errorLimit.beginsPause(count, at: now) {
+            Self.keepAnswers(descriptor, isIPv4: isIPv4, false)
+            // What the next call would fail with: asking for it takes it away.
+            var (code, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+        }
+        // An answer that was taken from the queue just before it was told leaves that empty.
+        return count > 0 || reason == ECONNREFUSED
+    }
+
+    /// Has the kernel keep answers for the socket, or throw away those that wait and keep none.
+    private static func keepAnswers(_ descriptor: Int32, isIPv4: Bool, _ isOn: Bool) {
+        if isIPv4 {
+            set(descriptor, Int32(IPPROTO_IP), IP_RECVERR, isOn ? 1 : 0)
+        } else {
+            set(descriptor, Int32(IPPROTO_IPV6), IPV6_RECVERR, isOn ? 1 : 0)
+        }
+    }
+
+    /// One `recvmsg`; more after answers to what was sent, which are told in place of a datagram.
     private func receive(
         into bytes: UnsafeMutableRawBufferPointer,
         source: UnsafeMutablePointer<sockaddr_in6>,
         now: MediaTime
     ) -> ReceivedDatagram? {
+        if errorLimit.endsPause(at: now) { Self.keepAnswers(descriptor, isIPv4: isIPv4, true) }
         var control = InlineArray<8, UInt64>(repeating: 0)
         var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
         return withUnsafeMutablePointer(to: &vector) { vector in
             withUnsafeMutablePointer(to: &control) { control in
-                for _ in 0..<2 {
+                for _ in 0..<Self.answerLimit {
                     var message = msghdr()
                     message.msg_name = UnsafeMutableRawPointer(source)
                     message.msg_namelen = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -154,11 +209,16 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
                     if count >= 0 {
                         return ReceivedDatagram(
                             byteCount: count,
-                            source: Self.address(source),
+                            source: SocketAddress(source),
                             arrival: arrival(UnsafeRawPointer(control), Int(message.msg_controllen), now)
                         )
                     }
-                    guard errno == ECONNREFUSED || errno == EHOSTUNREACH || errno == ENETUNREACH else { return nil }
+                    guard errno != EAGAIN else {
+                        lastEmpty = now
+                        return nil
+                    }
+                    // Whatever failed, a datagram may wait behind it.
+                    takeAnswers(at: now)
                 }
                 return nil
             }
@@ -175,49 +235,6 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         return clock.arrival(seconds &* 1_000_000_000 &+ nanoseconds, in: now, after: lastEmpty)
     }
 
-    private static func address(_ source: UnsafeMutablePointer<sockaddr_in6>) -> SocketAddress {
-        let port = UInt16(bigEndian: source.pointee.sin6_port)
-        let bytes = UnsafeRawPointer(source)
-        guard source.pointee.sin6_family == UInt16(AF_INET6) else {
-            return SocketAddress(ipv4: UInt32(bigEndian: bytes.load(fromByteOffset: 4, as: UInt32.self)), port: port)
-        }
-        let high = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-        let low = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-        return SocketAddress(
-            ipv6High: UInt64(bigEndian: high),
-            low: UInt64(bigEndian: low),
-            scope: source.pointee.sin6_scope_id,
-            port: port
-        )
-    }
-
-    private static func withSocketAddress<Result>(
-        _ address: SocketAddress,
-        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
-        if address.isIPv4 {
-            var v4 = sockaddr_in()
-            v4.sin_family = UInt16(AF_INET)
-            v4.sin_port = address.port.bigEndian
-            v4.sin_addr = address.inAddress
-            return withUnsafePointer(to: &v4) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-        }
-        var v6 = sockaddr_in6()
-        v6.sin6_family = UInt16(AF_INET6)
-        v6.sin6_port = address.port.bigEndian
-        v6.sin6_addr = address.in6Address
-        v6.sin6_scope_id = address.scope
-        return withUnsafePointer(to: &v6) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
-            }
-        }
-    }
-
     private static func boundAddress(
         of descriptor: Int32,
         asked: SocketAddress
@@ -228,7 +245,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard code == 0 else { throw NetworkError("Asking for the port", address: asked, errno: errno) }
-        return withUnsafeMutablePointer(to: &bound) { address($0) }
+        return SocketAddress(&bound)
     }
 
     private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {

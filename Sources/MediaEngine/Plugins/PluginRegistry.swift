@@ -70,7 +70,7 @@ public struct PluginRegistry: Sendable {
     /// Rebuilds the list of codecs: every plugin registers again, in the same order; what was disabled stays so.
     ///
     /// What plugins note as missing is then logged, two lines each.
-    public mutating func reload() {
+    package mutating func reload() {
         rebuild(with: nil)
         for missing in notedMissing { logMissing(missing.name) }
     }

@@ -37,7 +37,7 @@ final class GainControl: Sendable {
     /// Whether there is no reason for silence.
     var isOn: Bool { switches.isOn }
 
-    /// A number that is another one after each change, which is then seen.
+    /// Another number after each change; who sees it sees the change.
     var changeCount: UInt64 { changes.load(ordering: .acquiring) }
 }
 

@@ -33,6 +33,10 @@ package final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// The level's two numbers in one word, so that publishing is one store.
     private let published = Atomic<UInt64>(0)
     private var level = AudioLevel()
+    /// The level of speech as the bits of a `Float`; no number before there is one.
+    private let publishedSpeech = Atomic<UInt32>(Float.nan.bitPattern)
+    private var speech = SpeechLevel()
+    private var ticksToSpeech = 0
     private var smoothing: Float = 0
     private var decay: Float = 0
 
@@ -54,6 +58,14 @@ package final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// Thread: any.
     package var currentLevel: AudioLevel { AudioLevel(packed: published.load(ordering: .relaxed)) }
 
+    /// The level of speech, as the mean of its last 5 s, in dBov of a sine; nil until half a second of it has passed.
+    ///
+    /// Thread: any.
+    package var speechLevel: Decibels? {
+        let value = Float(bitPattern: publishedSpeech.load(ordering: .relaxed))
+        return value.isNaN ? nil : Decibels(Double(value))
+    }
+
     package override func process(_ io: borrowing FilterIO) {
         let (source, target) = (io.input(), io.output())
         target.copy(from: source)
@@ -68,7 +80,15 @@ package final class LevelMeterFilter: Filter, @unchecked Sendable {
         level.meanSquare += (meanSquare - level.meanSquare) * smoothing
         level.peakAmplitude = max(Float(largest) / 32767, level.peakAmplitude * decay)
         published.store(level.packed, ordering: .relaxed)
+        speech.process(meanSquare: Double(meanSquare))
+        ticksToSpeech &-= 1
+        guard ticksToSpeech < 0, let speechLevel = speech.speechLevel else { return }
+        ticksToSpeech = Self.speechInterval
+        publishedSpeech.store(Float(speechLevel.value).bitPattern, ordering: .relaxed)
     }
+
+    /// Ticks between two looks at the level of speech, which reports tell a few times a minute.
+    private static let speechInterval = 50
 }
 
 /// The sum of the squares of `samples`, and the largest magnitude among them.

@@ -20,7 +20,16 @@ package struct SpeechLevel: Sendable, BitwiseCopyable {
 
     /// Hears 10 ms.
     package mutating func process(_ samples: Span<Int16>) {
-        if activity.process(samples) {
+        count(activity.process(samples))
+    }
+
+    /// Hears 10 ms whose mean square is known, of full scale squared.
+    mutating func process(meanSquare: Double) {
+        count(activity.process(meanSquare: meanSquare))
+    }
+
+    private mutating func count(_ isSpeech: Bool) {
+        if isSpeech {
             speech.add(activity.power)
         } else {
             pauses.add(activity.power)

@@ -1,5 +1,6 @@
 import CallBasics
 package import RTP
+import SDP
 
 /// A `MediaAgreement` with its codecs found: what each payload type means, both ways.
 package struct AgreedFormats: Sendable {
@@ -112,14 +113,22 @@ package struct AgreedFormats: Sendable {
 }
 
 extension MediaAgreement {
-    /// The addresses, as a session takes them; `hasControlPort` says whether this side has a port for RTCP.
-    func addresses(hasControlPort: Bool) -> RTPAddresses {
+    /// The addresses, as a session takes them.
+    ///
+    /// - Parameters:
+    ///   - hasControlPort: Whether this side has a port for RTCP.
+    ///   - local: Where this side takes RTP; link-local addresses are on its interface.
+    /// - Returns: The addresses.
+    func addresses(hasControlPort: Bool, local: SocketAddress) -> RTPAddresses {
         var addresses = RTPAddresses()
+        let remote = remote?.scoped(as: local)
         addresses.destination = remote
-        addresses.controlDestination = remoteControl ?? remote.map { $0.with(port: $0.port &+ 1) }
+        addresses.controlDestination =
+            remoteControl?.scoped(as: local) ?? remote.map { $0.with(port: $0.port &+ 1) }
         addresses.isSymmetric = isSymmetric
         addresses.isMultiplexed = multiplexesControl || !hasControlPort
         addresses.sourceRules = sourceRules
+        addresses.expectsPackets = codec != nil && direction.receives
         return addresses
     }
 }

@@ -7,6 +7,11 @@ struct StreamControls: Sendable {
     let receiveGain = GainControl()
     /// Why no sound is sent.
     let sending = SendingControl()
+
+    /// Controls of a leg that begins; a filter made for them begins as they are, without a fade.
+    init(isMuted: Bool) {
+        sendGain.set(.muted, isMuted)
+    }
 }
 
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
@@ -56,6 +61,7 @@ package final class AudioStream: @unchecked Sendable {
     ///   - formats: The agreement with its codecs found.
     ///   - configuration: What this side wants.
     ///   - phase: At which times packets begin, so that many legs do not encode in the same tick; nil at once.
+    ///   - isMuted: Whether it begins muted.
     ///   - leg: Session and port, which know the agreement.
     ///   - former: The stream whose place this one is to take.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
@@ -64,6 +70,7 @@ package final class AudioStream: @unchecked Sendable {
         _ formats: AgreedFormats,
         _ configuration: AudioStreamConfiguration,
         phase: Duration? = nil,
+        isMuted: Bool = false,
         over leg: RTPLeg,
         continuing former: AudioStream? = nil
     ) throws(CodecError) {
@@ -73,7 +80,7 @@ package final class AudioStream: @unchecked Sendable {
         self.configuration = configuration
         self.leg = leg
         codec = description
-        controls = former?.controls ?? StreamControls()
+        controls = former?.controls ?? StreamControls(isMuted: isMuted)
         var encoding = configuration.encoder
         encoding.usesFEC = configuration.fec == .on
         if let packetTime = agreement.packetTime { encoding.ptime = packetTime }
@@ -190,11 +197,23 @@ package final class AudioStream: @unchecked Sendable {
     /// Begins to wait for the other side, whose address signalling has named; before the media thread has the stream.
     func begin(at now: MediaTime) { leg.session.begin(at: now) }
 
+    /// Whether nothing was agreed, and sent, so far: another encoder need not go on with this one's packets.
+    var hasSentNothing: Bool { agreement.codec == nil && rtpStatistics.sentPacketCount == 0 }
+
     /// The stream that takes the place of this one when `agreement` takes the place of what was agreed.
     ///
+    /// - Parameters:
+    ///   - agreement: What is agreed from now on.
+    ///   - formats: The agreement with its codecs found.
+    ///   - phase: At which times packets begin; nil goes on with this stream's, as one must that has sent any.
+    /// - Returns: The stream.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
-    func updated(_ agreement: MediaAgreement, _ formats: AgreedFormats) throws(CodecError) -> AudioStream {
-        try AudioStream(agreement, formats, configuration, over: leg, continuing: self)
+    func updated(
+        _ agreement: MediaAgreement,
+        _ formats: AgreedFormats,
+        phase: Duration? = nil
+    ) throws(CodecError) -> AudioStream {
+        try AudioStream(agreement, formats, configuration, phase: phase, over: leg, continuing: self)
     }
 
     // MARK: Facts
@@ -202,14 +221,23 @@ package final class AudioStream: @unchecked Sendable {
     /// What was sent and received, as of the last tick.
     var rtpStatistics: RTPStatistics { leg.statistics.value }
 
-    /// Datagrams that the system dropped before they were looked at.
-    var unreadCount: Int { leg.port.droppedCount }
+    /// Datagrams that the socket dropped before they were read.
+    var socketDropCount: Int { leg.port.droppedCount }
+
+    /// Answers that packets did not arrive.
+    var unreachableCount: Int { leg.port.unreachableCount }
 
     /// By how much the codec itself delays sound.
     var codecDelay: Duration { encoder.lookahead }
 
     /// What the codec adds to delay and impairment.
-    var voicePath: VoicePath { VoicePath(codecName: codec.name, sendingDelay: encoder.ptime + encoder.lookahead) }
+    var voicePath: VoicePath {
+        VoicePath(
+            codecName: codec.name,
+            sampleRate: codec.format.sampleRate,
+            sendingDelay: encoder.ptime + encoder.lookahead
+        )
+    }
 
     /// What the encoder can do against loss, and whether the other side takes redundant audio.
     var lossAbilities: LossPolicy.Abilities {

@@ -1,6 +1,6 @@
 /// How what is sent is protected against loss.
 public enum FECMode: String, Sendable, Hashable, CaseIterable {
-    /// As `LossPolicy` decides from what the other side reports: not on a clean path, where FEC costs quality at the
+    /// As what the other side reports needs it: not on a clean path, where FEC costs quality at the
     /// same bitrate, by in-band FEC under loss, and by RED under much loss if it was agreed.
     case auto
     /// By in-band FEC, always.

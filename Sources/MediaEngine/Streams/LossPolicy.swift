@@ -11,7 +11,8 @@ package import RTP
 ///   is a third more on the wire. Two generations, or one where two would leave less than 10 kbit/s to each.
 /// - A codec of one rate without FEC repeats one packet from 3 %, which doubles its rate, until there is less than 1 %.
 ///
-/// More protection begins at once; less of it comes 10 s after the last change at the earliest. The length of packets never changes.
+/// More protection begins at once; less of it comes 10 s after the last change at the earliest. The length of packets
+/// never changes.
 /// Pure: reports and times in, decisions out. <doc:LossProtection> has the measurements behind the numbers.
 package struct LossPolicy: Sendable {
     /// What encoder and peer can do.

@@ -9,7 +9,7 @@ public enum LossProtection: Sendable, Hashable, BitwiseCopyable {
     case redundancy(generations: Int, bitrate: Int?)
 
     /// Which of the three it is: "none", "fec" or "red".
-    public enum Mode: String, Sendable, Hashable, Codable {
+    public enum Mode: String, Sendable, Hashable {
         /// `LossProtection.none`.
         case none
         /// `LossProtection.inBandFEC`.

@@ -17,6 +17,11 @@ public struct AgreedCodec: Sendable, Hashable, ExpressibleByStringLiteral {
     public var receivedPayloadType: UInt8?
     /// What the other side takes, as in its `a=fmtp` after the payload type; "" when it said nothing.
     public var parameters = ""
+    /// Channels of the sound that the other side is likely to send; nil where it has not told.
+    ///
+    /// Opus alone tells (`sprop-stereo`; RFC 7587, section 6.1). A call hears as many as `EncoderConfiguration.channelCount` of
+    /// its stream says: who wants both sets that, and accepts no other codec of one channel.
+    public var receivedChannelCount: Int?
 
     /// The codec called `name`, as `payloadType`.
     public init(_ name: String, payloadType: UInt8? = nil) {
@@ -72,17 +77,20 @@ public struct MediaAgreement: Sendable, Hashable {
     /// Which way sound flows.
     public var direction = MediaDirection.sendReceive
     /// Where the other side takes RTP; nil waits for packets and answers to where they come from.
+    ///
+    /// A link-local IPv6 address without an interface, as of a session description, is taken to be on that of the call's
+    /// own address.
     public var remote: SocketAddress?
     /// Where the other side takes RTCP, when it has a port of its own; nil is the port after RTP's.
     public var remoteControl: SocketAddress?
-    /// Whether RTP and RTCP share one port (RFC 5761).
+    /// Whether RTP and RTCP share one port (RFC 5761); if not, the call's own ports must be two (`noControlPort`).
     public var multiplexesControl = true
     /// Whether RTP and RTCP go back to where the source that is heard sends from (RFC 4961), whatever `remote` says.
     ///
     /// Not where a program in the middle passes packets on one way only.
     public var isSymmetric = true
     /// How freely the other side's address is learnt.
-    public var sourceRules = RemoteSourcePolicy.Rules()
+    public var sourceRules = RemoteSourceRules()
 
     /// Opus both ways, with telephone events and comfort noise, to an address that is to be learnt.
     public init() {}

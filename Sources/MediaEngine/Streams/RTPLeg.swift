@@ -7,7 +7,7 @@ package import RTP
 package final class RTPLeg {
     let session: RTPSession
     let port: RTPPort
-    /// What the playout tells the session, once a tick.
+    /// What the playout tells the session.
     let feedback = PlayoutFeedback()
     /// What signalling has changed, for the command `update` of the receive filter.
     let update = HandOff<LegUpdate>()
@@ -36,7 +36,8 @@ package final class RTPLeg {
             session.voicePath = update.voicePath
             session.update(update.addresses, at: now)
         }
-        port.accept(only: session.fixedSource)
+        // Whom signalling names may be another than who is let through while a flood lasts.
+        port.accept(only: nil)
         update.retire(offered)
     }
 
@@ -129,7 +130,8 @@ package final class RTPLeg {
     private func sendControl(_ byteCount: Int, at now: MediaTime) {
         guard byteCount > 0, let destination = session.controlDestination else { return }
         hasNews = true
-        port.send(byteCount, from: .control, to: destination, at: now)
+        // From the port that it shares: who hears this side knows it by that address.
+        port.send(byteCount, from: session.sharesPort ? .media : .control, to: destination, at: now)
     }
 }
 

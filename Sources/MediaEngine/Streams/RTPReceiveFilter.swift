@@ -32,13 +32,21 @@ package enum RTPReceiveCommand: Sendable, BitwiseCopyable {
 package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPReceiveEvent>, @unchecked Sendable {
     private let leg: RTPLeg
     private var hasSource = false
+    /// Whether a source has said goodbye; the session knows whether it still holds.
+    private var hasHeardGoodbye = false
     /// Whether the next packet handed on is to tell that a source begins: the packet it began with may not have been one.
     private var beginsSource = false
+    /// Likewise, that the source begins new numbers.
+    private var beginsNumbers = false
     /// How long nothing may come before that is told, in nanoseconds; the largest number expects nothing (hold, sending
     /// only).
     ///
     /// Thread: set by any.
     let patience = Atomic(Int64.max)
+    /// What the other side is to send, as far as signalling says.
+    ///
+    /// Thread: set by any.
+    let expectedMedia = Atomic(ExpectedMedia.sound)
     private var knownPatience = Int64.max
     private var expectedSince = MediaTime.zero
     private var isStalled = false
@@ -50,11 +58,15 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     private var takesRedundancy: Bool
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) private var pacing = ReceptionPacing()
+    @exclusivity(unchecked) private var flood = FloodDetector()
     @exclusivity(unchecked) private var redReceiver = REDReceiver()
     @exclusivity(unchecked) private var eventReceiver = TelephoneEventReceiver()
+    @exclusivity(unchecked) private var stray = StrayPacket()
 
     /// Datagrams taken in one tick at most, those of strangers included, so that a flood costs a bounded time.
     private static let datagramLimit = 1024
+    /// Of these, what is taken from RTCP's own port: the other side sends one in seconds.
+    private static let controlLimit = 64
 
     /// A filter that receives for `leg`.
     ///
@@ -75,6 +87,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         switch command {
         case .update(let now):
             leg.takeUpdate(at: now)
+            // What it holds was told by payload types that may mean something else now.
+            stray.drop()
             let hadRedundancy = takesRedundancy
             takesRedundancy = leg.session.payloads.hasRedundancy
             if takesRedundancy, !hadRedundancy { redReceiver = REDReceiver() }
@@ -85,6 +99,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         let packets = io.outputPackets()
         if pacing.isDue(at: io.time) { receive(into: packets, io) }
         reportKeys(io)
+        let hasLeft = hasHeardGoodbye && leg.session.hasSourceLeft
+        leg.feedback.expectedMedia = hasLeft ? .nothing : expectedMedia.load(ordering: .relaxed)
         watchForStall(packets.count > 0, io)
     }
 
@@ -94,21 +110,36 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         let now = io.time
         let tick = io.tickDuration
         var (hasReport, hasGoodbye, isNewSource) = (false, false, false)
-        var taken = 0
+        var (taken, foreignCount) = (0, 0)
+        var limitOfSide = Self.datagramLimit
         // A packet of redundant audio needs more than one place.
         let limit = PacketBatch.capacity &- (takesRedundancy ? REDSender.maximumGenerations : 0)
         var side = RTPPort.Side.media
         pacing.begin()
-        while taken < Self.datagramLimit, packets.count < limit {
+        // A stray that is kept needs a place, too.
+        while taken < limitOfSide, packets.count < limit &- (stray.isKept ? 1 : 0) {
             let wasTaken = leg.receive(from: side, at: now) { bytes, reception, arrival in
                 switch reception {
                 case .control(let events):
                     if events.hasRemoteReport { hasReport = true }
-                    if events.hasGoodbye { hasGoodbye = true }
-                case .ignored: pacing.tookForeign()
+                    if events.hasGoodbye { (hasGoodbye, hasHeardGoodbye) = (true, true) }
+                case .ignored:
+                    pacing.tookForeign()
+                    if side == .media { foreignCount &+= 1 }
+                case .stray(let media):
+                    pacing.tookForeign()
+                    stray.keep(media, bytes, arrival)
                 case .media(let media):
-                    if media.isNewSource { isNewSource = true }
-                    if media.beginsSource { beginSource() }
+                    if media.isNewSource {
+                        isNewSource = true
+                        beginsSource = true
+                        forgetNeighbours()
+                    } else if case .restarted = media.verdict {
+                        beginsNumbers = true
+                        forgetNeighbours()
+                        stray.withPacket(before: media.packet.header) { deliver($0, $1, $2, packets) }
+                    }
+                    stray.drop()
                     pacing.took(
                         media.packet.header,
                         clockRate: media.clockRate,
@@ -124,11 +155,12 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
             if side == .media, !wasTaken || !pacing.looksAgain {
                 // However calm the packets are, they say nothing of what waits on RTCP's own port.
                 side = .control
+                limitOfSide = min(taken &+ Self.controlLimit, Self.datagramLimit)
             } else if !wasTaken {
                 break
             }
         }
-        leg.port.accept(only: leg.session.fixedSource)
+        leg.port.accept(only: flood.isFlood(foreignCount, at: now) ? leg.session.onlyAddresses : nil)
         if isNewSource {
             if hasSource { emit(.sourceChanged, io) }
             hasSource = true
@@ -137,9 +169,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         if hasGoodbye { emit(.goodbye, io) }
     }
 
-    /// What a former source sent is no neighbour of the packets that come, and its keys are none of theirs.
-    private func beginSource() {
-        beginsSource = true
+    /// What was sent before, by another source or with other numbers, is no neighbour of the packets that come, and its keys
+    /// are none of theirs.
+    private func forgetNeighbours() {
         eventReceiver.reset()
         if takesRedundancy { redReceiver = REDReceiver() }
     }
@@ -269,11 +301,12 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         if payload.isEmpty, !header.isRedundant, !header.isNumberOnly { leg.session.count(.empty) }
         var header = header
         header.beginsSource = beginsSource
+        header.beginsNumbers = beginsNumbers
         let wasAppended = packets.append(header) { target in
             target.store(payload, at: 0)
             return payload.count
         }
-        if wasAppended { beginsSource = false }
+        if wasAppended { (beginsSource, beginsNumbers) = (false, false) }
     }
 
     private func reportKeys(_ io: borrowing FilterIO) {

@@ -103,6 +103,7 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
         case .releaseKey: events.stop()
         case .redundancy(let count): generations = min(max(count, 0), REDSender.maximumGenerations)
         case .formats(let formats):
+            if formats.eventClockRate != self.formats.eventClockRate { redundancy.forgetEvents() }
             self.formats = formats
             guard formats.eventPayloadType == nil else { return events.change(clockRate: formats.eventClockRate) }
             // What waits can be sent no more.
@@ -170,7 +171,7 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
         hasKeys = !events.isIdle
         guard hasKeys else {
             dropsAudio = false
-            return
+            return joinAudio()
         }
         let waiting = events.queuedCount
         var bytes = InlineArray<4, UInt8>(repeating: 0)
@@ -187,6 +188,14 @@ package final class RTPSendFilter: ControlledFilter<RTPSendCommand, Never>, @unc
         }
         if events.queuedCount < waiting { keyPlaces.give(waiting &- events.queuedCount) }
         dropsAudio = events.isSending
+    }
+
+    /// Brings the time line of telephone events onto that of the audio, where both have one clock (RFC 4733, section 2.1): a
+    /// codec of another clock may have been sent before.
+    private func joinAudio() {
+        guard formats.eventClockRate == formats.clockRate, eventTimestamp != timestamp else { return }
+        eventTimestamp = timestamp
+        redundancy.forgetEvents()
     }
 
     /// Sends the event with the ends of those before it; answers false when it is to go alone.

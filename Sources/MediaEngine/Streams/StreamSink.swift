@@ -33,7 +33,7 @@ public final class StreamSink: AsyncSequence, Sendable {
     public let format: AudioFormat
     /// When the other side speaks.
     ///
-    /// One task reads it; the newest 256 events wait for it.
+    /// One task reads it; the newest 256 events wait for it. It finishes with the end of the call.
     public let speech: AsyncStream<SpeechEvent>
 
     let filter: StreamSinkFilter
@@ -49,8 +49,10 @@ public final class StreamSink: AsyncSequence, Sendable {
 
     /// A sink of samples of `format`.
     ///
+    /// Where 10 ms are no whole number of frames, as at 22050 Hz, the first one of a rate computes the filter that converts it,
+    /// which takes milliseconds, tens of them at worst.
     /// - Parameters:
-    ///   - format: What comes; the call's sound is converted.
+    ///   - format: What comes, at any rate; the call's sound is converted.
     ///   - blockDuration: The length of each block.
     ///   - capacity: Sound that may wait.
     public init(
@@ -71,7 +73,7 @@ public final class StreamSink: AsyncSequence, Sendable {
     public func tryRead() -> Block? { filter.read(blockFrameCount) }
 
     /// Takes the next block; suspends until it is there, and answers nil once the call has ended or the task is cancelled.
-    public func read() async -> Block? {
+    func read() async -> Block? {
         while true {
             if let block = tryRead() { return block }
             guard !Task.isCancelled, !state.withLock({ $0.hasEnded }) else { return nil }

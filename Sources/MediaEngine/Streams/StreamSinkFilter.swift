@@ -5,6 +5,8 @@ import Synchronization
 ///
 ///     audio ─► stream sink ─► (application)
 ///
+/// Where a tick holds no whole number of the application's frames, as at 22050 Hz, it takes 48000 Hz and gives one more in
+/// some ticks.
 /// Thread: `process` media; the rest control, one at a time.
 package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.Event>, @unchecked Sendable {
     /// What happened; positions in frames.
@@ -27,6 +29,10 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
     private let gaps: RingBuffer<Gap>
     private let wanted = Atomic<Int>(0)
     private let lost = Atomic<Int>(0)
+    /// Nil where a tick holds whole frames of `format`.
+    private let resampler: Resampler?
+    /// What `resampler` gives in a tick.
+    private let converted: UnsafeMutableBufferPointer<Int16>
 
     // Of who reads.
     private var readCount = 0
@@ -38,19 +44,42 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
     private var putCount = 0
     private var openGap = 0
     private var activity = VoiceActivity()
+    private var speechStart = 0
     private var speechEnd = 0
+    /// Whether the last that was told is that somebody speaks.
+    private var isSpeechTold = false
 
     init(format: AudioFormat, capacity: Duration) {
         self.format = format
         samples = RingBuffer(minimumCapacity: format.frameCount(in: capacity) * format.channelCount)
         gaps = RingBuffer(minimumCapacity: 256)
+        let portFormat = format.portFormat
+        var latency = Duration.zero
+        if portFormat == format {
+            (resampler, converted) = (nil, UnsafeMutableBufferPointer(start: nil, count: 0))
+        } else {
+            let resampler = Resampler(
+                from: portFormat.sampleRate,
+                to: format.sampleRate,
+                channelCount: format.channelCount
+            )
+            latency = portFormat.duration(ofFrames: resampler.delayFrameCount)
+            self.resampler = resampler
+            converted = .allocate(capacity: (format.frameCount(in: .milliseconds(10)) + 2) * format.channelCount)
+            converted.initialize(repeating: 0)
+        }
         super.init(
             FilterDescription(
                 name: "stream sink",
                 purpose: "gives the application what is heard",
-                inputs: [.audio(format)]
+                inputs: [.audio(portFormat)],
+                latency: latency
             )
         )
+    }
+
+    deinit {
+        converted.deallocate()
     }
 
     // MARK: Control
@@ -83,35 +112,45 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
 
     package override func process(_ io: borrowing FilterIO) {
         let block = io.input()
-        hear(block, io)
-        if samples.freeCount >= block.samples.count, openGap == 0 || gaps.freeCount > 0 {
+        guard let resampler else { return take(block.samples, io) }
+        var target = converted.mutableSpan
+        let produced = resampler.process(block.samples, into: &target).produced
+        take(target.span.extracting(first: produced &* format.channelCount), io)
+    }
+
+    private func take(_ block: Span<Int16>, _ io: borrowing FilterIO) {
+        let frameCount = block.count / format.channelCount
+        hear(block, frameCount, io)
+        if samples.freeCount >= block.count, openGap == 0 || gaps.freeCount > 0 {
             if openGap > 0 {
                 gaps.push(Gap(place: putCount, frameCount: openGap))
                 openGap = 0
             }
-            samples.push(contentsOf: block.samples)
-            putCount &+= block.frameCount
+            samples.push(contentsOf: block)
+            putCount &+= frameCount
         } else {
-            openGap &+= block.frameCount
-            lost.wrappingAdd(block.frameCount, ordering: .relaxed)
+            openGap &+= frameCount
+            lost.wrappingAdd(frameCount, ordering: .relaxed)
         }
-        position &+= block.frameCount
+        position &+= frameCount
         let wanted = wanted.load(ordering: .acquiring)
         guard wanted > 0, holds(wanted) else { return }
         self.wanted.store(0, ordering: .relaxed)
-        guard !emit(.ready, io) else { return }
+        guard !offer(.ready, io) else { return }
         // Who waits must hear of it: what finds no place is told in the next tick, unless other blocks are asked for.
         _ = self.wanted.compareExchange(expected: 0, desired: wanted, ordering: .relaxed)
     }
 
-    private func hear(_ block: AudioBlock, _ io: borrowing FilterIO) {
+    private func hear(_ block: Span<Int16>, _ frameCount: Int, _ io: borrowing FilterIO) {
         let wasActive = activity.isActive
-        let isActive = activity.process(block.samples)
-        if isActive, !wasActive {
-            emit(.speechStarted(position: position), io)
-        } else if wasActive, !isActive {
-            emit(.speechStopped(position: speechEnd), io)
+        let isActive = activity.process(block)
+        if isActive, !wasActive { speechStart = position }
+        // What finds no place is told in the next tick, unless it is over by then.
+        if isActive != isSpeechTold {
+            let event: Event =
+                isActive ? .speechStarted(position: speechStart) : .speechStopped(position: speechEnd)
+            if offer(event, io) { isSpeechTold = isActive }
         }
-        if activity.isLoud { speechEnd = position &+ block.frameCount }
+        if activity.isLoud { speechEnd = position &+ frameCount }
     }
 }

@@ -9,8 +9,8 @@ import Synchronization
 ///     let end = voice.mark()                  // told as played, or as dropped by a flush
 ///     voice.flush()                           // silent from the next packet on
 ///
-/// What is written waits in a queue of bounded length, at any usual rate, and is brought to the call's. Positions count the
-/// frames that were written. The media thread never waits for the application: where nothing waits, it sends silence, and
+/// What is written waits in a queue of bounded length, at any rate, and is brought to the call's. Positions count the frames
+/// that were written, at their rate. The media thread never waits for the application: where nothing waits, it sends silence, and
 /// tells so.
 /// Shape: interleaved samples, whole frames.
 /// Thread: any. One call uses it, and ends it with its own end; a call that could not be made leaves it as it was.
@@ -19,13 +19,13 @@ public final class StreamSource: Sendable {
     public enum Event: Sendable, Hashable {
         /// Everything before the mark has been played.
         case played(StreamMark)
-        /// The mark lay in what `flush` threw away.
+        /// The mark was set before a `flush` that threw away what it ended, or in what had not been played when the call ended.
         case dropped(StreamMark)
         /// Nothing waits any more: the call sends silence from this position on.
         case starved(position: Int)
         /// Sound is there again.
         case resumed(position: Int)
-        /// All has been played after `finish`.
+        /// All has been played after `finish`; what became of the marks before it has been told.
         case ended(position: Int)
     }
 
@@ -33,7 +33,8 @@ public final class StreamSource: Sendable {
     public let format: AudioFormat
     /// What happens to what was written.
     ///
-    /// One task reads it; the newest 1024 events wait for it.
+    /// One task reads it; the newest 2048 events wait for it, twice as many as marks can. It finishes with the end of the
+    /// call, not with `finish`.
     public let events: AsyncStream<Event>
 
     let filter: StreamSourceFilter
@@ -54,13 +55,15 @@ public final class StreamSource: Sendable {
 
     /// A source of samples of `format`.
     ///
+    /// Where 10 ms are no whole number of frames, as at 22050 Hz, the first one of a rate computes the filter that converts it,
+    /// which takes milliseconds, tens of them at worst.
     /// - Parameters:
     ///   - format: What is written.
     ///   - capacity: Sound that may wait before `write` does.
     public init(format: AudioFormat, capacity: Duration = .seconds(2)) {
         self.format = format
         filter = StreamSourceFilter(format: format, capacity: capacity)
-        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
+        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(2048))
     }
 
     /// Sound that was written and waits to be played.
@@ -129,10 +132,14 @@ public final class StreamSource: Sendable {
 
     /// Marks the end of what was written so far: an event tells when it is played, or that it was dropped.
     ///
-    /// - Returns: The mark; nil when more than 1024 marks wait.
+    /// One that is set after a `flush` lies behind it, also where nothing has been written in between: it is told as played as
+    /// soon as the flush is done.
+    ///
+    /// - Returns: The mark; nil when 1024 marks wait, and once the call has ended.
     @discardableResult
     public func mark() -> StreamMark? {
         state.withLock { state in
+            guard !state.isClosed else { return nil }
             let mark = StreamMark(number: state.nextMark, position: state.written)
             guard filter.add(mark) else { return nil }
             state.nextMark += 1
@@ -140,12 +147,12 @@ public final class StreamSource: Sendable {
         }
     }
 
-    /// Throws away what waits, and what a `write` that is suspended still holds: the call is silent from the next packet on,
-    /// after a ramp of 5 ms, until more is written.
+    /// Throws away what waits, with the marks in it and at its end, and what a `write` that is suspended still holds: the call
+    /// is silent from the next packet on, after a ramp of 5 ms, until more is written.
     public func flush() {
         state.withLock { state in
             state.flushCount += 1
-            filter.flush(to: state.written)
+            filter.flush(to: state.written, before: state.nextMark)
         }
         resumeWriters()
     }
@@ -176,10 +183,13 @@ public final class StreamSource: Sendable {
     /// Whether its call has ended.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// The call has ended: whoever writes hears no more, and nobody waits.
+    /// The call has ended: whoever writes hears no more but of the marks that wait, and nobody waits.
+    ///
+    /// Thread: control, once the media thread no longer touches the filter.
     func close() {
         state.withLock { $0.isClosed = true }
         finish()
+        for event in filter.takeFates() { handle(event) }
         eventSink.finish()
     }
 

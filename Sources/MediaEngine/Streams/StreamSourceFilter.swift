@@ -5,6 +5,8 @@ import Synchronization
 ///
 ///     (application) ─► stream source ─► audio
 ///
+/// Where a tick holds no whole number of the application's frames, as at 22050 Hz, it takes one more in some ticks and gives
+/// 48000 Hz.
 /// Thread: `process` media; the rest control, one at a time.
 package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilter.Event>, @unchecked Sendable {
     /// What happened; positions in frames.
@@ -20,19 +22,32 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
 
     private let format: AudioFormat
     private let samples: RingBuffer<Int16>
+    /// Marks whose place has not been reached.
     private let marks: RingBuffer<StreamMark>
+    /// What became of marks before them, and has found no place among the events yet.
+    private let fates: RingBuffer<Event>
     private let capacity: Int
+    /// Nil where a tick holds whole frames of `format`.
+    private let resampler: Resampler?
+    /// Frames on their way from the queue to `resampler`.
+    private let passing: UnsafeMutableBufferPointer<Int16>
     /// Frames taken out of the queue, played or thrown away.
     private let taken = Atomic<Int>(0)
     /// Everything before this frame is to be thrown away.
     private let flushed = Atomic<Int>(0)
+    /// The number of the first mark behind that.
+    private let flushedMarks = Atomic<UInt64>(0)
     private let isFinished = Atomic(false)
     private let wantsRoom = Atomic(false)
 
     // The media thread's own.
     private var nextMark: StreamMark?
+    private var nextFate: Event?
     private var flushEnd = 0
     private var hasSound = false
+    private var soundStart = 0
+    /// Whether the last that was told is that sound is there.
+    private var isSoundTold = false
     private var hasEnded = false
     private let rampFrameCount: Int
 
@@ -40,15 +55,40 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         self.format = format
         self.capacity = max(format.frameCount(in: capacity), format.frameCount(in: .milliseconds(20)))
         samples = RingBuffer(minimumCapacity: self.capacity * format.channelCount)
-        marks = RingBuffer(minimumCapacity: 1024)
+        marks = RingBuffer(minimumCapacity: Self.markCapacity)
+        // Also for those that are between the two while they are counted.
+        fates = RingBuffer(minimumCapacity: 2 * Self.markCapacity)
         rampFrameCount = max(format.frameCount(in: .milliseconds(5)), 1)
+        let portFormat = format.portFormat
+        var latency = Duration.zero
+        if portFormat == format {
+            (resampler, passing) = (nil, UnsafeMutableBufferPointer(start: nil, count: 0))
+        } else {
+            // One frame more than a tick holds, and another where it does not begin at one.
+            let frameCount = format.frameCount(in: .milliseconds(10)) + 2
+            let resampler = Resampler(
+                from: format.sampleRate,
+                to: portFormat.sampleRate,
+                channelCount: format.channelCount,
+                maximumFrameCount: frameCount
+            )
+            latency = format.duration(ofFrames: resampler.delayFrameCount)
+            self.resampler = resampler
+            passing = .allocate(capacity: frameCount * format.channelCount)
+            passing.initialize(repeating: 0)
+        }
         super.init(
             FilterDescription(
                 name: "stream source",
                 purpose: "plays what the application writes",
-                outputs: [.audio(format)]
+                outputs: [.audio(portFormat)],
+                latency: latency
             )
         )
+    }
+
+    deinit {
+        passing.deallocate()
     }
 
     // MARK: Control
@@ -65,9 +105,29 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
             / format.channelCount
     }
 
-    func add(_ mark: StreamMark) -> Bool { marks.push(mark) }
+    /// Answers false, and adds nothing, when too many have not been told of.
+    func add(_ mark: StreamMark) -> Bool {
+        marks.count + fates.count < Self.markCapacity && marks.push(mark)
+    }
 
-    func flush(to frame: Int) { flushed.store(frame, ordering: .releasing) }
+    /// What is still to be told of marks: those whose place has not been reached are dropped.
+    ///
+    /// Thread: control, once the media thread no longer touches the filter.
+    func takeFates() -> [Event] {
+        var events: [Event] = []
+        while let fate = nextFate.take() ?? fates.pop() { events.append(fate) }
+        while let mark = nextMark.take() ?? marks.pop() {
+            events.append(mark.position <= position ? .played(mark) : .dropped(mark))
+        }
+        return events
+    }
+
+    /// Throws away what lies before `frame`, with the marks before number `mark`: one at the same frame that was set later
+    /// lies behind it.
+    func flush(to frame: Int, before mark: UInt64) {
+        flushedMarks.store(mark, ordering: .relaxed)
+        flushed.store(frame, ordering: .releasing)
+    }
 
     func finish() { isFinished.store(true, ordering: .releasing) }
 
@@ -79,25 +139,38 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     package override func process(_ io: borrowing FilterIO) {
         let block = io.output()
         var target = block.mutableSamples
+        guard let resampler else { return play(into: &target, io) }
+        let (channelCount, room) = (format.channelCount, passing.count / format.channelCount)
+        let frameCount = min(resampler.inputFrameCount(forOutput: block.frameCount), room)
+        let part = UnsafeMutableBufferPointer(rebasing: passing[..<(frameCount &* channelCount)])
+        var waiting = part.mutableSpan
+        play(into: &waiting, io)
+        let produced = resampler.process(waiting.span, into: &target).produced
+        for index in (produced &* channelCount)..<target.count { target[index] = 0 }
+    }
+
+    /// Fills `target` with what waits, and silence behind it, and tells what has happened.
+    private func play(into target: inout MutableSpan<Int16>, _ io: borrowing FilterIO) {
+        let frameCount = target.count / format.channelCount
         // Asked first: what is written after it is sound that comes after the end.
         let mayEnd = isFinished.load(ordering: .acquiring)
         let end = flushed.load(ordering: .acquiring)
         var played = 0
         if end > flushEnd {
-            tellMarks(io)
-            played = fadeOut(into: &target, before: end, block.frameCount)
-            throwAway(before: end, io)
+            passMarks()
+            played = fadeOut(into: &target, before: end, frameCount)
+            throwAway(before: end)
         } else {
             played = samples.pop(into: &target) / format.channelCount
             advance(by: played)
         }
         for index in (played &* format.channelCount)..<target.count { target[index] = 0 }
-        tellMarks(io)
-        tellSound(played: played, of: block.frameCount, mayEnd: mayEnd, io)
+        passMarks()
+        tell(played: played, of: frameCount, mayEnd: mayEnd) { offer($0, io) }
         if wantsRoom.load(ordering: .relaxed), freeFrameCount >= capacity / 2 {
             wantsRoom.store(false, ordering: .relaxed)
             // Who waits must hear of it: what finds no place is told in the next tick.
-            if !emit(.room, io) { wantsRoom.store(true, ordering: .relaxed) }
+            if !offer(.room, io) { wantsRoom.store(true, ordering: .relaxed) }
         }
     }
 
@@ -118,52 +191,76 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         return count
     }
 
-    private func throwAway(before end: Int, _ io: borrowing FilterIO) {
+    private func throwAway(before end: Int) {
         let rest = max(end &- taken.load(ordering: .relaxed), 0)
         let dropped = samples.drop(rest &* format.channelCount) / format.channelCount
         flushEnd = end
-        while let mark = nextMark ?? marks.pop() {
-            guard mark.position <= end else {
-                nextMark = mark
-                break
-            }
-            nextMark = nil
-            // Also what lies within the ramp, which is not heard as it was written.
-            emit(.dropped(mark), io)
-        }
+        // Also what lies within the ramp, which is not heard as it was written.
+        let limit = flushedMarks.load(ordering: .relaxed)
+        while let mark = takeMark(upTo: end, before: limit) { fates.push(.dropped(mark)) }
         advance(by: dropped)
     }
 
-    private func tellMarks(_ io: borrowing FilterIO) {
-        while let mark = nextMark ?? marks.pop() {
-            guard mark.position <= taken.load(ordering: .relaxed) else {
-                nextMark = mark
+    /// Notes the marks that have been played.
+    private func passMarks() {
+        while let mark = takeMark(upTo: taken.load(ordering: .relaxed)) { fates.push(.played(mark)) }
+    }
+
+    private func takeMark(upTo position: Int, before number: UInt64 = .max) -> StreamMark? {
+        guard let mark = nextMark.take() ?? marks.pop() else { return nil }
+        guard mark.position > position || mark.number >= number else { return mark }
+        nextMark = mark
+        return nil
+    }
+
+    /// Tells what has happened in a tick that played so many frames: what became of marks, and how the sound is.
+    ///
+    /// What finds no place is told in the next tick; places may become free at any moment, so the end looks whether all
+    /// that comes before it has been told.
+    func tell(played: Int, of blockFrameCount: Int, mayEnd: Bool, _ offer: (Event) -> Bool) {
+        tellFates(offer)
+        tellSound(played: played, of: blockFrameCount, mayEnd: mayEnd, offer)
+    }
+
+    private func tellFates(_ offer: (Event) -> Bool) {
+        while let fate = nextFate.take() ?? fates.pop() {
+            guard offer(fate) else {
+                nextFate = fate
                 return
             }
-            nextMark = nil
-            emit(.played(mark), io)
         }
     }
 
-    private func tellSound(played: Int, of blockFrameCount: Int, mayEnd: Bool, _ io: borrowing FilterIO) {
+    private func tellSound(played: Int, of blockFrameCount: Int, mayEnd: Bool, _ offer: (Event) -> Bool) {
         let position = taken.load(ordering: .relaxed)
         if played > 0, !hasSound {
             hasSound = true
-            emit(.resumed(position: position &- played), io)
+            soundStart = position &- played
         }
+        tellSound(at: position, offer)
         guard played < blockFrameCount, samples.count == 0 else { return }
-        if mayEnd {
-            guard !hasEnded else { return }
-            hasEnded = true
-            hasSound = false
-            emit(.ended(position: position), io)
-        } else if hasSound {
-            hasSound = false
-            emit(.starved(position: position), io)
-        }
+        hasSound = false
+        guard mayEnd else { return tellSound(at: position, offer) }
+        isSoundTold = false
+        if !hasEnded, hasToldMarks { hasEnded = offer(.ended(position: position)) }
+    }
+
+    /// Whether no mark waits to be told.
+    private var hasToldMarks: Bool {
+        nextFate == nil && fates.count == 0 && nextMark == nil && marks.count == 0
+    }
+
+    /// Tells that sound is there again, or no longer, unless the last that was told says so.
+    private func tellSound(at position: Int, _ offer: (Event) -> Bool) {
+        guard hasSound != isSoundTold else { return }
+        let event: Event = hasSound ? .resumed(position: soundStart) : .starved(position: position)
+        if offer(event) { isSoundTold = hasSound }
     }
 
     private func advance(by frameCount: Int) {
         taken.store(taken.load(ordering: .relaxed) &+ frameCount, ordering: .releasing)
     }
+
+    /// Marks that may wait to be told of.
+    private static var markCapacity: Int { 1024 }
 }

@@ -6,13 +6,8 @@ public struct Cadence: Hashable, Sendable {
     /// A tone without interruption.
     public static let continuous = Cadence([])
 
-    /// A cadence of the given lengths of sound and silence in turn.
+    /// A cadence of the given lengths of sound and silence in turn, each 1 ms to 1 h.
     public init(_ durations: [Duration]) {
         self.durations = durations
-    }
-
-    /// A cadence of the given lengths of sound and silence in turn, in milliseconds.
-    public init(milliseconds: Int...) {
-        durations = milliseconds.map { .milliseconds($0) }
     }
 }

@@ -1,7 +1,7 @@
 /// The tones by which a telephone network tells a caller how the call stands.
 ///
 /// Source: ITU-T E.180/Q.35 for their meaning; `CallProgressTones` has what each country plays.
-public enum CallProgressTone: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
+public enum CallProgressTone: String, CaseIterable, Hashable, Sendable {
     /// The network waits for digits.
     case dial
     /// The far end is being called ("ringing tone" in E.180).
@@ -16,17 +16,4 @@ public enum CallProgressTone: String, CaseIterable, Hashable, Sendable, CustomSt
     case specialInformation = "special-information"
     /// A service was switched on or off as asked.
     case confirmation
-
-    /// The tone called `name`: its raw value, `reorder`, `ringing` or `sit`, in any case; nil for other words.
-    public init?(named name: String) {
-        switch name.lowercased() {
-        case "reorder": self = .congestion
-        case "ringing": self = .ringback
-        case "sit": self = .specialInformation
-        case let other: self.init(rawValue: other)
-        }
-    }
-
-    /// The name on command lines.
-    public var description: String { rawValue }
 }

@@ -32,18 +32,6 @@ public struct CallProgressTones: Hashable, Sendable {
         return found
     }
 
-    /// The tone called `tone` in the country with the code `country`.
-    ///
-    /// Throws: `ToneError` that lists the countries known, or the tones that the country has.
-    package static func spec(_ tone: String, country: String) throws(ToneError) -> ToneSpec {
-        let tones = try of(country: country)
-        guard let kind = CallProgressTone(named: tone), let spec = tones[kind] else {
-            let known = tones.tones.map(\.rawValue).joined(separator: ", ")
-            throw ToneError(.unknownTone, "\(tones.name) has no tone '\(tone)'. Known: \(known).")
-        }
-        return spec
-    }
-
     /// Every country known, by code.
     public static let all: [CallProgressTones] = [
         CallProgressTones(

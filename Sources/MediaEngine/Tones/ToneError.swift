@@ -11,8 +11,6 @@ public enum ToneFault: Hashable, Sendable {
     case invalidTone
     /// No tones are known for the country.
     case unknownCountry
-    /// The country has no tone of that name.
-    case unknownTone
     /// The samples of a ring do not fit the stream that they are for.
     case unsuitableSamples
 }

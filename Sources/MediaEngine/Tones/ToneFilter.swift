@@ -73,9 +73,10 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
         if isTonePending { takeTone() }
         var samples = output.mutableSamples
         generator.render(into: &samples)
-        while let notice = generator.nextNotice() { emit(Event(notice), io) }
+        // Who waits for the end of a key must hear of it: what finds no place is told in the next tick.
+        while io.hasEventRoom, let notice = generator.nextNotice() { emit(Event(notice), io) }
         givePlacesBack()
-        if !generator.isActive, !isTonePending { idleFrameCount = 0 }
+        if !generator.isActive, !isTonePending, !generator.hasNotice { idleFrameCount = 0 }
     }
 
     package override func handle(_ command: Command) {

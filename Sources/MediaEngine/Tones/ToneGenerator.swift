@@ -13,8 +13,6 @@ package final class ToneGenerator {
     package let format: AudioFormat
     /// The level of each of a digit's two sines, in dBm0, for digits that have not started yet.
     package var digitLevel: Decibels
-    /// Digits and pauses refused because the queue was full.
-    package private(set) var refusedCount = 0
 
     /// A key that is released earlier still sounds so long: ITU-T Q.24 asks receivers to accept digits of 40 ms.
     package static let minimumDuration: Duration = .milliseconds(50)
@@ -73,7 +71,7 @@ package final class ToneGenerator {
     /// Queues `digit` for `duration`, at least one frame, with `gap` of silence after it.
     ///
     /// It starts when those before it and their gaps are over, and not before `delay` frames of the next block have
-    /// passed. `tag` comes back in its notices. Answers false, and counts, when the queue is full.
+    /// passed. `tag` comes back in its notices. Answers false when the queue is full.
     @discardableResult
     package func play(
         _ digit: DTMFDigit,
@@ -82,7 +80,7 @@ package final class ToneGenerator {
         delay: Int = 0,
         tag: Int64 = 0
     ) -> Bool {
-        enqueue(
+        queue.append(
             QueuedDigit(
                 digit: digit,
                 isHeld: false,
@@ -97,7 +95,7 @@ package final class ToneGenerator {
     /// Queues `duration` of silence, in addition to the gaps around it.
     @discardableResult
     package func pause(for duration: Duration) -> Bool {
-        enqueue(
+        queue.append(
             QueuedDigit(
                 digit: nil,
                 isHeld: false,
@@ -113,7 +111,7 @@ package final class ToneGenerator {
     @discardableResult
     package func start(_ digit: DTMFDigit, delay: Int = 0, tag: Int64 = 0) -> Bool {
         stop()
-        return enqueue(
+        return queue.append(
             QueuedDigit(
                 digit: digit,
                 isHeld: true,
@@ -187,13 +185,8 @@ package final class ToneGenerator {
     /// At most 64 notices are kept between two calls; more are lost.
     package func nextNotice() -> ToneNotice? { notices.pop() }
 
-    private func enqueue(_ digit: QueuedDigit) -> Bool {
-        guard queue.append(digit) else {
-            refusedCount &+= 1
-            return false
-        }
-        return true
-    }
+    /// Whether one waits to be taken.
+    package var hasNotice: Bool { notices.count > 0 }
 
     private func renderDigits(into samples: inout MutableSpan<Int16>, frameCount: Int) {
         let blockEnd = position &+ frameCount

@@ -14,6 +14,13 @@ public struct ToneComponent: Hashable, Sendable {
     package var modulationDepth: Double
 
     /// A sine of `frequency` Hz at `level` dBm0, steady unless `modulation` names a frequency.
+    ///
+    /// What is outside the ranges is refused when the tone is to be played.
+    /// - Parameters:
+    ///   - frequency: In Hz, above 0 and below half the sample rate.
+    ///   - level: In dBm0, -100 to 3.17; for a modulated sine, at the crest of the modulation.
+    ///   - modulation: The frequency in Hz, in the same range, of a slower sine that modulates the amplitude; nil for none.
+    ///   - modulationDepth: The share of the amplitude that the modulation moves, 0 to 1.
     public init(frequency: Double, level: Decibels, modulation: Double? = nil, modulationDepth: Double = 0.85) {
         self.frequency = frequency
         self.level = level
@@ -30,13 +37,17 @@ public struct ToneStep: Hashable, Sendable {
     package var duration: Duration?
 
     /// A stretch in which `components` sound.
+    ///
+    /// - Parameters:
+    ///   - components: One to four sines, or none for silence.
+    ///   - duration: 1 ms to 1 h; nil is without end, and stands last.
     public init(_ components: [ToneComponent], for duration: Duration?) {
         self.components = components
         self.duration = duration
     }
 
     /// A stretch of silence.
-    public static func silence(for duration: Duration) -> ToneStep { ToneStep([], for: duration) }
+    static func silence(for duration: Duration) -> ToneStep { ToneStep([], for: duration) }
 }
 
 /// A tone described for people and configuration: what sounds, in what rhythm, how often.
@@ -52,13 +63,17 @@ public struct ToneSpec: Hashable, Sendable {
     package static let maximumComponentCount = 4
 
     /// A tone of the given steps.
+    ///
+    /// - Parameters:
+    ///   - steps: 1 to 32.
+    ///   - repeatCount: How many rounds are played, at least 1; nil for no end.
     public init(steps: [ToneStep], repeatCount: Int? = nil) {
         self.steps = steps
         self.repeatCount = repeatCount
     }
 
     /// `components` in the rhythm of `cadence`.
-    public init(_ components: [ToneComponent], cadence: Cadence = .continuous, repeatCount: Int? = nil) {
+    init(_ components: [ToneComponent], cadence: Cadence = .continuous, repeatCount: Int? = nil) {
         guard !cadence.durations.isEmpty else {
             self.init(steps: [ToneStep(components, for: nil)], repeatCount: repeatCount)
             return
@@ -70,6 +85,12 @@ public struct ToneSpec: Hashable, Sendable {
     }
 
     /// Sines of `frequencies` Hz, each at `level` dBm0, in the rhythm of `cadence`.
+    ///
+    /// - Parameters:
+    ///   - frequencies: One to four, in Hz, each above 0 and below half the sample rate.
+    ///   - level: Of each sine, -100 to 3.17 dBm0.
+    ///   - cadence: At most 32 lengths of sound and silence, each 1 ms to 1 h.
+    ///   - repeatCount: How many rounds are played, at least 1; nil for no end.
     public init(
         frequencies: [Double],
         level: Decibels = Decibels(-13),

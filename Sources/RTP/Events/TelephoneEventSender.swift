@@ -122,14 +122,6 @@ package struct TelephoneEventSender: ~Copyable, Sendable {
         }
     }
 
-    /// Forgets what waits and ends what sounds.
-    package mutating func cancel() {
-        queuedCount = 0
-        stop()
-        if phase == .sounding, item.units > 0 { item.units = -1 }
-        if phase == .waiting { phase = .idle }
-    }
-
     /// Goes on with another clock rate: what waits keeps its length, what sounds is cut off.
     package mutating func change(clockRate rate: UInt32) {
         guard rate != clockRate, rate >= 1000 else { return }

@@ -84,11 +84,4 @@ package struct RTPPacket: Hashable, Sendable, BitwiseCopyable {
         guard bytes.count >= payloadRange.upperBound else { return bytes.extracting(first: 0) }
         return bytes.extracting(payloadRange)
     }
-
-    /// Contributing source `index`, or nil when there is none.
-    package func contributingSource(_ index: Int, in bytes: Span<UInt8>) -> UInt32? {
-        let offset = RTPHeader.byteCount &+ 4 &* index
-        guard index >= 0, index < Int(contributingSourceCount), bytes.count >= offset &+ 4 else { return nil }
-        return bytes.uint32(at: offset)
-    }
 }

@@ -59,6 +59,14 @@ package struct BurstGapStatistics: Hashable, Sendable, BitwiseCopyable {
         servedInRow = 0
     }
 
+    /// One of the packets that were taken for received has been thrown away since: too late to tell of which run.
+    package mutating func discardReceived() {
+        guard lostCount &+ discardedCount < packetCount else { return }
+        discardedCount &+= 1
+        closedGapLosses &+= 1
+        runCount &+= 1
+    }
+
     private mutating func close() {
         if openLosses > 1 {
             closedBurstCount &+= 1
@@ -90,7 +98,7 @@ package struct BurstGapStatistics: Hashable, Sendable, BitwiseCopyable {
     /// The share of packets within bursts that did not serve, 0 to 1.
     package var burstDensity: Double { Self.fraction(burstLossCount, of: burstPacketCount) }
     /// The share of packets within gaps that did not serve, 0 to 1.
-    package var gapDensity: Double { Self.fraction(gapLossCount, of: gapPacketCount) }
+    package var gapDensity: Double { min(Self.fraction(gapLossCount, of: gapPacketCount), 1) }
 
     /// The mean length of bursts, in packets; 0 without any.
     package var meanBurstPacketCount: Double { Self.fraction(burstPacketCount, of: burstCount) }

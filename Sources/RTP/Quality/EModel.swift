@@ -6,9 +6,9 @@ import Glibc
 /// The whole algorithm is here: noise (Ro), loudness, sidetone and quantising (Is), talker and listener echo and delay
 /// (Id), codec and loss (Ie,eff). What describes telephones and rooms has the Recommendation's defaults, among them an
 /// echo path of 65 dB loss (TELR) that is as long as the one-way delay. Left out are the cases of a sidetone below 9
-/// or above 20 dB, which the defaults exclude.
-/// Units: dB and the R scale, where 93.2 is a telephone call without delay or loss.
-/// Source: ITU-T G.107, sections 7.2 to 7.6 and Annex B
+/// or above 20 dB, which the defaults exclude. On the wideband scale delay is taken to cost the same points.
+/// Units: dB and the R scale, where 93.2 is a telephone call without delay or loss, and 129 a wideband one.
+/// Source: ITU-T G.107, sections 7.2 to 7.6 and Annex B; ITU-T G.107.1, section 7 and Annex A
 package struct EModel: Hashable, Sendable, BitwiseCopyable {
     /// What the codec costs.
     package var impairment: CodecImpairment
@@ -46,10 +46,22 @@ package struct EModel: Hashable, Sendable, BitwiseCopyable {
     /// The transmission rating factor R.
     package var rating: Double {
         let milliseconds = min(max(oneWayDelay.milliseconds, 0), 60_000)
+        guard !impairment.isWideband else {
+            return Self.widebandBest - (delay(milliseconds) - delay(0)) - effectiveEquipment + advantage
+        }
         return Self.signalToNoise - simultaneous(milliseconds) - delay(milliseconds) - effectiveEquipment + advantage
     }
 
-    /// The mean opinion score, 1 to 4.5, that goes with the rating `rating`.
+    /// The mean opinion score, 1 to 4.5.
+    package var score: Double {
+        Self.meanOpinionScore(rating: impairment.isWideband ? rating / Self.widebandRatio : rating)
+    }
+
+    /// The best rating of wideband speech, and how much longer its scale is.
+    package static var widebandBest: Double { 129 }
+    package static var widebandRatio: Double { 1.29 }
+
+    /// The mean opinion score, 1 to 4.5, that goes with the rating `rating` on the narrowband scale.
     ///
     /// Source: ITU-T G.107, Annex B
     package static func meanOpinionScore(rating: Double) -> Double {

@@ -6,6 +6,8 @@ package struct PlayoutQuality: Hashable, Sendable, BitwiseCopyable {
     package var playedCount = 0
     /// The sum of their waits, from arrival to sound.
     package var totalWaitNanoseconds: Int64 = 0
+    /// When sound of the present source had to be invented.
+    package var interruptions = PlayoutInterruptions()
     /// The delay of the earliest packet that would still be taken.
     package var maximumDelay = Duration.zero
     /// The largest `maximumDelay` that the buffer can take on.

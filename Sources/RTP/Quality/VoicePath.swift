@@ -11,9 +11,9 @@ package struct VoicePath: Hashable, Sendable, BitwiseCopyable {
         sendingDelay = .zero
     }
 
-    /// The path of the codec with this encoding name.
-    package init(codecName: String, sendingDelay: Duration) {
-        impairment = CodecImpairment(codecName: codecName)
+    /// The path of the codec with this encoding name and sample rate.
+    package init(codecName: String, sampleRate: Int = 8000, sendingDelay: Duration) {
+        impairment = CodecImpairment(codecName: codecName, sampleRate: sampleRate)
         self.sendingDelay = sendingDelay
     }
 

@@ -10,13 +10,6 @@ package struct RTCPGoodbye: Hashable, Sendable, BitwiseCopyable {
     /// Sources that leave, 0 to 31.
     package let sourceCount: Int
     private let start: Int
-    private let reasonOffset: Int
-    private let reasonByteCount: Int
-
-    /// Where the reason's text lies in the bytes; nil when none is given.
-    package var reasonRange: Range<Int>? {
-        reasonByteCount > 0 ? reasonOffset..<(reasonOffset &+ reasonByteCount) : nil
-    }
 
     /// Reads the goodbye whose header stands at `offset`.
     ///
@@ -30,14 +23,8 @@ package struct RTCPGoodbye: Hashable, Sendable, BitwiseCopyable {
         guard sourcesEnd <= end else {
             throw RTPError(.invalidLength, found: header.packetByteCount, required: sourcesEnd &- offset)
         }
-        guard sourcesEnd < end, !header.hasPadding else {
-            reasonOffset = end
-            reasonByteCount = 0
-            return
-        }
-        reasonOffset = sourcesEnd &+ 1
-        reasonByteCount = Int(bytes[sourcesEnd])
-        let reasonEnd = reasonOffset &+ reasonByteCount
+        guard sourcesEnd < end, !header.hasPadding else { return }
+        let reasonEnd = sourcesEnd &+ 1 &+ Int(bytes[sourcesEnd])
         guard reasonEnd <= end else {
             throw RTPError(.invalidLength, found: header.packetByteCount, required: reasonEnd &- offset)
         }

@@ -14,8 +14,6 @@ package struct RTCPSourceDescription: Hashable, Sendable, BitwiseCopyable {
 
     /// Chunks in the packet, 0 to 31.
     package let chunkCount: Int
-    private let start: Int
-    private let end: Int
 
     /// Reads the description whose header stands at `offset`, and checks every chunk of it.
     ///
@@ -23,27 +21,15 @@ package struct RTCPSourceDescription: Hashable, Sendable, BitwiseCopyable {
     package init(parsing bytes: Span<UInt8>, at offset: Int = 0) throws(RTPError) {
         let header = try RTCPHeader(parsing: bytes, at: offset)
         chunkCount = Int(header.count)
-        start = offset &+ RTCPHeader.byteCount
-        end = offset &+ header.packetByteCount
-        var position = start
+        let chunks = (offset &+ RTCPHeader.byteCount)..<(offset &+ header.packetByteCount)
+        var position = chunks.lowerBound
         for _ in 0..<chunkCount {
-            guard let chunk = chunkExtent(at: position, in: bytes) else {
-                throw RTPError(.invalidLength, found: end &- position, required: end &- position &+ 1)
+            guard let end = Self.chunkEnd(at: position, in: bytes, chunks) else {
+                let left = chunks.upperBound &- position
+                throw RTPError(.invalidLength, found: left, required: left &+ 1)
             }
-            position = chunk.end
+            position = end
         }
-    }
-
-    /// Where the canonical name of `ssrc` lies in `bytes`, or nil when the description does not give it.
-    package func canonicalNameRange(of ssrc: UInt32, in bytes: Span<UInt8>) -> Range<Int>? {
-        guard bytes.count >= end else { return nil }
-        var position = start
-        for _ in 0..<chunkCount {
-            guard let chunk = chunkExtent(at: position, in: bytes) else { return nil }
-            if bytes.uint32(at: position) == ssrc { return chunk.canonicalName }
-            position = chunk.end
-        }
-        return nil
     }
 
     /// Writes a description of one chunk that gives `ssrc` its canonical name, at `offset`.
@@ -71,21 +57,20 @@ package struct RTCPSourceDescription: Hashable, Sendable, BitwiseCopyable {
         return byteCount
     }
 
-    private func chunkExtent(at chunkStart: Int, in bytes: Span<UInt8>) -> (canonicalName: Range<Int>?, end: Int)? {
+    /// Where the chunk at `chunkStart` ends, filled up to a word; nil when it leaves `chunks`.
+    private static func chunkEnd(at chunkStart: Int, in bytes: Span<UInt8>, _ chunks: Range<Int>) -> Int? {
+        let end = chunks.upperBound
         guard chunkStart &+ 8 <= end, end <= bytes.count else { return nil }
-        var canonicalName: Range<Int>?
         var position = chunkStart &+ 4
         while position < end {
-            let type = bytes[position]
-            guard type != 0 else {
-                let padded = start &+ ((position &- start &+ 4) & ~3)
-                return padded <= end ? (canonicalName, padded) : nil
+            guard bytes[position] != 0 else {
+                let padded = chunks.lowerBound &+ ((position &- chunks.lowerBound &+ 4) & ~3)
+                return padded <= end ? padded : nil
             }
             guard position &+ 2 <= end else { return nil }
-            let text = (position &+ 2)..<(position &+ 2 &+ Int(bytes[position &+ 1]))
-            guard text.upperBound <= end else { return nil }
-            if type == Self.canonicalNameType, canonicalName == nil { canonicalName = text }
-            position = text.upperBound
+            let textEnd = position &+ 2 &+ Int(bytes[position &+ 1])
+            guard textEnd <= end else { return nil }
+            position = textEnd
         }
         return nil
     }

@@ -128,6 +128,9 @@ package struct REDSender: ~Copyable {
         return writer.finish(payloadType, payload, &bytes)
     }
 
+    /// Forgets the ends of keys: what comes lies on another time line, from which they cannot be told.
+    package mutating func forgetEvents() { eventCount = 0 }
+
     /// Forgets the copies when `header` does not continue them.
     private mutating func forgetBroken(before header: PayloadHeader) {
         guard copyCount > 0 else { return }

@@ -1,10 +1,13 @@
-/// What the playout did in one tick, for RTCP: the one value that goes back from there to the session.
+/// What the playout did since it was asked last, for RTCP: the one value that goes back from there to the session.
 ///
 /// Thread: media.
 package struct PlayoutReport: Sendable, BitwiseCopyable {
-    /// A few sequence numbers: as many as one tick can have.
+    /// Sequence numbers: as many as one tick can have, after which they are taken.
     package struct Numbers: Sendable, BitwiseCopyable {
-        private var numbers = InlineArray<32, UInt16>(repeating: 0)
+        /// All that a jitter buffer can throw away at once, and all that can come in a tick.
+        private static var capacity: Int { 288 }
+
+        private var numbers = InlineArray<288, UInt16>(repeating: 0)
         /// Numbers in the list.
         package private(set) var count = 0
 
@@ -16,7 +19,7 @@ package struct PlayoutReport: Sendable, BitwiseCopyable {
 
         /// Adds a number; a full list leaves it out.
         package mutating func append(_ number: UInt16) {
-            guard count < 32 else { return }
+            guard count < Self.capacity else { return }
             numbers[count] = number
             count &+= 1
         }

@@ -21,6 +21,8 @@ struct RTPReceiver {
     var source: Source?
     /// What is known of its packets: large, so it stands beside what is asked for each of them.
     var statistics = ReceiverStatistics()
+    /// Whether the last stray was of no known type: the packet that continues it makes it count.
+    private var isStrayUnknown = false
 
     init(_ policy: RemoteSourcePolicy) {
         self.policy = policy
@@ -70,15 +72,24 @@ struct RTPReceiver {
             source?.leftAt = nil
         }
         switch verdict {
-        case .duplicate: return .ignored(.duplicate)
-        case .badSequence: return .ignored(.badSequence)
-        case .inOrder, .reordered, .restarted, .probation: break
+        case .duplicate:
+            return .ignored(.duplicate)
+        case .badSequence:
+            isStrayUnknown = kind == .unknown
+            return .stray(
+                RTPReception.Media(
+                    packet: packet,
+                    kind: kind,
+                    clockRate: clockRate,
+                    verdict: verdict,
+                    isNewSource: false
+                )
+            )
+        case .restarted:
+            if isStrayUnknown { counters.unknownPayloadTypeCount &+= 1 }
+        case .inOrder, .reordered, .probation: break
         }
-        if kind == .unknown {
-            counters.unknownPayloadTypeCount &+= 1
-        } else {
-            counters.receivedPayloadByteCount &+= UInt64(packet.payloadByteCount)
-        }
+        if kind == .unknown { counters.unknownPayloadTypeCount &+= 1 }
         let isNewSource = source?.isHandedOn == false
         source?.isHandedOn = true
         return .media(
@@ -106,6 +117,14 @@ struct RTPReceiver {
             return primary.kind == .audio ? primary.clockRate : 0
         case .unknown, .telephoneEvent, .comfortNoise: return 0
         }
+    }
+
+    /// Nobody is heard any more: signalling has named another than whom was merely learnt.
+    mutating func forgetSource(counters: inout RTPStatistics) {
+        if statistics.isValid { counters.add(statistics) }
+        counters.remoteMetrics = nil
+        source = nil
+        statistics = ReceiverStatistics()
     }
 
     /// Another source is heard from now on.

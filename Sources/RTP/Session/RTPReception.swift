@@ -2,6 +2,9 @@
 package enum RTPReception: Sendable, BitwiseCopyable {
     /// A packet of the source that is heard, to be handed on.
     case media(Media)
+    /// A packet whose number is far from all others: to be kept until the next one comes, which tells by its verdict
+    /// `restarted` that this was the first of new numbers.
+    case stray(Media)
     /// RTCP, which the session has dealt with.
     case control(ControlEvents)
     /// Nothing to hand on; the session has counted it.
@@ -15,14 +18,11 @@ package enum RTPReception: Sendable, BitwiseCopyable {
         package let kind: PayloadMap.Kind
         /// How fast its time stamp counts, in Hz; 0 where its type is not known.
         package let clockRate: UInt32
-        /// Where the packet stands among the others: `inOrder`, `reordered`, `restarted`, or `probation`.
+        /// Where the packet stands among the others: `inOrder`, `reordered`, `restarted`, or `probation`; `badSequence` of a
+        /// stray.
         package let verdict: ReceiverStatistics.Verdict
         /// Whether this is the first packet of a source that has just been taken up: buffers of the former one end.
         package let isNewSource: Bool
-
-        /// Whether what came before is no neighbour of it: a source that restarts is found at other numbers and time
-        /// stamps, as another one would be.
-        package var beginsSource: Bool { isNewSource || verdict == .restarted }
     }
 
     /// What RTCP told.
@@ -42,8 +42,6 @@ package enum RTPReception: Sendable, BitwiseCopyable {
         case malformed
         /// A packet that came before.
         case duplicate
-        /// A sequence number far from all others.
-        case badSequence
         /// It is not of the source that is heard.
         case refused(RemoteSourcePolicy.Refusal)
         /// Somebody else used this side's SSRC, which has changed now.

@@ -1,11 +1,15 @@
 package import CallBasics
 
 extension RTPSession {
+    /// Whether RTP and RTCP share one port (RFC 5761).
+    package var sharesPort: Bool { addresses.isMultiplexed }
+
     /// Takes one RTCP datagram; what does not come from the source that is heard says nothing.
     func receiveControl(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
-        guard var compound = try? RTCPCompound(parsing: bytes) else { return malformed() }
-        let sharesPort = addresses.isMultiplexed
+        let sharesPort = sharesPort
+        // Before it is read: a flood of others is to cost little.
         guard receiver.policy.admitControl(from: source, sharesPort: sharesPort) else { return refused(.otherControl) }
+        guard var compound = try? RTCPCompound(parsing: bytes) else { return malformed() }
         var events = RTPReception.ControlEvents()
         var isOfOther = false
         var isGoodbye = false
@@ -54,7 +58,9 @@ extension RTPSession {
         if !sharesPort, receiver.heardSource != nil { receiver.policy.lockControl(source) }
         counters.receivedControlCount &+= 1
         scheduler.account(byteCount: bytes.count)
-        if addresses.isSymmetric, !sharesPort { learntControlDestination = source }
+        if addresses.isSymmetric, !sharesPort, receiver.policy.answersControl(to: source) {
+            learntControlDestination = source
+        }
         return .control(events)
     }
 

@@ -101,9 +101,15 @@ extension RTPSession {
         metrics.noiseLevel = Self.level(playout.noiseLevel)
         metrics.gapThreshold = UInt8(BurstGapStatistics.gapThreshold)
         let delay = voicePath.oneWayDelay(roundTrip: roundTrip, playoutDelay: wait)
-        if let quality = VoiceQuality(loss, impairment: voicePath.impairment, oneWayDelay: delay) {
-            let rating = quality.conversationalRating ?? quality.listeningRating
-            metrics.rFactor = UInt8(clamping: Int(rating.rounded()))
+        let quality = VoiceQuality(
+            loss,
+            interruptions: playout.interruptions,
+            packet: .nanoseconds(receiver.statistics.packetNanoseconds),
+            impairment: voicePath.impairment,
+            oneWayDelay: delay
+        )
+        if let quality {
+            metrics.rFactor = UInt8(clamping: Int(quality.reportedRating.rounded()))
             metrics.listeningQuality = Self.tenths(quality.listeningScore)
             if let score = quality.conversationalScore { metrics.conversationalQuality = Self.tenths(score) }
         }

@@ -51,7 +51,7 @@ package final class RTPSession {
     /// - Parameters:
     ///   - configuration: Names, addresses and rules.
     ///   - payloads: What is understood.
-    ///   - seed: For calls a number from `SystemRandomNumberGenerator`; in tests any, for equal results.
+    ///   - seed: For calls a number that nobody can guess (RFC 3550, section 5.1); the same one gives the same session.
     package init(
         configuration: RTPSessionConfiguration,
         payloads: PayloadMap,
@@ -62,7 +62,13 @@ package final class RTPSession {
         canonicalName = Array(configuration.canonicalName.utf8.prefix(RTCPSourceDescription.maximumTextByteCount))
         generator = SeededGenerator(seed: seed)
         sender = RTPSender(using: &generator)
-        receiver = RTPReceiver(RemoteSourcePolicy(named: addresses.destination, rules: addresses.sourceRules))
+        receiver = RTPReceiver(
+            RemoteSourcePolicy(
+                named: addresses.destination,
+                rules: addresses.sourceRules,
+                expectsPackets: addresses.expectsPackets
+            )
+        )
         receiver.payloads = payloads
         scheduler = RTCPScheduler(
             minimumInterval: configuration.minimumControlInterval,
@@ -83,6 +89,9 @@ package final class RTPSession {
         set { receiver.payloads = newValue }
     }
 
+    /// Whether the source that was heard last has said goodbye, and sent nothing since.
+    package var hasSourceLeft: Bool { receiver.source?.leftAt != nil }
+
     /// What packets of `payloadType` hold, and how fast their time stamps count, in Hz; 0 for unknown ones.
     package func content(of payloadType: UInt8) -> (kind: PayloadMap.Kind, clockRate: UInt32) {
         receiver.payloads.content(of: payloadType)
@@ -98,14 +107,24 @@ package final class RTPSession {
         addresses.isMultiplexed ? destination : learntControlDestination ?? addresses.controlDestination
     }
 
-    /// The one address whose packets can be heard, where no other could take its place; nil while there is none.
-    package var fixedSource: SocketAddress? { receiver.policy.isFixed ? receiver.policy.lockedAddress : nil }
+    /// The addresses whose packets can be heard where all others can only be refused: the locked one, and the one that
+    /// signalling named, if that is another; nil while others could be heard.
+    package var onlyAddresses: (locked: SocketAddress, named: SocketAddress?)? { receiver.policy.onlyAddresses }
 
     /// Follows signalling: other addresses and rules, from `now` on; SSRC, sequence numbers and time stamps go on.
     package func update(_ addresses: RTPAddresses, at now: MediaTime) {
         if addresses.controlDestination != self.addresses.controlDestination { learntControlDestination = nil }
         self.addresses = addresses
-        receiver.policy.name(addresses.destination, rules: addresses.sourceRules, at: now)
+        receiver.policy.name(
+            addresses.destination,
+            rules: addresses.sourceRules,
+            expectsPackets: addresses.expectsPackets,
+            at: now
+        )
+        guard !receiver.policy.hasSource, receiver.source != nil else { return }
+        receiver.forgetSource(counters: &counters)
+        learntControlDestination = nil
+        heardSourceChanged(at: now)
     }
 
     // MARK: Sending
@@ -175,9 +194,14 @@ package final class RTPSession {
         switch DatagramKind(of: bytes) {
         case .rtp: receiveMedia(bytes, from: source, arrival: arrival)
         case .rtcp: receiveControl(bytes, from: source, arrival: arrival)
-        case .stun, .dtls: .ignored(.otherProtocol)
+        case .stun, .dtls: otherProtocol()
         case .unknown: malformed()
         }
+    }
+
+    private func otherProtocol() -> RTPReception {
+        counters.otherProtocolCount &+= 1
+        return .ignored(.otherProtocol)
     }
 
     func malformed() -> RTPReception {
@@ -267,6 +291,7 @@ package final class RTPSession {
         result = counters
         guard let source = receiver.source else { return }
         result.remoteSSRC = source.ssrc
+        result.remoteAddress = receiver.policy.lockedAddress
         result.tell(receiver.statistics)
     }
 

@@ -37,7 +37,9 @@ package struct RTPAddresses: Hashable, Sendable, BitwiseCopyable {
     /// Whether RTP and RTCP share one port (RFC 5761).
     package var isMultiplexed = false
     /// How freely the other side's address is learnt.
-    package var sourceRules = RemoteSourcePolicy.Rules()
+    package var sourceRules = RemoteSourceRules()
+    /// Whether the other side is to send, by the direction that was agreed: if not, its silence lets nobody else in.
+    package var expectsPackets = true
 
     /// Addresses that are not known yet.
     package init() {}

@@ -1,4 +1,4 @@
-internal import CallBasics
+package import CallBasics
 
 /// The counters of one RTP session, as a report reads them.
 ///
@@ -8,6 +8,8 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     package var localSSRC: UInt32 = 0
     /// The source that is heard now; nil before the first packet.
     package var remoteSSRC: UInt32?
+    /// The address that is heard now; nil before it is sure.
+    package var remoteAddress: SocketAddress?
 
     /// RTP packets sent.
     package var sentPacketCount: UInt64 = 0
@@ -18,8 +20,6 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
 
     /// RTP packets received from sources that were heard, duplicates included.
     package var receivedPacketCount: UInt64 = 0
-    /// Payload bytes received in them.
-    package var receivedPayloadByteCount: UInt64 = 0
     /// Packets that sequence numbers show missing.
     package var lostCount: UInt64 = 0
     /// Packets that came more than once.
@@ -47,6 +47,8 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     package var sourceChangeCount: UInt64 = 0
     /// RTP packets with a payload type that was not announced.
     package var unknownPayloadTypeCount: UInt64 = 0
+    /// Datagrams of STUN and DTLS, whoever sent them.
+    package var otherProtocolCount: UInt64 = 0
     /// Datagrams that are neither valid RTP nor valid RTCP.
     package var malformedCount: UInt64 = 0
     /// Packets of a codec without a byte of sound.

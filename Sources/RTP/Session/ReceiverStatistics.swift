@@ -3,8 +3,8 @@ package import CallBasics
 /// What one receiver knows of one source: validity, extended sequence numbers, loss and jitter.
 ///
 /// A new source counts as valid after `probation` packets in sequence, which are then counted, too. A jump of sequence
-/// numbers of 3000 or more, or further back than 100, is held to be an error until the next packet continues it: then
-/// the source has restarted.
+/// numbers of 3000 or more, or further back than 100, or for which there was no time, is held to be an error until the next
+/// packet continues it: then the source has restarted, and both count.
 /// Units: jitter and timestamps in units of the clock rate.
 /// Source: RFC 3550, sections 6.4.1, A.1 (sequence numbers), A.3 (loss), A.8 (jitter).
 package struct ReceiverStatistics: Sendable, BitwiseCopyable {
@@ -18,9 +18,9 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
         case reordered
         /// A packet that came before.
         case duplicate
-        /// A sequence number far from all others; not counted.
+        /// A sequence number far from all others; not counted unless the next packet continues it.
         case badSequence
-        /// The second packet of a new sequence: all counts begin again with it.
+        /// The second packet of a new sequence: all counts begin again with it and the one before.
         case restarted
     }
 
@@ -51,6 +51,7 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
     private var base: Int64 = 0
     private var remainingProbation: Int
     private var awaitedAfterJump: UInt16?
+    private var check = SequenceCheck()
     private var lostBeforeRestart: UInt64 = 0
 
     private var expectedPrior: Int64 = 0
@@ -86,7 +87,11 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
     /// - Returns: What became of the packet.
     package mutating func receive(_ header: RTPHeader, clockRate: UInt32, arrival: MediaTime) -> Verdict {
         let previous = record.isEmpty ? nil : record.highest
-        let verdict = updateSequence(header.sequenceNumber)
+        let isNext = header.sequenceNumber == previous.map { $0 &+ 1 }
+        let isJump =
+            !isNext
+            && check.isJump(header, clockRate: clockRate, arrival: arrival, packetNanoseconds: packetNanoseconds)
+        let verdict = updateSequence(header.sequenceNumber, isJump: isJump)
         switch verdict {
         case .duplicate, .badSequence:
             return verdict
@@ -102,7 +107,8 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
             updateJitter(timestamp: header.timestamp, clockRate: clockRate, arrival: arrival)
         }
         guard verdict != .reordered else { return verdict }
-        measure(header, isNext: header.sequenceNumber == previous.map { $0 &+ 1 }, clockRate: clockRate)
+        check.note(header, clockRate: clockRate, arrival: arrival)
+        measure(header, isNext: isNext, clockRate: clockRate)
         return verdict
     }
 
@@ -158,27 +164,36 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
 
     // MARK: Sequence numbers
 
-    private mutating func updateSequence(_ sequenceNumber: UInt16) -> Verdict {
+    private mutating func updateSequence(_ sequenceNumber: UInt16, isJump: Bool) -> Verdict {
         guard isValid else { return updateProbation(sequenceNumber) }
+        if sequenceNumber == awaitedAfterJump {
+            restart(at: sequenceNumber)
+            return .restarted
+        }
         let step = Int(sequenceNumber &- record.highest)
-        if step > 0, step < Self.maximumDropout {
+        if step > 0, step < Self.maximumDropout, !isJump {
             extendedHighest &+= Int64(step)
             record.advance(by: step)
             count()
             return .inOrder
         }
         let age = Int(record.highest &- sequenceNumber)
-        if age <= Self.maximumMisorder { return updateBehind(age) }
-        if sequenceNumber == awaitedAfterJump {
-            lostBeforeRestart = lostCount
-            restartCount &+= 1
-            record.begin(at: sequenceNumber)
-            begin(at: sequenceNumber)
-            return .restarted
-        }
+        if age <= Self.maximumMisorder, !isJump { return updateBehind(age) }
         awaitedAfterJump = sequenceNumber &+ 1
         badSequenceCount &+= 1
         return .badSequence
+    }
+
+    /// The packet continues the one before, which was no stray then.
+    private mutating func restart(at sequenceNumber: UInt16) {
+        lostBeforeRestart = lostCount
+        restartCount &+= 1
+        badSequenceCount &-= 1
+        record.begin(at: sequenceNumber &- 1)
+        record.advance(by: 1)
+        begin(at: sequenceNumber)
+        base &-= 1
+        count()
     }
 
     private mutating func updateProbation(_ sequenceNumber: UInt16) -> Verdict {
@@ -250,12 +265,15 @@ package struct ReceiverStatistics: Sendable, BitwiseCopyable {
         scaledJitter &+= Int64(difference) &- ((scaledJitter &+ 8) >> 4)
     }
 
-    /// Learns the length of packets from time stamps: what two steps in a row agree on.
+    /// Learns the length of packets from time stamps: what two steps in a row agree on, 200 ms at most.
+    ///
+    /// Longer ones are silence that was left out, where Opus sends a packet every 400 ms.
+    /// Source: RFC 3551, section 4.2, for the longest packet.
     private mutating func measure(_ header: RTPHeader, isNext: Bool, clockRate: UInt32) {
         defer { lastTimestamp = clockRate > 0 ? header.timestamp : nil }
         guard isNext, clockRate > 0, let lastTimestamp else { return }
         let units = header.timestamp &- lastTimestamp
-        if units == lastStep, units > 0, units <= clockRate {
+        if units == lastStep, units > 0, units <= clockRate / 5 {
             packetUnits = units
             unitRate = clockRate
         }

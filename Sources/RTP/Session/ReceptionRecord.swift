@@ -1,9 +1,10 @@
 /// Which packets of one source came: the one record from which duplicates, bursts of loss and Loss RLE are told.
 ///
-/// Each of the newest 1024 sequence numbers has a bit that says whether its packet came. The newest 128 have a second
-/// one: a packet that came was thrown away by the playout, one that did not come was rebuilt from another. When a number
-/// is older than that its fate is settled, so that a reordered packet still counts as received, one that the jitter
-/// buffer finds late as discarded, and one rebuilt from its successor as not lost.
+/// Each of the newest 1024 sequence numbers has a bit that says whether its packet came. The newest 128 have two bits
+/// more, side by side, which readers on other threads get: whether it came, and whether it met the less likely fate, that
+/// it came and was thrown away by the playout, or did not come and was rebuilt from another. A number that is older than
+/// that has its fate settled: until then a reordered packet still counts as received, one that the jitter buffer finds
+/// late as discarded, and one rebuilt from its successor as not lost.
 /// Thread: media.
 /// Source: RFC 3611, sections 4.1 and 4.7; what was rebuilt stays lost in Loss RLE (RFC 5725, section 1).
 package struct ReceptionRecord: Sendable, BitwiseCopyable {
@@ -77,7 +78,12 @@ package struct ReceptionRecord: Sendable, BitwiseCopyable {
     /// The playout threw the packet away.
     package mutating func discard(_ sequenceNumber: UInt16) {
         let age = Int(highest &- sequenceNumber)
-        guard age < openCount, recentlyCame & Self.bit(age) != 0 else { return }
+        guard age < openCount else {
+            let (word, bit) = Self.place(sequenceNumber)
+            if age < Self.capacity, came[word] & bit != 0 { settled.discardReceived() }
+            return
+        }
+        guard recentlyCame & Self.bit(age) != 0 else { return }
         marked |= Self.bit(age)
     }
 

@@ -6,31 +6,21 @@ package import CallBasics
 ///
 /// - **Learning**, before anybody is locked. The address that signalling named is locked with its first packet. Another
 ///   port of its host (a NAT) is heard at once and locked after two packets in sequence. Any other host waits until the
-///   named one has been silent for `startPatience`; where signalling named nobody, it need not wait.
-/// - **Locked.** Only the locked address is heard. A new SSRC from it (a transfer, music on hold, a conference) is taken
-///   at once; when it was a single stray packet, the former one comes back with its second packet in sequence. Another address is refused, whatever its SSRC and however long the locked one is silent, unless
-///   `relocatesAfter` allows that.
-/// - **Relearning**, since signalling named another address: it is taken with its first packet; until then the locked one
-///   goes on being heard, and after `startPatience` it stays locked. Another host is heard only when both have been
-///   silent for so long.
+///   named one was to send, and silent, for `startPatience`. Where signalling named nobody, it need not wait; it is forgotten
+///   when signalling then names another host.
+/// - **Locked.** Only the locked address is heard. A new SSRC from it (a transfer, music on hold, a conference) is
+///   taken at once; when it was a single stray packet, the former one comes back with its second packet in sequence.
+///   Another address is refused, whatever its SSRC and however long the locked one is silent, unless `relocatesAfter`
+///   allows that.
+/// - **Relearning**, since signalling named another address: it is taken with its first packet, another port of its host
+///   after two in sequence. Until then the locked one goes on being heard, but what is said goes to the named one: whom
+///   signalling has put aside hears nothing more, however long the new side is silent. Only where a NAT explains that it
+///   goes on from where it was, it is locked again after `startPatience`.
+///   Another host is refused, unless `relocatesAfter` allows it, and that not before `startPatience`.
 ///
 /// Pure: packets and times in, verdicts out.
 /// Thread: media.
-public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
-    /// How freely an address is learnt.
-    public struct Rules: Hashable, Sendable, BitwiseCopyable {
-        /// How long, from the beginning, hosts that signalling did not name are refused while the named one is silent.
-        public var startPatience = Duration.seconds(5)
-        /// How long the locked address must be silent before another may take its place; nil never lets it.
-        ///
-        /// Give a duration only in a network without hostile hosts: during a pause (mute, hold, DTX) anybody who sends two
-        /// packets gets the stream, and with symmetric RTP hears what is said.
-        public var relocatesAfter: Duration?
-
-        /// Patience of 5 s, and no relocation.
-        public init() {}
-    }
-
+package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     /// Why a packet is not heard.
     package enum Refusal: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
         /// It came from another address than the locked one.
@@ -66,12 +56,17 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         case relearning
     }
 
-    private var rules: Rules
+    private var rules: RemoteSourceRules
     private var named: SocketAddress?
     private var phase = Phase.learning
+    /// Since when the named address has had time to send.
     private var began: MediaTime?
+    /// Whether the other side is to send; if not, its silence says nothing.
+    private var expectsPackets: Bool
     /// The source that is heard: on trial while learning.
     private var current: Source?
+    /// The address that was named when that one's was learnt; nil when nobody was, so that it may be anybody's.
+    private var learntFor: SocketAddress?
     /// The source before it, of which packets may still be under way.
     private var former: Source?
     /// One packet of a source that would be heard after a second in sequence.
@@ -92,40 +87,75 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - named: The address that signalling gave for the other side's RTP; nil when it gave none.
     ///   - rules: How freely an address is learnt.
-    package init(named: SocketAddress?, rules: Rules = Rules()) {
+    ///   - expectsPackets: Whether the other side is to send, by the direction that was agreed.
+    package init(
+        named: SocketAddress?,
+        rules: RemoteSourceRules = RemoteSourceRules(),
+        expectsPackets: Bool = true
+    ) {
         self.named = named
         self.rules = rules
+        self.expectsPackets = expectsPackets
     }
 
     /// The address that has been locked; nil while learning.
     package var lockedAddress: SocketAddress? { phase == .learning ? nil : current?.address }
 
-    /// Whether packets of any other address than the locked one can only be refused.
-    package var isFixed: Bool {
-        phase == .locked && rules.relocatesAfter == nil && (named == nil || named == current?.address)
+    /// Whether somebody is heard, be it on trial.
+    var hasSource: Bool { current != nil }
+
+    /// The addresses whose packets can be heard where all others can only be refused: the locked one, and the one that
+    /// signalling named, if that is another; nil while others could be heard.
+    package var onlyAddresses: (locked: SocketAddress, named: SocketAddress?)? {
+        guard phase == .locked, rules.relocatesAfter == nil, let address = current?.address else { return nil }
+        return (address, named == address ? nil : named)
     }
 
     /// Where the other side's RTP is expected: the locked address, or the one that signalling named.
     package var answerAddress: SocketAddress? { phase == .locked ? current?.address : named }
 
-    /// Follows signalling, which names `address` from now on; the same one again changes nothing.
-    package mutating func name(_ address: SocketAddress?, rules: Rules, at now: MediaTime) {
+    /// Follows signalling, which names `address` from now on, and says whether the other side is to send; the same address
+    /// again changes nothing.
+    package mutating func name(
+        _ address: SocketAddress?,
+        rules: RemoteSourceRules,
+        expectsPackets: Bool = true,
+        at now: MediaTime
+    ) {
         self.rules = rules
+        if expectsPackets, !self.expectsPackets { began = now }
+        self.expectsPackets = expectsPackets
         guard address != named else { return }
-        let wasNamed = named != nil
         named = address
-        // A lock stays a lock when signalling names nobody.
-        guard address != nil else { return }
+        guard address != nil else {
+            // A lock stays a lock when signalling names nobody.
+            if phase == .relearning { phase = .locked }
+            return
+        }
         began = now
         candidate = nil
         control = nil
         guard let current else { return }
-        if current.address == address {
+        if current.address == address || phase != .learning && learntFor == address {
             phase = .locked
-        } else if phase == .locked {
-            // Who came before anybody was named may be anybody.
-            phase = wasNamed ? .relearning : .learning
+        } else if phase != .learning, learntFor != nil {
+            phase = .relearning
+            return
+        } else if isOfNamedHost(current) {
+            phase = .learning
+        } else {
+            forget()
+            return
         }
+        learntFor = address
+    }
+
+    /// Forgets who was heard, and was nobody whom signalling named.
+    private mutating func forget() {
+        current = nil
+        former = nil
+        lastChange = nil
+        phase = .learning
     }
 
     /// Begins to wait for the named address at `now`; without this, with the first packet of anybody.
@@ -143,7 +173,10 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         begin(at: now)
         let packet = Source(ssrc: ssrc, address: address, sequenceNumber: sequenceNumber, arrival: now)
         guard let heard = current else { return admitFirst(packet) }
-        if phase == .relearning, address == heard.address, hasWaited(until: now) { phase = .locked }
+        if phase == .relearning, address == heard.address, isTranslated(heard), hasWaited(until: now) {
+            phase = .locked
+            learntFor = named
+        }
         guard address == heard.address else { return admitOther(packet, heard) }
         guard ssrc == heard.ssrc else { return admitNewSSRC(packet, heard) }
         if phase == .learning, sequenceNumber == heard.sequenceNumber &+ 1 { phase = .locked }
@@ -163,17 +196,17 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         if packet.address == named { return take(packet, phase: .locked) }
         let refusal: Refusal
         switch phase {
-        case .learning, .relearning:
+        case .learning:
             refusal = .unnamedHost
-            guard mayBeLearnt(packet), phase == .learning || isOfNamedHost(packet) || hasFallenSilent(heard, packet)
-            else {
+            guard mayBeLearnt(packet) else { return .refused(refusal) }
+        case .relearning:
+            refusal = .unnamedHost
+            guard isOfNamedHost(packet) || mayRelocate(packet, heard) && hasWaited(until: packet.arrival) else {
                 return .refused(refusal)
             }
         case .locked:
             refusal = .otherAddress
-            guard let silence = rules.relocatesAfter,
-                packet.arrival.nanoseconds(since: heard.arrival) >= silence.nanoseconds
-            else { return .refused(refusal) }
+            guard mayRelocate(packet, heard) else { return .refused(refusal) }
         }
         return continuesCandidate(packet) ? take(packet, phase: .locked) : .refused(refusal)
     }
@@ -206,13 +239,23 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         named.map { Self.isSameHost($0, packet.address) } ?? false
     }
 
-    /// Whether the named address has had its time.
-    private func hasWaited(until now: MediaTime) -> Bool {
-        began.map { now.nanoseconds(since: $0) >= rules.startPatience.nanoseconds } ?? false
+    /// Whether a NAT explains that the source that is heard goes on from where it was: it has changed an address that was named
+    /// before, and the one that is named now is of the source's host, or as private as that one.
+    private func isTranslated(_ heard: Source) -> Bool {
+        guard let named, let learntFor, learntFor != heard.address else { return false }
+        return Self.isSameHost(named, heard.address)
+            || named.isPrivate && learntFor.isPrivate && !heard.address.isPrivate
     }
 
-    private func hasFallenSilent(_ heard: Source, _ packet: Source) -> Bool {
-        packet.arrival.nanoseconds(since: heard.arrival) >= rules.startPatience.nanoseconds
+    /// Whether the named address has had its time.
+    private func hasWaited(until now: MediaTime) -> Bool {
+        guard expectsPackets, let began else { return false }
+        return now.nanoseconds(since: began) >= rules.startPatience.nanoseconds
+    }
+
+    /// Whether the one that is heard has been silent for so long that the rules let any other take its place.
+    private func mayRelocate(_ packet: Source, _ heard: Source) -> Bool {
+        rules.relocatesAfter.map { packet.arrival.nanoseconds(since: heard.arrival) >= $0.nanoseconds } ?? false
     }
 
     /// Whether the packet follows one of the same source; if not, it is kept to be followed itself.
@@ -228,11 +271,12 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     private mutating func take(_ packet: Source, phase: Phase) -> Verdict {
         if let heard = current {
-            if !Self.isSameHost(heard.address, packet.address) { control = nil }
+            if heard.address != packet.address { control = nil }
             former = heard.ssrc != packet.ssrc ? heard : nil
             former?.goesOn = false
             lastChange = packet.arrival
         }
+        if current?.address != packet.address { learntFor = named }
         current = packet
         candidate = nil
         self.phase = phase
@@ -256,6 +300,11 @@ public struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         guard let expected, Self.isSameHost(expected, address) || isRelearnt else { return false }
         if sharesPort { return phase != .locked || address == expected }
         return control == nil || control == address || phase != .locked
+    }
+
+    /// Whether RTCP that came from `address` tells where this side's goes: it is of the host that is answered.
+    func answersControl(to address: SocketAddress) -> Bool {
+        answerAddress.map { Self.isSameHost($0, address) } ?? true
     }
 
     /// RTCP of the source that is heard came from `address`, on a port of its own.

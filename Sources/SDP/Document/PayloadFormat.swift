@@ -4,7 +4,7 @@
 public struct PayloadFormat: Hashable, Sendable {
     /// The payload type, 0 to 127.
     public var payloadType: UInt8
-    /// The codec's name as it was written, such as "opus"; `isNamed` compares without regard to case.
+    /// The codec's name as it was written, such as "opus"; names are compared without regard to case.
     public var encodingName: String
     /// The RTP clock rate, in Hz.
     public var clockRate: Int
@@ -29,7 +29,7 @@ public struct PayloadFormat: Hashable, Sendable {
     }
 
     /// The format that a payload type has without being described; nil for dynamic ones.
-    public init?(staticPayloadType payloadType: UInt8) {
+    package init?(staticPayloadType payloadType: UInt8) {
         guard let known = Self.staticFormats.first(where: { $0.payloadType == payloadType }) else { return nil }
         self = known
     }

@@ -3,9 +3,9 @@ public struct AgreedSession: Hashable, Sendable {
     /// The media that both take, in the order of their m= lines; refused ones are not here.
     public let media: [AgreedMedia]
     /// Our description in the exchange.
-    public let local: SessionDescription
+    package let local: SessionDescription
     /// The other side's.
-    public let remote: SessionDescription
+    package let remote: SessionDescription
 
     /// The first audio; nil when none was agreed.
     public var audio: AgreedMedia? { media.first { $0.kind == "audio" } }
@@ -26,7 +26,7 @@ public struct AgreedSession: Hashable, Sendable {
 }
 
 /// What changed in a medium from one agreement to the next.
-public enum MediaChange: Sendable, CaseIterable {
+public enum MediaChange: Sendable {
     /// The medium is new, or back after it was refused.
     case started
     /// The medium was refused, or turned off.

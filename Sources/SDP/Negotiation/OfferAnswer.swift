@@ -49,7 +49,7 @@ public struct OfferAnswer: Sendable {
     }
 
     /// The other side's offer that waits for our answer.
-    public var pendingOffer: SessionDescription? {
+    package var pendingOffer: SessionDescription? {
         if case .theirs(let offer) = exchange { return offer }
         return nil
     }

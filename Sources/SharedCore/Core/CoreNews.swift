@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Hears from the core that runs, for one who waits.
 final class CoreNews: Sendable {
-    /// Rings at everything that the core tells, and at its end.
-    let bell = Bell()
+    /// Notifies of everything that the core tells, and at its end.
+    let notifier = Notifier()
     private let group: GroupContainer
     private let hasAction: Bool
     private let client = Mutex<MessageClient?>(nil)
@@ -21,13 +21,13 @@ final class CoreNews: Sendable {
         var configuration = MessagingConfiguration()
         configuration.handshakeLimit = min(configuration.handshakeLimit, deadline - .now)
         var handlers = MessageHandlers()
-        handlers.on(StoreChanged.self) { [bell] _, _ in bell.ring() }
+        handlers.on(StoreChanged.self) { [notifier] _, _ in notifier.notify() }
         let client = try? await MessageClient.connect(
             to: coreServerName,
             in: group,
             handlers: handlers,
             configuration: configuration,
-            changed: { [bell] _ in bell.ring() }
+            changed: { [notifier] _ in notifier.notify() }
         )
         if hasAction { try? await client?.send(ActionQueued()) }
         self.client.withLock { $0 = client }

@@ -183,8 +183,8 @@ public actor ExecutorCore {
     /// Whether a process waits for what is not in the store yet.
     private func isWaitedFor() async -> Bool {
         do {
-            for wish in try await store.wishes() {
-                switch wish.item {
+            for waiter in try await store.waiters() {
+                switch waiter.item {
                 case .message(let callID): if try await store.message(callID: callID) == nil { return true }
                 case .room(let address): if try await store.room(address: address) == nil { return true }
                 }
@@ -199,12 +199,12 @@ public actor ExecutorCore {
 
     /// Waits until `look`, which hears whether this process runs the core, finds something; nil when the budget is over.
     private func awaited<Value: Sendable>(
-        _ item: WishedItem?,
+        _ item: AwaitedItem?,
         _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         if let found = try await unlessBusy({ try await look(core != nil) }) { return found }
-        var wish: Wish?
-        if let item { wish = try await unlessBusy { try await store.addWish(for: item, by: process) } }
+        var waiter: Waiter?
+        if let item { waiter = try await unlessBusy { try await store.addWaiter(for: item, by: process) } }
         let news = CoreNews(group: group, hasAction: item == nil)
         let result: Result<Value?, any Error>
         do {
@@ -215,7 +215,7 @@ public actor ExecutorCore {
         // The place may have come together with what was waited for.
         if case .none = place { lock.unlock(.writer) }
         await news.close()
-        if let wish { try? await store.removeWish(wish) }
+        if let waiter { try? await store.removeWaiter(waiter) }
         return try result.get()
     }
 
@@ -232,12 +232,12 @@ public actor ExecutorCore {
                     await endCore()
                     throw failure
                 }
-                // When a main asks for its place the core ends, which rings, too; what is waited for may still come.
+                // When a main asks for its place the core ends, which notifies, too; what is waited for may still come.
                 await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
                 continue
             }
             // First who tells, then a look: what came in between was heard or is seen.
-            let count = news.bell.count
+            let count = news.notifier.count
             let isTold = await news.connect(until: deadline)
             if let found = try await unlessBusy({ try await look(false) }) { return found }
             if try await becomesCore() { continue }
@@ -297,7 +297,7 @@ public actor ExecutorCore {
     private func waitForChange(_ news: CoreNews, after count: Int, until limit: ContinuousClock.Instant) async {
         // A main keeps its place, and one that is about to start must not meet a crowd at the lock.
         guard case .none = place, (try? lock.isHeldElsewhere(.main)) == false else {
-            return await news.bell.wait(after: count, until: limit)
+            return await news.notifier.wait(after: count, until: limit)
         }
         let lock = lock
         await withTaskGroup(of: Void.self) { group in
@@ -306,10 +306,10 @@ public actor ExecutorCore {
                     try await lock.wait(for: .writer)
                 } catch {
                     // Another call of this process waits for the place already.
-                    if !(error is CancellationError) { await news.bell.wait(after: count, until: limit) }
+                    if !(error is CancellationError) { await news.notifier.wait(after: count, until: limit) }
                 }
             }
-            group.addTask { await news.bell.wait(after: count, until: limit) }
+            group.addTask { await news.notifier.wait(after: count, until: limit) }
             await group.next()
             group.cancelAll()
         }

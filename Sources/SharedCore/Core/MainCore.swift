@@ -127,7 +127,7 @@ public actor MainCore {
         while let core, !Task.isCancelled {
             let count = core.changeCount
             if let failure = core.failure { return failure }
-            await core.change(after: count, until: .now + .seconds(1))
+            await core.change(after: count, until: .now + .seconds(3600))
         }
         return core?.failure
     }

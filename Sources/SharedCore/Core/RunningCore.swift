@@ -100,7 +100,7 @@ final class RunningCore: Sendable {
                     name: coreServerName,
                     in: group,
                     handlers: handlers,
-                    clientChanged: { _, _ in signals.changed.ring() }
+                    clientChanged: { _, _ in signals.changed.notify() }
                 )
             } catch let error as ServerError where error.code == .taken && ContinuousClock.now < deadline {
                 try await Task.sleep(for: .milliseconds(1))
@@ -110,7 +110,7 @@ final class RunningCore: Sendable {
 
     // MARK: At work
 
-    /// How often something has changed that a loop around this core looks at: a message, a wish, a main, a failure.
+    /// How often something has changed that a loop around this core looks at: a message, a waiter, a main, a failure.
     var changeCount: Int { signals.changed.count }
 
     /// Waits for a change after the first `count`.
@@ -170,7 +170,7 @@ final class RunningCore: Sendable {
 
     private static func tell(_ change: StoreChanged.Change, _ server: MessageServer, _ signals: CoreSignals) async {
         FaultPoint.reached(.beforeSend)
-        signals.changed.ring()
+        signals.changed.notify()
         // Who does not hear it looks by itself; a broadcast fails only when a value cannot be coded.
         _ = try? await server.broadcast(StoreChanged(change: change))
         FaultPoint.reached(.afterSend)
@@ -254,15 +254,15 @@ final class CoreSignals: Sendable {
         var isActing = true
         /// An action came after the present attempts began: they may not have seen it.
         var isQueued = false
-        /// Rings of `action` before they began.
-        var ringsBefore = 0
+        /// The count of `action` before they began.
+        var countBefore = 0
         var isEnding = false
         var failure: (any Error)?
     }
 
-    /// Rings when anything here, in the store or among those who wait may have changed.
-    let changed = Bell()
-    private let action = Bell()
+    /// Notifies when anything here, in the store or among those who wait may have changed.
+    let changed = Notifier()
+    private let action = Notifier()
     private let mayYield: Bool
     private let state = Mutex(State())
 
@@ -279,14 +279,14 @@ final class CoreSignals: Sendable {
     /// The core ends, whoever asked for it.
     func end() {
         state.withLock { $0.isEnding = true }
-        changed.ring()
+        changed.notify()
     }
 
-    /// Takes a main's wish; false for a core that gives way to nobody.
+    /// Takes a main's request; false for a core that gives way to nobody.
     func askToYield() -> Bool {
         guard mayYield else { return false }
         state.withLock { $0.isAskedToYield = true }
-        changed.ring()
+        changed.notify()
         return true
     }
 
@@ -296,33 +296,33 @@ final class CoreSignals: Sendable {
             state.isActing = true
             state.isQueued = true
         }
-        action.ring()
+        action.notify()
     }
 
     /// The queued actions are about to be tried, each once.
     func beginActing() {
-        let rings = action.count
+        let count = action.count
         state.withLock { state in
             state.isActing = true
             state.isQueued = false
-            state.ringsBefore = rings
+            state.countBefore = count
         }
     }
 
     /// They were tried.
     func endActing() {
         state.withLock { $0.isActing = $0.isQueued }
-        changed.ring()
+        changed.notify()
     }
 
     /// Waits until an action is queued after those that were tried, or for `limit`, after which they are tried again.
     func nextAction(within limit: Duration = .seconds(60)) async {
-        await action.wait(after: state.withLock { $0.ringsBefore }, until: .now + limit)
+        await action.wait(after: state.withLock { $0.countBefore }, until: .now + limit)
     }
 
     func fetched() {
         state.withLock { $0.hasFetched = true }
-        changed.ring()
+        changed.notify()
     }
 
     /// Runs a write of the store; a failure ends the core.
@@ -346,6 +346,6 @@ final class CoreSignals: Sendable {
 
     private func fail(_ error: any Error) {
         state.withLock { $0.failure = $0.failure ?? error }
-        changed.ring()
+        changed.notify()
     }
 }

@@ -27,6 +27,8 @@ public final class CoreLock: Sendable {
 
     private enum Use { case waiting, held }
 
+    private static let name = "core.lock"
+
     /// The lock file.
     package let path: String
     private let descriptor: CInt
@@ -38,9 +40,9 @@ public final class CoreLock: Sendable {
     ///
     /// Throws: `readOnly` when it may not be written, `foreign` when the name is taken by something else.
     public init(group: GroupContainer) throws(LockError) {
-        let path = group.path + "/core.lock"
+        let path = group.path + "/" + Self.name
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let descriptor = openat(group.descriptor, "core.lock", flags, 0o600)
+        let descriptor = openat(group.descriptor, Self.name, flags, 0o600)
         guard descriptor >= 0 else { throw LockError("Opening", path: path, errno: errno) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
@@ -52,6 +54,11 @@ public final class CoreLock: Sendable {
         }
         self.path = path
         self.descriptor = descriptor
+    }
+
+    /// Whether something has the name of the group's lock file; none is made.
+    package static func exists(in group: GroupContainer) -> Bool {
+        faccessat(group.descriptor, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
     }
 
     deinit {

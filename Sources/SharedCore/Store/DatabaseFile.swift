@@ -9,11 +9,20 @@ internal import LocalMessaging
 /// the making: it was cut.
 struct DatabaseFile: Sendable {
     let directory: String
-    var path: String { directory + "/shared.sqlite" }
+    var path: String { directory + "/" + Self.name }
+    private static let name = "shared.sqlite"
+
+    private static func directory(in group: GroupContainer) -> String { group.path + "/database" }
+
+    /// Whether something of a store is there, whole or not: only where nothing is, opening would make one.
+    static func exists(in group: GroupContainer) -> Bool {
+        let path = directory(in: group) + "/" + name
+        return ["", "-wal"].contains { suffix in access(path + suffix, F_OK) == 0 || errno != ENOENT }
+    }
 
     /// The file of a group, in a subdirectory that is created when it is missing.
     init(group: GroupContainer) throws(StoreError) {
-        directory = group.path + "/database"
+        directory = Self.directory(in: group)
         if mkdir(directory, 0o700) != 0, errno != EEXIST { throw error("Creating", directory, errno) }
         var status = stat()
         guard lstat(directory, &status) == 0 else { throw error("Opening", directory, errno) }

@@ -4,14 +4,14 @@ public import LocalMessaging
 
 /// What the processes of a group share: one SQLite database in the group directory.
 ///
-///     database/shared.sqlite   state and epoch · accounts, settings · messages, wishes, rooms, calls, actions
+///     database/shared.sqlite   state and epoch · accounts, settings · messages, waiters, rooms, calls, actions
 ///
-/// Every process reads. Only the core that owns the group writes its state, accounts, settings and what it receives: it does so as an `Epoch`,
-/// which each of its transactions checks, so that a core whose time is over can write nothing any more. Any process
-/// claims and acknowledges messages, says what it waits for, and queues actions.
+/// Every process reads. Only the core that owns the group writes its state, accounts, settings and what it receives: it
+/// does so as an `Epoch`, which each of its transactions checks, so that a core whose time is over can write nothing
+/// any more. Any process claims and acknowledges messages, says what it waits for, and queues actions.
 ///
-/// A method that writes returns after the commit has reached the disk. Cancelling the task does not interrupt it: whoever asked knows
-/// whether it was done.
+/// A method that writes returns after the commit has reached the disk. Cancelling the task does not interrupt it:
+/// whoever asked knows whether it was done.
 ///
 /// Thread: control; the database is read and written on threads of its own.
 /// Throws: `StoreError`, from every method.
@@ -34,6 +34,9 @@ public final class SharedStore: Sendable {
     ) throws(StoreError) {
         try self.init(group: group, busyTimeout: busyTimeout, limits: limits) { _ in }
     }
+
+    /// Whether the group has a store; none is made.
+    package static func exists(in group: GroupContainer) -> Bool { DatabaseFile.exists(in: group) }
 
     /// Opens the store with something more to do on every connection.
     init(

@@ -33,19 +33,19 @@ public struct ClaimedMessage: Hashable, Sendable {
 }
 
 /// What a process waits for.
-public enum WishedItem: Hashable, Codable, Sendable {
+public enum AwaitedItem: Hashable, Codable, Sendable {
     /// The message that a push named by its call-id.
     case message(callID: String)
     /// The chat room that a push named by its address.
     case room(address: String)
 }
 
-/// A process waiting for something; as long as it lives and has not taken it back.
-public struct Wish: Hashable, Sendable {
-    /// Tells two wishes of one process for the same thing apart.
+/// A process that waits for something, as long as it lives and waits.
+public struct Waiter: Hashable, Sendable {
+    /// Tells two waits of one process for the same thing apart.
     package let id: Int64
     /// What is waited for.
-    public let item: WishedItem
+    public let item: AwaitedItem
     /// Who waits.
     package let process: ProcessIdentity
 }

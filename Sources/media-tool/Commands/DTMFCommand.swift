@@ -58,6 +58,8 @@ struct DTMFCommand: AsyncParsableCommand {
         try Quantity.check("--level", level, in: -60...3.17, "dBm0")
         try Quantity.check("--rate", rate, in: 8000...192_000, "Hz")
         try roles.check(device: device, beside: "--output", output)
+        var files = FileArguments()
+        try files.write("--output", output)
         if cold, output != nil {
             throw ValidationError("'--cold' concerns a card and cannot be used with '--output'. Leave out one.")
         }
@@ -100,7 +102,7 @@ struct DTMFCommand: AsyncParsableCommand {
 
     private func dial(_ engine: CallEngine) async throws {
         var asked = engine.now
-        let opening = try await DeviceName.open(device, role: .ringer, in: engine.cards) { card in
+        let opening = try await DeviceName.open(device, role: .ringer, .playback, in: engine.cards) { card in
             try await engine.makeToneStream(on: [card], format: AudioFormat(sampleRate: rate))
         }
         let stream = opening.result
@@ -166,6 +168,6 @@ struct DTMFCommand: AsyncParsableCommand {
         let mean = delays.reduce(0) { $0 + $1.milliseconds } / Double(delays.count)
         func rounded(_ value: Double) -> Double { (value * 10).rounded() / 10 }
         return "dialled \(keys) on \(device): key to sample \(rounded(mean)) ms in the mean, "
-            + "\(rounded(longest.milliseconds)) ms at most; \(xruns) xruns\n"
+            + "\(rounded(longest.milliseconds)) ms at most; \(English.count(xruns, "xrun"))\n"
     }
 }

@@ -52,7 +52,7 @@ struct GraphDrawingCommand: AsyncParsableCommand {
         let isDOT = format == .dot
         switch subject {
         case .dtmf:
-            let stream = try await engine.startDTMFStream()
+            let stream = try await engine.makeToneStream(on: [engine.cards.ringerCard])
             return try stream.drawing(asDOT: isDOT)
         case .ring:
             let player = FilePlayerFilter(WAVFeed(try WAVReader(bytes: Self.bell), format: CallEngine.cardFormat))

@@ -95,7 +95,11 @@ struct LoopbackCommand: AsyncParsableCommand {
             throw ValidationError("'--relay' needs sockets and cannot be used with '--virtual'. Leave out one.")
         }
         var files = FileArguments()
-        files.read("--input", input)
+        let path = input.map { InputPath.path(of: $0) }
+        if let path, InputPath.isPipe(path) {
+            throw ValidationError("'--input' is a pipe, which two legs cannot both read. Copy it to a file first.")
+        }
+        try files.read("--input", path)
         try files.write("--output", output)
         try files.write("--pcap", pcap)
         try files.write("--trace", trace)
@@ -120,7 +124,8 @@ struct LoopbackCommand: AsyncParsableCommand {
         let (a, b) = (calls[0], calls[1])
         let recorder = try trace.map { path in
             let ptime = encoder.stream.encoder.ptime ?? codec.defaultPtime
-            return try TraceRecorder(b, codec: codec, ptime: ptime, path: path)
+            let zero = virtual ? nil : MonotonicClock.wallOffset.nanoseconds
+            return try TraceRecorder(b, codec: codec, ptime: ptime, unixNanosecondsAtZero: zero, path: path)
         }
         let start = engine.now
         try await converse(engine, a, sound, recorder)
@@ -129,7 +134,7 @@ struct LoopbackCommand: AsyncParsableCommand {
             mode: virtual ? "virtual" : "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [a.report(hearing: b), b.report(hearing: a)],
-            ticks: CallReport.Ticks(engine.tickStatistics)
+            ticks: engine.tickReport
         )
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
@@ -144,7 +149,7 @@ struct LoopbackCommand: AsyncParsableCommand {
     private func measure(_ engine: CallEngine, _ codec: CodecDescription, _ device: String) async throws {
         let (playback, capture) = try cards.cards(device, in: engine.cards)
         let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps ?? 5)
-        let heard = try await DeviceName.open(capture) { try await ChirpListener($0) }
+        let heard = try await DeviceName.open(capture, .capture) { try await ChirpListener($0) }
         let listener = heard.result
         let leg: LegReport
         do {
@@ -153,12 +158,14 @@ struct LoopbackCommand: AsyncParsableCommand {
             await listener.stop()
             throw error
         }
+        let failure = listener.failure
         await listener.stop()
         let result = try MouthToEar(listener, chirps, stream: leg.mouthToEarMs)
         common.show(
             result.json(codec: codec.name, playback, capture, leg),
             text: result.text(codec: codec.name, playback, capture)
         )
+        if let failure { throw failure }
     }
 
     /// Makes the call in which B plays `chirps` on `card`; answers how B received them.
@@ -169,7 +176,7 @@ struct LoopbackCommand: AsyncParsableCommand {
         _ engine: CallEngine,
         _ codec: CodecDescription
     ) async throws -> LegReport {
-        let calls = try await DeviceName.open(card) { card in
+        let calls = try await DeviceName.open(card, .playback) { card in
             try await engine.makeCalls(try legs({ .filter(chirps) }, .card(card), codec, isOneWay: true))
         }.result
         await listener.listen(to: chirps)

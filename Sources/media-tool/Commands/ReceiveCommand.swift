@@ -93,7 +93,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         }
         try roles.check(device: device, beside: "--output", output)
         var files = FileArguments()
-        files.read("--sdp", sdp)
+        try files.read("--sdp", sdp)
         try files.write("--output", output)
         try files.write("--trace", trace)
         try files.write("--metrics", metrics.metrics)
@@ -123,7 +123,13 @@ struct ReceiveCommand: AsyncParsableCommand {
         configuration.source = .silence
         let call = try await makeCall(configuration, on: engine)
         let recorder = try trace.map { path in
-            try TraceRecorder(call, codec: wanted.codec, ptime: wanted.codec.defaultPtime, path: path)
+            try TraceRecorder(
+                call,
+                codec: wanted.codec,
+                ptime: wanted.codec.defaultPtime,
+                unixNanosecondsAtZero: MonotonicClock.wallOffset.nanoseconds,
+                path: path
+            )
         }
         let start = engine.now
         try await listen(call, start, recorder)
@@ -132,10 +138,20 @@ struct ReceiveCommand: AsyncParsableCommand {
             mode: "udp",
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
-            ticks: CallReport.Ticks(engine.tickStatistics)
+            ticks: engine.tickReport
         )
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
+        if report.legs[0].received.packets == 0 {
+            let refused = report.legs[0].received.rejected
+            StandardError.write(
+                refused > 0
+                    ? "Note: what came to \(call.localAddress) was no RTP of this stream: "
+                        + "\(English.count(refused, "packet")) refused.\n"
+                    : "Note: nothing came to \(call.localAddress). See whether somebody sends there, and no firewall is "
+                        + "between.\n"
+            )
+        }
         try recorder?.finish(report.legs[0], at: engine.now)
         try await call.end()
         common.show(report.json, text: report.table)
@@ -150,7 +166,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             return try await engine.makeCall(configuration)
         }
         let played = configuration
-        return try await DeviceName.open(device, role: .call, in: engine.cards) { card in
+        return try await DeviceName.open(device, role: .call, .playback, in: engine.cards) { card in
             var configuration = played
             configuration.sink = .card(card)
             return try await engine.makeCall(configuration)
@@ -162,17 +178,21 @@ struct ReceiveCommand: AsyncParsableCommand {
         defer { progress.clear() }
         let limit = seconds.map { start + .seconds(fraction: $0) }
         var packetCount = 0
-        var lastPacket: MediaTime?
+        var silence = Duration.zero
+        var lastLook = start
         while await Interruption.wait(.milliseconds(10)) {
             let now = MonotonicClock.current
             try recorder?.poll(at: now)
             let received = call.report().received
+            // While the tool stood still (Ctrl-Z) nothing was read: what had come is still in the socket.
+            silence += min(now - lastLook, .milliseconds(100))
+            lastLook = now
             if received.packets != packetCount {
                 packetCount = received.packets
-                lastPacket = now
+                silence = .zero
             }
             if let limit, now >= limit { return }
-            if let lastPacket, now - lastPacket >= Self.silenceToEnd { return }
+            if packetCount > 0, silence >= Self.silenceToEnd { return }
             progress.show((now - start).roundedSeconds)
         }
     }

@@ -29,6 +29,8 @@ struct RecordCommand: AsyncParsableCommand {
 
     func validate() throws {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        var files = FileArguments()
+        try files.write("the recording", file)
     }
 
     func run() async throws {
@@ -37,7 +39,7 @@ struct RecordCommand: AsyncParsableCommand {
         let cards = try CardList(bindings: try roles.bindings())
         let session = try CardSession()
         do {
-            let capture = try await DeviceName.open(device, role: .call, in: cards) { card in
+            let capture = try await DeviceName.open(device, role: .call, .capture, in: cards) { card in
                 try await session.open(card, .capture)
             }
             try await record(from: capture.result, of: capture.name, session)
@@ -61,9 +63,11 @@ struct RecordCommand: AsyncParsableCommand {
                 "seconds": .number(recorded),
                 "xruns": .integer(statistics.xruns),
                 "framesLost": .integer(statistics.framesLost),
+                "disappearances": .integer(statistics.disappearances),
             ],
-            text: "recorded \(recorded) s of \(name) into \(file); \(statistics.xruns) xruns\n"
+            text: "recorded \(recorded) s of \(name) into \(file); \(English.count(statistics.xruns, "xrun"))\n"
         )
+        if let failure = session.watch.failure(at: MonotonicClock.current) { throw failure }
     }
 
     /// Runs the card, a tick per period, until enough frames are in the file.

@@ -8,8 +8,11 @@ struct ReportCommand: AsyncParsableCommand {
         abstract: "Makes a page (HTML) of a trace or a capture: plots, figures, and why it was choppy.",
         discussion: """
             The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
-            (pcap), which is replayed first. The page is one file and loads nothing from elsewhere. Every audible gap is \
-            listed with its cause: lost, late, sender stalled, drift, xrun, discarded, or unknown.
+            (pcap or pcapng), which is replayed first, both directions of the call where both are there: that of --ssrc \
+            first, else the one that sounds worse. The page is one file and loads nothing from elsewhere. Its first line \
+            is the verdict. Every audible gap, at most the 200 longest, is listed with its cause (lost, late, sender \
+            stalled, drift, xrun, discarded, or unknown), its time of day where the trace knows it, and a display filter \
+            that shows its packets in Wireshark.
 
             EXAMPLES
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
@@ -18,7 +21,10 @@ struct ReportCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The trace or the capture.", completion: .file(extensions: ["json", "pcap"]))
+    @Argument(
+        help: "The trace or the capture. \(InputPath.help)",
+        completion: .file(extensions: ["json", "pcap", "pcapng"])
+    )
     var file: String
 
     @Option(
@@ -32,46 +38,77 @@ struct ReportCommand: AsyncParsableCommand {
 
     func validate() throws {
         var files = FileArguments()
-        files.read("the trace or capture", file)
+        try files.read("the trace or capture", InputPath.path(of: file))
         try files.write("--output", output)
     }
 
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let (trace, notes) = try await heard()
-        let analysis = GapAnalysis(trace)
-        let title = file.split(separator: "/").last.map(String.init) ?? file
-        let page = ReportPage(title: title, trace: trace, analysis: analysis, notes: notes)
-        try TextFile.write(page.html, to: output)
+        let legs = try await heard()
+        let title = InputPath.name(of: file).split(separator: "/").last.map(String.init) ?? file
+        try TextFile.write(ReportPage(title: title, legs: legs).html, to: output)
+        let first = legs[0]
         common.show(
             [
                 "file": .string(file),
                 "output": .string(output),
-                "codec": .string(trace.codec),
-                "seconds": .number(trace.duration.roundedSeconds),
-                "rows": .integer(trace.rows.count),
-                "notes": JSONValue(notes),
-                "gaps": analysis.json,
+                "codec": .string(first.trace.codec),
+                "seconds": .number(first.trace.duration.roundedSeconds),
+                "rows": .integer(first.trace.rows.count),
+                "notes": JSONValue(first.notes),
+                "gaps": first.analysis.json,
+                "directions": .array(legs.map(\.json)),
             ],
-            text: "\(output): \(trace.duration.roundedSeconds) s of \(trace.codec)\n" + analysis.text
+            text: "\(output): " + legs.map(\.text).joined()
         )
     }
 
-    private func heard() async throws -> (TraceFile, [String]) {
-        let start = try TextFile.read(file, limit: 64)
-        guard !start.isEmpty else { throw ToolFailure("\(file) is empty. Give a trace or a capture.") }
+    /// What was heard: of a trace one direction, of a capture both where both are there.
+    private func heard() async throws -> [ReportLeg] {
+        // Read once: it may be a pipe.
+        let content = try InputContent.read(InputPath.path(of: file), limit: TraceFile.maximumByteCount)
+        let (bytes, name) = (content.bytes, InputPath.name(of: file))
+        guard !bytes.isEmpty else { throw ToolFailure("\(name) is empty. Give a trace or a capture.") }
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || 0x09...0x0D ~= $0 }
-        guard start.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else {
-            let replay = try selection.replay(file)
-            return (try await replay.run(output: nil, trace: nil).trace, replay.notes)
+        guard bytes.prefix(64).first(where: { !isBlank($0) }) == UInt8(ascii: "{") else {
+            return try await CaptureDirections.heard(selection, file, content)
         }
         guard selection.isEmpty else {
-            throw ToolFailure("\(file) is a trace, which has one stream. Leave out --codec, --payload-type and --ssrc.")
+            throw ToolFailure("\(name) is a trace, which has one stream. Leave out --codec, --payload-type and --ssrc.")
         }
-        let bytes = try TextFile.read(file, limit: TraceFile.maximumByteCount)
-        do throws(TraceFileError) { return (try TraceFile(parsing: bytes), []) } catch {
-            throw ToolFailure("\(file) cannot be read. \(error.message)")
+        do throws(TraceFileError) {
+            let trace = try TraceFile(parsing: bytes)
+            return [ReportLeg(trace, GapAnalysis(trace), notes: [])]
+        } catch {
+            throw ToolFailure("\(name) cannot be read. \(error.message)")
         }
+    }
+}
+
+extension ReportLeg {
+    /// The direction with the keys that scripts rely on.
+    fileprivate var json: JSONValue {
+        [
+            "source": JSONValue(trace.stream.source),
+            "destination": JSONValue(trace.stream.destination),
+            "ssrc": JSONValue(trace.stream.ssrc.map(CaptureReplay.hexadecimal)),
+            "codec": .string(trace.codec),
+            "seconds": .number(trace.duration.roundedSeconds),
+            "verdict": JSONValue(verdict.grade?.rawValue),
+            "mos": JSONValue(figures.score?.value),
+            "lossPercent": JSONValue(figures.lossPercent),
+            "notes": JSONValue(notes),
+            "gaps": analysis.json,
+        ]
+    }
+
+    /// The direction in words, with its gaps.
+    fileprivate var text: String {
+        let stream = trace.stream
+        let addresses = stream.source.flatMap { source in stream.destination.map { ", \(source) to \($0)" } } ?? ""
+        return summary.joined(separator: ", ") + "\n"
+            + "\(trace.duration.roundedSeconds) s of \(trace.codec)\(addresses)\n"
+            + (trace.isPlayed ? analysis.text : "")
     }
 }

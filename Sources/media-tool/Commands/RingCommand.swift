@@ -24,7 +24,10 @@ struct RingCommand: AsyncParsableCommand {
     var device: String?
 
     @Option(
-        help: ArgumentHelp("A WAV file to ring with.", valueName: "file"),
+        help: ArgumentHelp(
+            "A WAV file to ring with. \(InputPath.help) A pipe cannot start over: with --output alone.",
+            valueName: "file"
+        ),
         completion: .file(extensions: ["wav"])
     )
     var file: String?
@@ -61,10 +64,14 @@ struct RingCommand: AsyncParsableCommand {
             throw ValidationError("'--file' and '\(other)' exclude each other. Leave out one.")
         }
         var files = FileArguments()
-        files.read("--file", file)
+        let path = file.map { InputPath.path(of: $0) }
+        if let path, output == nil, InputPath.isPipe(path) {
+            throw ValidationError("'--file' is a pipe, which cannot start over. Copy it to a file first.")
+        }
+        try files.read("--file", path)
         try files.write("--output", output)
         guard file == nil else { return }
-        do throws(ToneError) { _ = try spec() } catch { throw ValidationError(error.message) }
+        _ = try spec()
     }
 
     func run() async throws {
@@ -78,14 +85,14 @@ struct RingCommand: AsyncParsableCommand {
         }
     }
 
-    private func spec() throws(ToneError) -> ToneSpec {
-        try CallProgressTones.spec(tone ?? CallProgressTone.ringback.rawValue, country: country ?? "US")
+    private func spec() throws -> ToneSpec {
+        try ToneSpec(named: tone ?? CallProgressTone.ringback.rawValue, country: country ?? "US")
     }
 
     private func write(_ path: String) throws {
         let source: RingSource
         if let file {
-            let (format, samples) = try WAVFile.read(file)
+            let (format, samples) = try WAVFile.read(InputPath.path(of: file))
             source = try RingSource(samples: samples, channelCount: format.channelCount, format: format)
         } else {
             source = try RingSource(tone: try spec(), format: CallEngine.cardFormat)
@@ -101,13 +108,13 @@ struct RingCommand: AsyncParsableCommand {
     }
 
     private func ring(_ engine: CallEngine) async throws {
-        let opening = try await DeviceName.open(device, role: .ringer, in: engine.cards) { card in
+        let opening = try await DeviceName.open(device, role: .ringer, .playback, in: engine.cards) { card in
             try await engine.makeToneStream(on: [card])
         }
         let stream = opening.result
         let start = engine.now
         if let file {
-            try await stream.play(file: file, repetition: .forever(pause: RingSource.defaultPause))
+            try await stream.play(file: InputPath.path(of: file), repetition: .forever(pause: RingSource.defaultPause))
         } else {
             try stream.play(try spec())
         }
@@ -127,7 +134,8 @@ struct RingCommand: AsyncParsableCommand {
     }
 
     private func show(device: String, duration: Duration, xruns: Int) {
-        let name = file ?? "\(tone ?? CallProgressTone.ringback.rawValue) (\((country ?? "US").uppercased()))"
+        let rung = "\(tone ?? CallProgressTone.ringback.rawValue) (\((country ?? "US").uppercased()))"
+        let name = file.map { InputPath.name(of: $0) } ?? rung
         common.show(
             [
                 "device": .string(device),
@@ -137,7 +145,8 @@ struct RingCommand: AsyncParsableCommand {
                 "seconds": .number(duration.roundedSeconds),
                 "xruns": .integer(xruns),
             ],
-            text: "rang with \(name) for \(duration.roundedSeconds) s on \(device); \(xruns) xruns\n"
+            text: "rang with \(name) for \(duration.roundedSeconds) s on \(device); "
+                + "\(English.count(xruns, "xrun"))\n"
         )
     }
 }

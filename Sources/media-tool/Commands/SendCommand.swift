@@ -29,7 +29,10 @@ struct SendCommand: AsyncParsableCommand {
     var payloadType: UInt8?
 
     @Option(
-        help: ArgumentHelp("The WAV file to send, once; any usual rate, one or two channels.", valueName: "file"),
+        help: ArgumentHelp(
+            "The WAV file to send, once; any usual rate, one or two channels. \(InputPath.help)",
+            valueName: "file"
+        ),
         completion: .file(extensions: ["wav"])
     )
     var input: String?
@@ -55,7 +58,7 @@ struct SendCommand: AsyncParsableCommand {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try roles.check(device: device, beside: "--input", input)
         var files = FileArguments()
-        files.read("--input", input)
+        try files.read("--input", input.map { InputPath.path(of: $0) })
         try files.write("--sdp", sdp)
         try files.write("--metrics", metrics.metrics)
     }
@@ -91,7 +94,7 @@ struct SendCommand: AsyncParsableCommand {
             mode: "udp",
             seconds: length.roundedSeconds,
             legs: [call.report()],
-            ticks: CallReport.Ticks(engine.tickStatistics)
+            ticks: engine.tickReport
         )
         report.cards = cards
         report.routeChanges = routeChanges
@@ -121,7 +124,7 @@ struct SendCommand: AsyncParsableCommand {
         configuration.source = sound.source
         guard let device else { return try await Self.makeCall(configuration, on: engine) }
         let spoken = configuration
-        return try await DeviceName.open(device, role: .call, in: engine.cards) { card in
+        return try await DeviceName.open(device, role: .call, .capture, in: engine.cards) { card in
             var configuration = spoken
             configuration.source = .card(card)
             return try await Self.makeCall(configuration, on: engine)
@@ -143,10 +146,20 @@ struct SendCommand: AsyncParsableCommand {
     private func talk(_ call: Call, _ start: MediaTime, _ sound: AudioInput.Playback?) async throws {
         var progress = ProgressLine(total: seconds ?? sound?.length?.roundedSeconds)
         defer { progress.clear() }
+        var watch = UnreachableWatch()
         func run(until isDone: () -> Bool) async -> Bool {
             while !isDone() {
                 guard await Interruption.wait(.milliseconds(10)) else { return false }
-                progress.show((MonotonicClock.current - start).roundedSeconds)
+                let now = MonotonicClock.current
+                let sent = call.report().sent
+                if watch.isTold(answers: sent.unreachable, at: now) {
+                    StandardError.write(
+                        "Note: the network answered that \(sent.unreachable) of "
+                            + "\(English.count(sent.packets, "packet")) did not arrive: nobody listens there, or there is "
+                            + "no route.\n"
+                    )
+                }
+                progress.show((now - start).roundedSeconds)
             }
             return true
         }
@@ -157,7 +170,12 @@ struct SendCommand: AsyncParsableCommand {
             try call.sendDTMF(keys.sequence.description)
         }
         if let limit {
-            _ = await run(until: { MonotonicClock.current >= limit })
+            // What a machine that stood still is late with is sent, too, as far as it is made up for.
+            let latest = limit + LatenessPolicy().longestBacklog
+            _ = await run(until: {
+                let now = MonotonicClock.current
+                return now >= latest || now >= limit && sound?.hasGivenSignal ?? true
+            })
             return
         }
         guard let sound else {

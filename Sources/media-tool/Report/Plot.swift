@@ -4,6 +4,7 @@ struct Plot {
     struct Band {
         let start: Double
         let duration: Double
+        /// The colour's name among those of the page's style.
         let color: String
         let title: String
     }
@@ -21,42 +22,86 @@ struct Plot {
     var limits: ClosedRange<Double>?
     var bands: [Band] = []
 
-    private static let width = 1000.0
+    static let width = 1000.0
+    static let left = 56.0
+    static let right = 24.0
     private static let height = 200.0
-    private static let left = 56.0
-    private static let right = 12.0
-    private static let top = 8.0
+    static let top = 8.0
     private static let bottom = 24.0
 
-    private var plotWidth: Double { Self.width - Self.left - Self.right }
-    private var plotHeight: Double { Self.height - Self.top - Self.bottom }
+    static var plotWidth: Double { width - left - right }
+    static var plotHeight: Double { height - top - bottom }
 
-    /// The plot as a `figure` element.
+    /// The plot as a `figure` element; nothing where there is nothing to draw.
     var html: String {
+        let shown = series.filter { !$0.isEmpty }
+        guard !shown.isEmpty else { return "" }
         let axis = axis
+        let slot = Self.horizontal(barWidth, duration) - Self.left
         var svg =
-            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTMLText.escaped(title))\">"
-        svg +=
-            "<rect class=\"field\" x=\"\(place(Self.left))\" y=\"\(place(Self.top))\" width=\"\(place(plotWidth))\" height=\"\(place(plotHeight))\"/>"
+            "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\""
+            + " aria-label=\"\(HTMLText.escaped(title))\" data-d=\"\(place(duration))\" data-lo=\"\(place(axis.low))\""
+            + " data-hi=\"\(place(axis.high))\" data-w=\"\(slot)\">"
+        svg += Self.field(height: Self.plotHeight)
         svg += grid(axis)
         for band in bands { svg += draw(band) }
-        let barCount = series.count { $0.style == .bars }
+        let barCount = shown.count { $0.style == .bars }
         var barIndex = 0
-        for one in series {
+        for one in shown {
+            let path: String
             switch one.style {
-            case .line: svg += line(one, axis)
-            case .dots: svg += dots(one, axis)
+            case .line, .peaks: path = line(one, axis)
+            case .dots: path = dots(one, axis)
             case .bars:
-                svg += bars(one, axis, barIndex, barCount)
+                path = bars(one, axis, barIndex, barCount)
                 barIndex += 1
             }
+            svg += "<path class=\"\(one.style)\" style=\"color:var(--\(one.color))\""
+            svg += " data-n=\"\(HTMLText.escaped(one.name))\" d=\"\(path)\"/>"
         }
-        svg += "</svg>"
-        let legend = series.map { one in
-            "<span><i style=\"background:\(one.color)\"></i>\(HTMLText.escaped(one.name))</span>"
+        svg += Self.pointer(height: Self.plotHeight) + "</svg>"
+        let legend = shown.map { one in
+            "<span><i style=\"background:var(--\(one.color))\"></i>\(HTMLText.escaped(one.name))</span>"
         }
-        return "<figure><figcaption><b>\(HTMLText.escaped(title))</b> <small>\(HTMLText.escaped(unit))</small>"
-            + legend.joined() + "</figcaption>\(svg)</figure>\n"
+        return Self.figure(title, unit, legend: legend.joined(), svg)
+    }
+
+    /// A `figure` with its caption, over which the values under the pointer are shown.
+    static func figure(_ title: String, _ unit: String, legend: String, _ svg: String) -> String {
+        "<figure><figcaption><b>\(HTMLText.escaped(title))</b> <small>\(HTMLText.escaped(unit))</small>"
+            + legend + "</figcaption><div>\(svg)<output></output></div></figure>\n"
+    }
+
+    /// The plot's background.
+    static func field(height: Double) -> String {
+        "<rect class=\"field\" x=\"\(HTMLText.number(left))\" y=\"\(HTMLText.number(top))\""
+            + " width=\"\(HTMLText.number(plotWidth))\" height=\"\(HTMLText.number(height))\"/>"
+    }
+
+    /// The line that follows the pointer.
+    static func pointer(height: Double) -> String {
+        "<line class=\"at\" x1=\"-9\" x2=\"-9\" y1=\"\(HTMLText.number(top))\" y2=\"\(HTMLText.number(top + height))\"/>"
+    }
+
+    /// Where `time` lies.
+    static func horizontal(_ time: Double, _ duration: Double) -> Double {
+        left + min(max(time / max(duration, 1e-9), 0), 1) * plotWidth
+    }
+
+    /// Lines and words of the time axis under a field of `height`.
+    static func timeGrid(_ duration: Double, height: Double) -> String {
+        var svg = ""
+        let step = timeStep(duration / 10)
+        var time = 0.0
+        while time <= duration {
+            let x = HTMLText.number(horizontal(time, duration))
+            svg += "<line class=\"grid\" x1=\"\(x)\" x2=\"\(x)\" y1=\"\(HTMLText.number(top))\""
+            svg += " y2=\"\(HTMLText.number(top + height))\"/>"
+            svg += "<text x=\"\(x)\" y=\"\(HTMLText.number(top + height + 16))\" text-anchor=\"middle\">"
+            svg += HTMLText.time(time, step: step) + "</text>"
+            time += step
+        }
+        return svg
     }
 
     // MARK: Axes
@@ -95,39 +140,27 @@ struct Plot {
     }
 
     private func grid(_ axis: Axis) -> String {
-        var svg = ""
+        var svg = Self.timeGrid(duration, height: Self.plotHeight)
         var value = axis.low
         while value <= axis.high + axis.step / 2 {
             let y = place(vertical(value, axis))
-            svg +=
-                "<line class=\"\(abs(value) < axis.step / 100 ? "zero" : "grid")\" x1=\"\(place(Self.left))\" x2=\"\(place(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
-            svg +=
-                "<text x=\"\(place(Self.left - 6))\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(HTMLText.number(value))</text>"
+            svg += "<line class=\"\(abs(value) < axis.step / 100 ? "zero" : "grid")\" x1=\"\(place(Self.left))\""
+            svg += " x2=\"\(place(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
+            svg += "<text x=\"\(place(Self.left - 6))\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">"
+            svg += HTMLText.number(value) + "</text>"
             value += axis.step
-        }
-        let step = Self.timeStep(duration / 10)
-        var time = 0.0
-        while time <= duration {
-            let x = place(horizontal(time))
-            svg +=
-                "<line class=\"grid\" x1=\"\(x)\" x2=\"\(x)\" y1=\"\(place(Self.top))\" y2=\"\(place(Self.height - Self.bottom))\"/>"
-            svg +=
-                "<text x=\"\(x)\" y=\"\(place(Self.height - 8))\" text-anchor=\"middle\">\(HTMLText.time(time))</text>"
-            time += step
         }
         return svg
     }
 
-    private func horizontal(_ time: Double) -> Double {
-        Self.left + min(max(time / max(duration, 1e-9), 0), 1) * plotWidth
-    }
-
     private func vertical(_ value: Double, _ axis: Axis) -> Double {
         let share = (min(max(value, axis.low), axis.high) - axis.low) / (axis.high - axis.low)
-        return Self.top + (1 - share) * plotHeight
+        return Self.top + (1 - share) * Self.plotHeight
     }
 
     private func place(_ value: Double) -> String { HTMLText.number(value) }
+
+    private func horizontal(_ time: Double) -> Double { Self.horizontal(time, duration) }
 
     // MARK: Series
 
@@ -135,14 +168,15 @@ struct Plot {
         let start = horizontal(band.start)
         // A gap of 20 ms in a call of an hour is still seen.
         let width = max(horizontal(band.start + band.duration) - start, 1.5)
-        return
-            "<rect fill=\"\(band.color)\" opacity=\"0.35\" x=\"\(place(start))\" y=\"\(place(Self.top))\" width=\"\(place(width))\" height=\"\(place(plotHeight))\"><title>\(HTMLText.escaped(band.title))</title></rect>"
+        return "<rect class=\"band\" style=\"color:var(--\(band.color))\" x=\"\(place(start))\""
+            + " y=\"\(place(Self.top))\" width=\"\(place(width))\" height=\"\(place(Self.plotHeight))\">"
+            + "<title>\(HTMLText.escaped(band.title))</title></rect>"
     }
 
     private func line(_ one: PlotSeries, _ axis: Axis) -> String {
         var path = ""
         var isBroken = true
-        for point in one.thinned(to: Int(plotWidth)) {
+        for point in one.thinned(to: Int(Self.plotWidth), duration: duration) {
             guard point.value.isFinite else {
                 isBroken = true
                 continue
@@ -150,16 +184,23 @@ struct Plot {
             path += "\(isBroken ? "M" : "L")\(place(horizontal(point.time))) \(place(vertical(point.value, axis)))"
             isBroken = false
         }
-        return path.isEmpty ? "" : "<path d=\"\(path)\" fill=\"none\" stroke=\"\(one.color)\" stroke-width=\"1.4\"/>"
+        return path
     }
 
     private func dots(_ one: PlotSeries, _ axis: Axis) -> String {
-        let path = one.thinned(to: Int(plotWidth)).filter(\.value.isFinite).map { point in
-            "M\(place(horizontal(point.time))) \(place(vertical(point.value, axis)))h0"
+        let points = one.thinned(to: Int(Self.plotWidth), duration: duration).filter(\.value.isFinite)
+        guard one.isThinned(to: Int(Self.plotWidth)) else {
+            return points.map { "M\(place(horizontal($0.time))) \(place(vertical($0.value, axis)))h0" }.joined()
         }
-        return path.isEmpty
-            ? ""
-            : "<path d=\"\(path.joined())\" stroke=\"\(one.color)\" stroke-width=\"2.4\" stroke-linecap=\"round\"/>"
+        var stretches: [Int: ClosedRange<Double>] = [:]
+        for point in points {
+            let (x, y) = (Int(horizontal(point.time)), vertical(point.value, axis))
+            let known = stretches[x] ?? y...y
+            stretches[x] = min(known.lowerBound, y)...max(known.upperBound, y)
+        }
+        return stretches.sorted { $0.key < $1.key }.map { x, range in
+            "M\(x) \(place(range.lowerBound))V\(place(range.upperBound))"
+        }.joined()
     }
 
     private func bars(_ one: PlotSeries, _ axis: Axis, _ index: Int, _ count: Int) -> String {
@@ -172,6 +213,6 @@ struct Plot {
             let y = vertical(point.value, axis)
             path += "M\(place(x)) \(place(zero))V\(place(y))h\(place(max(slot * 0.9, 0.6)))V\(place(zero))z"
         }
-        return path.isEmpty ? "" : "<path d=\"\(path)\" fill=\"\(one.color)\"/>"
+        return path
     }
 }

@@ -11,7 +11,9 @@ enum QualityWindows {
     /// The mean opinion score in the middle of each window in which packets came; nothing for a codec of which the
     /// E-model knows nothing.
     static func points(_ trace: TraceFile) -> [PlotSeries.Point] {
-        guard let impairment = CodecImpairment(codecName: trace.codec), trace.rows.count > 0 else { return [] }
+        // The name L16 leaves open how wide the sound is.
+        let impairment = CodecImpairment(codecName: trace.codec, sampleRate: trace.clockRate)
+        guard let impairment, trace.rows.count > 0 else { return [] }
         let rowsPerWindow = max(Int(length * 1000 / trace.rowMs), 1)
         let rowsPerStep = max(Int(step * 1000 / trace.rowMs), 1)
         let last = max(trace.rows.count - rowsPerWindow, 0)
@@ -38,6 +40,6 @@ enum QualityWindows {
             oneWayDelay: .nanoseconds(Int64(min(max(delay, 0), 60_000) * 1e6)),
             lossPercent: min(lost / (arrived + missing) * 100, 100)
         )
-        return EModel.meanOpinionScore(rating: model.rating)
+        return model.score
     }
 }

@@ -14,15 +14,22 @@ struct AudioInput {
     ///
     /// - Throws: `WAVError` when the file cannot be read.
     init(path: String?, seconds: Double?, format: AudioFormat) throws(WAVError) {
+        let path = path.map { InputPath.path(of: $0) }
         self.path = path
         self.format = format
         guard let path else {
             length = .seconds(fraction: seconds ?? Self.defaultSeconds)
             return
         }
+        // Who plays a pipe reads its header, too, and nobody can read that twice.
+        guard !InputPath.isPipe(path) else {
+            length = nil
+            return
+        }
         let reader = try WAVReader(path: path)
         if reader.isTruncated {
-            StandardError.write("Note: \(path) is shorter than its header says; what is there is played.\n")
+            let name = InputPath.name(of: path)
+            StandardError.write("Note: \(name) is shorter than its header says; what is there is played.\n")
         }
         length = reader.frameCount.map { reader.format.duration(ofFrames: $0) }
     }
@@ -43,5 +50,8 @@ struct AudioInput {
 
         /// Whether `call`, whose source it is, has sent the last of it.
         func hasEnded(in call: Call) -> Bool { signal?.isFinished ?? call.isSourceEnded }
+
+        /// Whether the test signal has been given to its end; true of a file, which a limit may cut.
+        var hasGivenSignal: Bool { signal?.isFinished ?? true }
     }
 }

@@ -12,6 +12,7 @@ extension CallReport {
                 "count": .integer(ticks.count),
                 "late": .integer(ticks.late),
                 "p99LatenessMs": .number(ticks.p99LatenessMs),
+                "lostEvents": .integer(ticks.lostEvents),
             ],
             "cards": .array(cards.map(\.json)),
             "routeChanges": .array(routeChanges.map(\.json)),
@@ -31,7 +32,12 @@ extension CardReport {
             "xruns": .integer(xruns),
             "lostMs": .number(lostMs),
             "insertedMs": .number(insertedMs),
+            "stalls": .integer(stalls),
+            "suspends": .integer(suspends),
+            "shortages": .integer(shortages),
             "disappearances": .integer(disappearances),
+            "reopenings": .integer(reopenings),
+            "withoutCardMs": .number(withoutCardMs),
         ]
     }
 }
@@ -56,7 +62,10 @@ extension LegReport {
     var json: JSONValue {
         [
             "name": .string(name),
-            "sent": ["packets": .integer(sent.packets), "bytes": .integer(sent.bytes)],
+            "sent": [
+                "packets": .integer(sent.packets), "bytes": .integer(sent.bytes),
+                "unreachable": .integer(sent.unreachable),
+            ],
             "received": [
                 "packets": .integer(received.packets),
                 "lost": .integer(received.lost),
@@ -75,8 +84,9 @@ extension LegReport {
                     "unnamedHost": .integer(received.refused.unnamedHost),
                     "formerSource": .integer(received.refused.formerSource),
                     "otherControl": .integer(received.refused.otherControl),
-                    "unread": .integer(received.refused.unread),
+                    "otherProtocol": .integer(received.refused.otherProtocol),
                 ],
+                "socketDrops": .integer(received.socketDrops),
             ],
             "jitterMs": .number(jitterMs),
             "playoutDelayMs": .number(playoutDelayMs),
@@ -108,10 +118,12 @@ extension LegReport.Quality {
     var json: JSONValue {
         [
             "rFactor": JSONValue(rFactor),
+            "scale": scale.map { .string($0.rawValue) } ?? .null,
             "mosListening": JSONValue(mosListening),
             "mosConversational": JSONValue(mosConversational),
             "lossPercent": .number(lossPercent),
             "discardPercent": .number(discardPercent),
+            "interruptedMs": .number(interruptedMs),
             "burstLossPercent": .number(burstLossPercent),
             "gapLossPercent": .number(gapLossPercent),
             "burstMs": .number(burstMs),

@@ -47,7 +47,7 @@ struct CardCheckup {
         _ direction: CardDirection,
         _ role: CardRole
     ) async -> Finding {
-        let bound = "bound to \(binding.device) by \(binding.source == "default" ? "default" : binding.source)"
+        let bound = "bound to \(binding.device) by \(binding.source)"
         let configuration = role.configuration(CallEngine.cardFormat)
         do {
             let endpoint = try await BlockingWork.run {
@@ -63,7 +63,7 @@ struct CardCheckup {
             return Finding(area: name, status: .ok, finding: "\(bound); \(shape).")
         } catch {
             // What somebody chose must work; what nobody chose may be absent.
-            let isChosen = binding.source != "default"
+            let isChosen = binding.isByHand
             return Finding(
                 area: name,
                 status: isChosen ? .failure : .warning,
@@ -115,7 +115,8 @@ struct CardCheckup {
         func milliseconds(_ frames: Int) -> Double { format.duration(ofFrames: max(frames, 0)).milliseconds.rounded() }
         let (out, inward) = (milliseconds(played.latencyFrames), milliseconds(recorded.latencyFrames))
         let xruns = played.xruns + recorded.xruns
-        let finding = "playback holds \(Int(out)) ms, capture \(Int(inward)) ms; \(xruns) xruns in 1.2 s."
+        let finding =
+            "playback holds \(Int(out)) ms, capture \(Int(inward)) ms; \(English.count(xruns, "xrun")) in 1.2 s."
         let isGood = out + inward <= 80 && xruns <= 1 && played.frames > 0 && recorded.frames > 0
         return Finding(
             area: "card latency",

@@ -12,6 +12,8 @@ final class CardSession {
         var statistics: CardStatistics { route.statistics }
     }
 
+    /// What happens to its cards.
+    let watch = CardWatch()
     private let routes: CardRoutes
     private var opened: [CardRoute] = []
     private var driver: TimerDriver?
@@ -20,7 +22,8 @@ final class CardSession {
     ///
     /// - Throws: `DriverError` when the thread that opens cards cannot be started.
     init() throws {
-        routes = try CardRoutes(clock: { MonotonicClock.current }, isVirtual: false, onEvent: { _ in })
+        let watch = watch
+        routes = try CardRoutes(clock: { MonotonicClock.current }, isVirtual: false, onEvent: { watch.note($0) })
     }
 
     /// Opens a card as a call would.
@@ -42,8 +45,7 @@ final class CardSession {
             direction,
             to: card,
             fallbacks: [],
-            role.configuration(CallEngine.cardFormat),
-            isGated: false
+            role.configuration(CallEngine.cardFormat)
         )
     }
 

@@ -45,6 +45,9 @@ final class ChirpListener {
         }
     }
 
+    /// Why the recording is not whole; nil when the card stayed.
+    var failure: ToolFailure? { session.watch.failure(at: MonotonicClock.current) }
+
     /// Ends the recording.
     func stop() async { await session.stop() }
 

@@ -20,11 +20,7 @@ struct CommonOptions: ParsableArguments {
     /// Sends the logs of the engine to standard error, at the level that was asked for.
     func startLogging() {
         let level = logLevel
-        LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
-            handler.logLevel = level
-            return handler
-        }
+        LoggingSystem.bootstrap { ErrorLogHandler(label: $0, logLevel: level) }
     }
 }
 

@@ -26,28 +26,31 @@ enum DeviceName {
         let name: String
     }
 
-    /// Opens the card called `name`, or the role's; where a role's card does not open the null card stands in, and a note
-    /// on standard error says so.
+    /// Opens the card called `name`, or the role's, for `direction`; where a role that nobody bound does not open the null
+    /// card stands in, and a note on standard error says so.
     ///
-    /// - Throws: What `body` throws for a card that was named.
+    /// - Throws: What `body` throws for a card that was named, or that the role was bound to in this direction.
     static func open<Result>(
         _ name: String?,
         role: CardRole,
+        _ direction: CardDirection,
         in cards: CardList,
         _ body: (any SoundCard) async throws -> Result
     ) async throws -> Opening<Result> {
-        try await open(try card(name, role: role, in: cards), body)
+        try await open(try card(name, role: role, in: cards), direction, body)
     }
 
-    /// As `open(_:role:in:_:)`, for a card that was found.
+    /// As `open(_:role:_:in:_:)`, for a card that was found.
     static func open<Result>(
         _ card: any SoundCard,
+        _ direction: CardDirection,
         _ body: (any SoundCard) async throws -> Result
     ) async throws -> Opening<Result> {
         do {
             return Opening(result: try await body(card), name: card.description.name)
         } catch {
-            guard card is RoleCard, let reason = cardError(error) else { throw error }
+            guard let role = card as? RoleCard, !role.boundByHand.contains(direction), let reason = cardError(error)
+            else { throw error }
             let result = try await body(NullCard())
             let name = card.description.name
             StandardError.write("Note: \(name) uses the built-in null card, which is silent. \(reason.message)\n")

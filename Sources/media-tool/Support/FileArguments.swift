@@ -9,34 +9,71 @@ struct FileArguments {
         let inode: UInt64
         let name: String
 
-        /// The identity of the file at `path`; nil for what is no file (a pipe, a terminal, /dev/null), and what cannot be.
+        /// The identity of the file at `path`; nil for what any number may write to (a terminal, /dev/null), and for what cannot
+        /// be.
         init?(_ path: String) {
-            if let status = Self.status(path) {
-                guard status.st_mode & S_IFMT == S_IFREG else { return nil }
-                (device, inode, name) = (UInt64(status.st_dev), UInt64(status.st_ino), "")
-                return
+            // A link to nothing yet is the file that it will lead to.
+            var path = path
+            for _ in 0..<40 {
+                var status = stat()
+                if stat(path, &status) == 0 {
+                    self.init(status)
+                    return
+                }
+                guard let target = Self.target(ofLink: path) else { break }
+                path = target
             }
-            let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-            guard let last = parts.last, !last.isEmpty else { return nil }
-            let folder = parts.count == 1 ? "." : parts.dropLast().joined(separator: "/") + "/"
-            guard let status = Self.status(folder) else { return nil }
-            (device, inode, name) = (UInt64(status.st_dev), UInt64(status.st_ino), String(last))
+            let (folder, last) = Self.split(path)
+            var status = stat()
+            guard !last.isEmpty, stat(folder, &status) == 0 else { return nil }
+            self.init(status, last)
         }
 
-        private static func status(_ path: String) -> stat? {
-            var result = stat()
-            return stat(path, &result) == 0 ? result : nil
+        /// The identity of a file that is there.
+        init?(_ status: stat) {
+            let kind = status.st_mode & S_IFMT
+            guard kind == S_IFREG || kind == S_IFIFO || kind == S_IFBLK else { return nil }
+            self.init(status, "")
+        }
+
+        private init(_ status: stat, _ name: String) {
+            (device, inode, self.name) = (UInt64(status.st_dev), UInt64(status.st_ino), name)
+        }
+
+        /// Where the link at `path` leads, as seen from here; nil when it is none.
+        private static func target(ofLink path: String) -> String? {
+            var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(path, &bytes, bytes.count)
+            guard count > 0 else { return nil }
+            let target = String(decoding: bytes[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            return target.hasPrefix("/") ? target : split(path).folder + target
+        }
+
+        private static func split(_ path: String) -> (folder: String, last: String) {
+            guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
+            return (String(path[...slash]), String(path[path.index(after: slash)...]))
         }
     }
 
     private var inputs: [Identity: String] = [:]
     private var outputs: [Identity: String] = [:]
 
-    init() {}
+    /// The files of a command that writes its report to standard output, which may be a file, too.
+    init() {
+        var status = stat()
+        guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, let identity = Identity(status)
+        else { return }
+        outputs[identity] = "standard output"
+    }
 
     /// Notes a file that is read.
-    mutating func read(_ option: String, _ path: String?) {
+    ///
+    /// - Throws: `ValidationError` when it is one of those that are written.
+    mutating func read(_ option: String, _ path: String?) throws {
         guard let path, let identity = Identity(path) else { return }
+        if let output = outputs[identity] {
+            throw ValidationError("'\(option) \(path)' is what '\(output)' writes to. Name another file.")
+        }
         inputs[identity] = "\(option) \(path)"
     }
 

@@ -3,7 +3,8 @@ internal import Glibc
 import MediaEngine
 import Synchronization
 
-/// Ctrl-C, SIGTERM and SIGHUP, taken as the wish to end cleanly; a second one ends at once.
+/// Ctrl-C, SIGTERM and SIGHUP, taken as the wish to end cleanly; a second Ctrl-C or SIGTERM ends at once, unless the first one
+/// was answered.
 enum Interruption {
     private static let isWanted = Atomic(false)
     /// The end of a pipe to which the handler writes: all that a handler may do to wake somebody.
@@ -29,13 +30,14 @@ enum Interruption {
             Interruption.end()
             errno = code
         }
-        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
         // Whoever started the tool may have left them blocked.
         var wanted = sigset_t()
         sigemptyset(&wanted)
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // nohup has one ignored, and that is to stay so.
             guard signal != SIGHUP || !isIgnored(signal) else { continue }
+            // A terminal that is closed tells it twice, by the shell and by the kernel.
+            action.sa_flags = signal == SIGHUP ? 0 : Int32(bitPattern: UInt32(SA_RESETHAND))
             sigaction(signal, &action, nil)
             sigaddset(&wanted, signal)
         }
@@ -49,6 +51,12 @@ enum Interruption {
         isWanted.store(true, ordering: .relaxed)
         var byte: UInt8 = 0
         _ = write(writeEnd.load(ordering: .relaxed), &byte, 1)
+    }
+
+    /// Takes the signal that came as answered: the command goes on with what it has, and the next signal ends it.
+    static func answer() {
+        isWanted.store(false, ordering: .relaxed)
+        catchSignals()
     }
 
     private static func isIgnored(_ signal: Int32) -> Bool {
@@ -66,9 +74,12 @@ enum Interruption {
             guard pipe(&ends) == 0 else { return false }
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             writeEnd.store(ends[1], ordering: .relaxed)
-            let source = DispatchSource.makeReadSource(fileDescriptor: ends[0])
+            let readEnd = ends[0]
+            let source = DispatchSource.makeReadSource(fileDescriptor: readEnd)
             source.setEventHandler {
-                source.cancel()
+                // Another signal may follow one that was answered.
+                var byte: UInt8 = 0
+                _ = read(readEnd, &byte, 1)
                 let woken = Interruption.waiters.withLock { waiters in
                     defer { waiters.continuations = [:] }
                     return waiters.continuations.values

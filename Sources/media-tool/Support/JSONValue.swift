@@ -49,8 +49,10 @@ enum JSONValue {
             case "\r": result += "\\r"
             case "\t": result += "\\t"
             case _ where scalar.steers:
-                let hex = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                for unit in String(scalar).utf16 {
+                    let hex = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                }
             default: result.unicodeScalars.append(scalar)
             }
         }

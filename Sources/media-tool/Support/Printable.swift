@@ -26,8 +26,8 @@ extension Unicode.Scalar {
     var steers: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0: true
-        // Marks, embeddings, overrides and isolates of direction; ends of lines and paragraphs.
-        case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        // Marks, embeddings, overrides and isolates of direction; ends of lines and paragraphs; tags, which nobody sees.
+        case 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xE0000...0xE007F: true
         default: false
         }
     }

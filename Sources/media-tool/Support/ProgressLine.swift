@@ -12,12 +12,9 @@ struct ProgressLine {
     mutating func show(_ seconds: Double) {
         guard StandardError.isTerminal, Int(seconds) != shown else { return }
         shown = Int(seconds)
-        StandardError.write("\r\(shown)\(total.map { " of \(Int($0.rounded(.up)))" } ?? "") s ")
+        StandardError.showProgress("\(shown)\(total.map { " of \(Int($0.rounded(.up)))" } ?? "") s ")
     }
 
     /// Takes the line away.
-    func clear() {
-        guard shown >= 0 else { return }
-        StandardError.write("\r\u{1B}[K")
-    }
+    func clear() { StandardError.clearProgress() }
 }

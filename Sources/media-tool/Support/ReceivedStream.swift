@@ -46,8 +46,7 @@ struct ReceivedStream {
         }
         agreement.direction = .receiveOnly
         let found = try registry.codec(named: agreement.codec?.name ?? "opus").description
-        let isStereo = found.name == "opus" && (agreement.codec?.parameters ?? "").contains("sprop-stereo=1")
-        channelCount = isStereo ? 2 : found.format.channelCount
+        channelCount = agreement.codec?.receivedChannelCount ?? found.format.channelCount
         self.codec = found
         self.agreement = agreement
     }

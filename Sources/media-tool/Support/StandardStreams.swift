@@ -44,8 +44,27 @@ enum StandardError {
     /// Whether a person watches.
     static let isTerminal = isatty(STDERR_FILENO) == 1
 
-    /// Writes; whom nobody hears has nobody to tell.
-    static func write(_ text: String) { _ = writeAll(text, to: STDERR_FILENO) }
+    /// Whether a line of progress stands on the terminal, which others are not to be glued to.
+    private static let hasProgress = Atomic(false)
+    private static let startOfLine = "\r\u{1B}[K"
+
+    /// Writes lines; whom nobody hears has nobody to tell.
+    static func write(_ text: String) {
+        clearProgress()
+        _ = writeAll(text.printableLines, to: STDERR_FILENO)
+    }
+
+    /// Shows a line in the place of the one that was shown last.
+    static func showProgress(_ text: String) {
+        hasProgress.store(true, ordering: .relaxed)
+        _ = writeAll(startOfLine + text, to: STDERR_FILENO)
+    }
+
+    /// Takes the line of progress away.
+    static func clearProgress() {
+        guard hasProgress.exchange(false, ordering: .relaxed) else { return }
+        _ = writeAll(startOfLine, to: STDERR_FILENO)
+    }
 }
 
 /// Lines of several threads follow each other and do not mix.
@@ -60,6 +79,12 @@ private func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
             while done < bytes.count, let base = bytes.baseAddress {
                 let count = Glibc.write(descriptor, base + done, bytes.count - done)
                 if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN {
+                    // Another program has left it so that it does not wait.
+                    var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    _ = poll(&state, 1, -1)
+                    continue
+                }
                 guard count > 0 else { return count < 0 ? errno : EIO }
                 done += count
             }

@@ -7,13 +7,20 @@ final class TraceRecorder {
     private let writer: TraceFileWriter?
     private var kept: TraceFile
     private var origin: MediaTime?
+    private let unixNanosecondsAtZero: Int64?
+    private var stream = TraceFile.Stream()
     private var lost = 0
+    private var sourceChanges: UInt64 = 0
+    private var restarts: UInt64 = 0
+    private var markers = 0
     private var xruns = 0
     private var framesLost = 0
     private var lastFlush = MediaTime.zero
 
     /// What is kept in memory ends after a day.
     private static let maximumKeptRows = 24 * 3600 * 50
+    /// A sender may mark every packet; beyond so many, markers are not noted.
+    private static let maximumMarkers = 4096
 
     /// Takes the rows of `call`, whose stream must have been told to trace.
     ///
@@ -21,35 +28,51 @@ final class TraceRecorder {
     ///   - call: The call.
     ///   - codec: Its codec.
     ///   - ptime: Audio per packet.
+    ///   - unixNanosecondsAtZero: The time of day at the zero of the engine's time; nil where that is no time of day.
+    ///   - cutEnds: When packets behind pauses of the sender arrive that a replay has cut short; in their order.
     ///   - path: The file; nil keeps the rows in memory alone.
     ///   - keepsRows: Whether the rows are also kept in memory.
     /// - Throws: `TraceFileError` when the file cannot be written.
-    init(_ call: Call, codec: CodecDescription, ptime: Duration, path: String?, keepsRows: Bool = false) throws {
+    init(
+        _ call: Call,
+        codec: CodecDescription,
+        ptime: Duration,
+        unixNanosecondsAtZero: Int64?,
+        cutEnds: [MediaTime] = [],
+        path: String?,
+        keepsRows: Bool = false
+    ) throws {
         guard let trace = call.playoutTrace else {
             throw ToolFailure("\(call.name) traces no playout. Report this: the tool should have asked for it.")
         }
         self.call = call
         self.trace = trace
+        self.unixNanosecondsAtZero = unixNanosecondsAtZero
         let header = TraceFile(codec: codec.name, clockRate: codec.clockRate, ptimeMs: ptime.milliseconds)
         kept = header
         writer = try path.map { try TraceFileWriter(path: $0, header: header) }
         isKeeping = keepsRows
+        self.cutEnds = cutEnds[...]
     }
 
     private let isKeeping: Bool
+    /// When packets behind pauses that were cut short arrive, the next one first.
+    private var cutEnds: ArraySlice<MediaTime>
 
     /// Takes what waits; to be called every second or more often.
     ///
     /// - Throws: `TraceFileError` when the file cannot be written.
     func poll(at now: MediaTime) throws {
         var failure: TraceFileError?
-        trace.drain { row in
+        trace.drain { taken in
+            let row = behindCut(taken)
             origin = origin ?? row.time
             if isKeeping, kept.rows.count < Self.maximumKeptRows {
                 var own = row
                 own.time = MediaTime.zero + (row.time - (origin ?? row.time))
                 kept.rows.append(own)
             }
+            noteEvents(of: row)
             guard failure == nil else { return }
             do throws(TraceFileError) { try writer?.append(row) } catch { failure = error }
         }
@@ -68,13 +91,52 @@ final class TraceRecorder {
         try poll(at: now)
         kept.droppedRows = trace.droppedCount
         kept.figures = report.json.figures()
-        try writer?.finish(droppedRows: kept.droppedRows, figures: kept.figures)
+        kept.stream = stream
+        try writer?.finish(droppedRows: kept.droppedRows, figures: kept.figures, stream: stream)
         return kept
+    }
+
+    /// The row; what is played first behind a pause that was cut short says that the sender was silent, and did not jump.
+    private func behindCut(_ row: PlayoutTraceRow) -> PlayoutTraceRow {
+        guard let end = cutEnds.first, row.time + PlayoutTrace.rowDuration > end else { return row }
+        var row = row
+        row.jumpCount = 0
+        if row.isPlayed {
+            row.paused = max(row.paused, Float(CapturedLink.cutPause.milliseconds))
+            cutEnds.removeFirst()
+        }
+        return row
+    }
+
+    private func noteEvents(of row: PlayoutTraceRow) {
+        let time = row.time - (origin ?? row.time)
+        if row.jumpCount > 0 { note(.jump, Int(row.jumpCount), time) }
+        if row.codecChangeCount > 0 { note(.codecChange, Int(row.codecChangeCount), time) }
+        guard row.markedCount > 0, markers < Self.maximumMarkers else { return }
+        markers += 1
+        note(.marker, Int(row.markedCount), time)
+    }
+
+    /// What is known of the stream, and what changed in it.
+    private func noteStream(_ rtp: RTPStatistics, _ origin: MediaTime, at now: MediaTime) {
+        if let zero = unixNanosecondsAtZero, stream.startUnixMs == nil {
+            stream.startUnixMs = max((zero &+ origin.nanoseconds) / 1_000_000, 0)
+        }
+        stream.source = rtp.remoteAddress.map { "\($0)" } ?? stream.source
+        stream.destination = "\(call.localAddress)"
+        guard let ssrc = rtp.remoteSSRC else { return }
+        if stream.ssrc != nil, rtp.sourceChangeCount != sourceChanges { note(.sourceChange, Int(ssrc), now - origin) }
+        stream.ssrc = stream.ssrc ?? ssrc
+        sourceChanges = rtp.sourceChangeCount
+        if rtp.restartCount != restarts { note(.restart, Int(rtp.restartCount &- restarts), now - origin) }
+        restarts = rtp.restartCount
     }
 
     private func noteEvents(at now: MediaTime) {
         guard let origin else { return }
-        let lostNow = call.report().received.lost
+        let rtp = call.rtpStatistics
+        noteStream(rtp, origin, at: now)
+        let lostNow = Int(clamping: rtp.lostCount)
         if lostNow != lost { note(.lost, lostNow - lost, now - origin) }
         lost = lostNow
         guard let card = call.playbackStatistics else { return }

@@ -53,11 +53,17 @@ struct AudibleGap: Sendable, Hashable {
     var duration: Duration
     /// Why.
     var cause: Cause
+    /// The RTP sequence number of the packet that was heard last before it, where the trace has one.
+    var lastHeard: UInt16?
+    /// The RTP sequence number of the packet that was heard first after it.
+    var nextHeard: UInt16?
 
     /// A gap.
-    init(start: Duration, duration: Duration, cause: Cause) {
+    init(start: Duration, duration: Duration, cause: Cause, lastHeard: UInt16? = nil, nextHeard: UInt16? = nil) {
         self.start = start
         self.duration = duration
         self.cause = cause
+        self.lastHeard = lastHeard
+        self.nextHeard = nextHeard
     }
 }

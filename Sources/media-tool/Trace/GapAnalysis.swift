@@ -4,19 +4,22 @@ import MediaEngine
 ///
 /// A gap is sound that was invented, left silent or cut out while somebody spoke, 20 ms of it or more; pieces at most
 /// 40 ms apart are one gap. Invented sound in a pause is no gap, since nobody hears it; nor is what stood in for silence that
-/// the sender left out (its time stamps went on with the clock, and no number is missing).
+/// the sender left out: its time stamps went on with the clock, by more than what packets that are missing beside it held.
 /// Pure: rows in, gaps out.
 struct GapAnalysis: Sendable, Hashable {
     /// The gaps, in the order of time.
     let gaps: [AudibleGap]
 
     private static let speechLevel: Float = -50
+    private static let silenceLevel: Float = -100
     private static let speechReach = 4
     private static let mergeReach = 2
     /// 20 ms, less what rounding to samples may take away.
     private static let shortest: Float = 19
     /// A late packet is looked for that long after the gap.
     private static let lateReach = 50
+    /// Packets heard before and after a gap are looked for over so many rows, 10 s.
+    private static let numberReach = 500
     private static let driftRows = 250...1500
     private static let driftMinimum: Float = 10
 
@@ -44,27 +47,18 @@ struct GapAnalysis: Sendable, Hashable {
         let pieces = evidence.pieces()
         for (index, piece) in pieces.enumerated() {
             let next = index + 1 < pieces.count ? pieces[index + 1].rows.lowerBound : rows.count
-            let missing = piece.missing - evidence.paused(from: piece.rows, before: next)
-            guard missing >= Self.shortest, evidence.isSpeech(around: piece.rows) else { continue }
+            guard piece.missing >= Self.shortest, evidence.isSpeech(around: piece.rows) else { continue }
             found.append(
                 AudibleGap(
                     start: rows[piece.rows.lowerBound].time - origin,
-                    duration: .microseconds(Int64(missing * 1000)),
-                    cause: evidence.cause(of: piece.rows, before: next)
+                    duration: .microseconds(Int64(piece.missing * 1000)),
+                    cause: evidence.cause(of: piece.rows, before: next),
+                    lastHeard: evidence.lastNumber(before: piece.rows.lowerBound),
+                    nextHeard: evidence.nextNumber(after: piece.rows.upperBound)
                 )
             )
         }
-        for event in events where event.kind == .xrun {
-            let start = Duration.microseconds(Int64(event.timeMs * 1000))
-            guard evidence.isSpeech(at: event.timeMs), event.amount >= Int(Self.shortest) else { continue }
-            let isKnown = found.contains { gap in
-                gap.cause == .xrun && gap.start <= start + .milliseconds(60)
-                    && start <= gap.start + gap.duration + .milliseconds(60)
-            }
-            guard !isKnown else { continue }
-            found.append(AudibleGap(start: start, duration: .milliseconds(event.amount), cause: .xrun))
-        }
-        gaps = found.sorted { $0.start < $1.start }
+        gaps = (found + evidence.xrunGaps(beside: found.filter { $0.cause == .xrun })).sorted { $0.start < $1.start }
     }
 
     /// How many gaps there are of each cause, and how long they are together, the worst first.
@@ -79,14 +73,29 @@ struct GapAnalysis: Sendable, Hashable {
     /// All gaps together.
     var totalDuration: Duration { gaps.reduce(.zero) { $0 + $1.duration } }
 
+    /// A day, in milliseconds.
+    private static let longestPause: Float = 86_400_000
+
     /// The row with values that can be: rows may come from a file.
     private static func bounded(_ row: PlayoutTraceRow) -> PlayoutTraceRow {
         var row = row
         row.concealed = row.concealed.isFinite ? min(max(row.concealed, 0), 1000) : 0
         row.playoutDelay = row.playoutDelay.isFinite ? min(max(row.playoutDelay, 0), 60_000) : 0
         row.stretched = row.stretched.isFinite ? min(max(row.stretched, -1000), 1000) : 0
-        row.paused = row.paused.isFinite ? max(row.paused, 0) : 0
+        row.paused = row.paused.isFinite ? min(max(row.paused, 0), longestPause) : 0
         return row
+    }
+
+    /// For each row whether it is silence that the sender left out.
+    static func pauses(in rows: [PlayoutTraceRow]) -> [Bool] {
+        Evidence.pauses(in: rows.map(bounded), rowLength: Float(PlayoutTrace.rowDuration.milliseconds))
+    }
+
+    /// The rows from the first packet's sound to the last one's; nil where nothing was played.
+    static func played(in rows: [PlayoutTraceRow]) -> ClosedRange<Int>? {
+        guard let first = rows.firstIndex(where: \.isPlayed), let last = rows.lastIndex(where: \.isPlayed)
+        else { return nil }
+        return first...last
     }
 
     // MARK: Evidence
@@ -98,23 +107,31 @@ struct GapAnalysis: Sendable, Hashable {
 
     private struct Evidence {
         let rows: [PlayoutTraceRow]
-        let events: [TraceEvent]
+        /// Both in the order of time, so that those at a gap are found without looking at all.
+        private let lost: [TraceEvent]
+        private let xruns: [TraceEvent]
         let ptime: Float
         let rowLength = Float(PlayoutTrace.rowDuration.milliseconds)
+        /// For each row whether it is silence of the sender.
+        private let isPause: [Bool]
+
+        init(rows: [PlayoutTraceRow], events: [TraceEvent], ptime: Float) {
+            (self.rows, self.ptime) = (rows, ptime)
+            let ordered = events.sorted { $0.timeMs < $1.timeMs }
+            lost = ordered.filter { $0.kind == .lost }
+            xruns = ordered.filter { $0.kind == .xrun }
+            isPause = Self.pauses(in: rows, rowLength: rowLength)
+        }
 
         /// Rows from the first packet's sound to the last one's.
-        var played: ClosedRange<Int>? {
-            guard let first = rows.firstIndex(where: Self.isPlayed), let last = rows.lastIndex(where: Self.isPlayed)
-            else { return nil }
-            return first...last
-        }
+        var played: ClosedRange<Int>? { GapAnalysis.played(in: rows) }
 
         /// Stretches in which sound was missing, those merged that are next to each other.
         func pieces() -> [Piece] {
             guard let played else { return [] }
             var pieces: [Piece] = []
             for index in played {
-                let missing = missingSound(rows[index])
+                let missing = missingSound(index)
                 guard missing >= 1 else { continue }
                 if let last = pieces.last, index - last.rows.upperBound <= GapAnalysis.mergeReach + 1 {
                     pieces[pieces.count - 1].rows = last.rows.lowerBound...index
@@ -126,31 +143,49 @@ struct GapAnalysis: Sendable, Hashable {
             return pieces
         }
 
-        private func missingSound(_ row: PlayoutTraceRow) -> Float {
+        private func missingSound(_ index: Int) -> Float {
+            let row = rows[index]
+            let discarded = Float(row.discardedCount) * ptime
+            guard !isPause[index] else { return discarded }
             // Comfort noise stands where the sender was silent: nobody misses anything.
             let invented = row.operation == .comfort ? 0 : row.concealed
             let silent = row.operation == .idle ? rowLength : 0
-            return max(invented, silent) + Float(row.discardedCount) * ptime
+            return max(invented, silent) + discarded
         }
 
-        /// How much of what was missing in `range` turned out to be silence of the sender, when that was heard again, before
-        /// row `next`.
-        func paused(from range: ClosedRange<Int>, before next: Int) -> Float {
-            var index = range.lowerBound
-            var sum: Float = 0
-            while index < next {
-                sum += rows[index].paused
-                if index > range.upperBound, Self.isPlayed(rows[index]) { break }
-                index += 1
+        /// The rows that turned out to be silence of the sender when it was heard again: those straight before the row that says
+        /// so, as far back as the pause was long.
+        ///
+        /// Where the delay has grown since, the sound after the pause came so much later.
+        static func pauses(in rows: [PlayoutTraceRow], rowLength: Float) -> [Bool] {
+            var isPause = [Bool](repeating: false, count: rows.count)
+            for (index, row) in rows.enumerated() where row.paused > 0 {
+                var rest = row.paused
+                var isStretched = true
+                var before = index - 1
+                // What belongs to an earlier pause is none of this one, however long that says it was.
+                while before >= 0, isQuiet(before, rows), !isPause[before], rest >= rowLength / 2 {
+                    if rows[before].operation == .comfort { isStretched = false }
+                    isPause[before] = true
+                    rest -= rowLength
+                    before -= 1
+                }
+                guard isStretched, before >= 0 else { continue }
+                var growth = row.playoutDelay - rows[before].playoutDelay
+                while before >= 0, isQuiet(before, rows), !isPause[before], growth >= rowLength / 2 {
+                    isPause[before] = true
+                    growth -= rowLength
+                    before -= 1
+                }
             }
-            return sum
+            return isPause
         }
 
-        private static func isPlayed(_ row: PlayoutTraceRow) -> Bool {
-            switch row.operation {
-            case .play, .recover, .accelerate, .expand: true
-            case .idle, .conceal, .comfort: false
-            }
+        /// Whether row `index` has no sound out of a packet, or but the last frames of what was invented and has faded out.
+        private static func isQuiet(_ index: Int, _ rows: [PlayoutTraceRow]) -> Bool {
+            guard rows[index].isPlayed else { return true }
+            guard index > 0, rows[index - 1].operation == .conceal, rows[index].arrivedCount == 0 else { return false }
+            return max(rows[index].level, rows[index - 1].level) <= GapAnalysis.silenceLevel
         }
 
         /// Whether somebody spoke just before, in or just after `range`.
@@ -161,13 +196,56 @@ struct GapAnalysis: Sendable, Hashable {
         }
 
         func isSpeech(at milliseconds: Double) -> Bool {
-            let index = Int(min(max(milliseconds / Double(rowLength), 0), Double(rows.count - 1)))
+            let index = row(at: milliseconds)
             return isSpeech(around: index...index)
+        }
+
+        /// The row of that time.
+        func row(at milliseconds: Double) -> Int {
+            Int(min(max(milliseconds / Double(rowLength), 0), Double(rows.count - 1)))
+        }
+
+        /// The number of the packet that was heard last before row `index`; a packet lasts a few rows at most.
+        func lastNumber(before index: Int) -> UInt16? {
+            rows[max(0, index - GapAnalysis.numberReach)..<index].last { $0.sequenceNumber != nil }?.sequenceNumber
+        }
+
+        /// The number of the packet that was heard first after row `index`.
+        func nextNumber(after index: Int) -> UInt16? {
+            let rest = rows[min(index + 1, rows.count)..<min(index + GapAnalysis.numberReach, rows.count)]
+            return rest.first { $0.sequenceNumber != nil }?.sequenceNumber
+        }
+
+        /// What was not heard because the card ran empty, beside the gaps that are `known` to come from that.
+        func xrunGaps(beside known: [AudibleGap]) -> [AudibleGap] {
+            let reach = Duration.milliseconds(60)
+            var found: [AudibleGap] = []
+            var next = 0
+            for event in xruns where event.amount >= Int(GapAnalysis.shortest) && isSpeech(at: event.timeMs) {
+                let start = Duration.microseconds(Int64(event.timeMs * 1000))
+                while next < known.count, known[next].start + known[next].duration + reach < start { next += 1 }
+                let candidates = [next < known.count ? known[next] : nil, found.last].compactMap(\.self)
+                let isKnown = candidates.contains { gap in
+                    gap.start <= start + reach && start <= gap.start + gap.duration + reach
+                }
+                guard !isKnown else { continue }
+                let row = row(at: event.timeMs)
+                found.append(
+                    AudibleGap(
+                        start: start,
+                        duration: .milliseconds(event.amount),
+                        cause: .xrun,
+                        lastHeard: lastNumber(before: row),
+                        nextHeard: nextNumber(after: row)
+                    )
+                )
+            }
+            return found
         }
 
         /// Why sound was missing in `range`, with late packets looked for up to row `next`.
         func cause(of range: ClosedRange<Int>, before next: Int) -> AudibleGap.Cause {
-            if hasEvent(.xrun, range, before: 60, after: 60) { return .xrun }
+            if !events(xruns, range, before: 60, after: 60).isEmpty { return .xrun }
             // What is missing is known once the packet after it is played.
             let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + GapAnalysis.mergeReach)
             let missing = max(0, sum(seen) { $0.missingCount } - sum(seen) { $0.recoveredCount })
@@ -188,25 +266,32 @@ struct GapAnalysis: Sendable, Hashable {
         }
 
         private func lostCount(_ range: ClosedRange<Int>, missing: Int, late: Int) -> Int {
-            guard events.contains(where: { $0.kind == .lost }) else { return max(0, missing - late) }
+            guard !self.lost.isEmpty else { return max(0, missing - late) }
             let reach = Double(rows[range.lowerBound].playoutDelay) + 300
-            return max(0, events(.lost, range, before: reach, after: 500).reduce(0) { $0 + $1.amount })
+            return max(0, events(self.lost, range, before: reach, after: 500).reduce(0) { $0 + $1.amount })
         }
 
-        private func hasEvent(_ kind: TraceEvent.Kind, _ range: ClosedRange<Int>, before: Double, after: Double) -> Bool
-        {
-            !events(kind, range, before: before, after: after).isEmpty
-        }
-
+        /// Those of `events` that lie at `range`.
         private func events(
-            _ kind: TraceEvent.Kind,
+            _ events: [TraceEvent],
             _ range: ClosedRange<Int>,
             before: Double,
             after: Double
-        ) -> [TraceEvent] {
+        ) -> ArraySlice<TraceEvent> {
             let start = (rows[range.lowerBound].time - rows[0].time).milliseconds - before
             let end = (rows[range.upperBound].time - rows[0].time).milliseconds + Double(rowLength) + after
-            return events.filter { $0.kind == kind && $0.timeMs >= start && $0.timeMs <= end }
+            let first = Self.index(in: events) { $0.timeMs >= start }
+            return events[first..<max(first, Self.index(in: events) { $0.timeMs > end })]
+        }
+
+        /// The place of the first of `events`, which are in the order of time, for which `isBehind` holds.
+        private static func index(in events: [TraceEvent], where isBehind: (TraceEvent) -> Bool) -> Int {
+            var (low, high) = (0, events.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if isBehind(events[middle]) { high = middle } else { low = middle + 1 }
+            }
+            return low
         }
 
         /// By how much more sound than time came just after row `index`: what had been held back comes in a burst.
@@ -258,6 +343,16 @@ struct GapAnalysis: Sendable, Hashable {
 
         private func sum(_ range: ClosedRange<Int>, _ value: (PlayoutTraceRow) -> UInt16) -> Int {
             rows[range].reduce(0) { $0 + Int(value($1)) }
+        }
+    }
+}
+
+extension PlayoutTraceRow {
+    /// Whether the row has sound out of a packet.
+    var isPlayed: Bool {
+        switch operation {
+        case .play, .recover, .accelerate, .expand: true
+        case .idle, .conceal, .comfort: false
         }
     }
 }

@@ -6,6 +6,16 @@ struct TraceEvent: Sendable, Hashable {
         case xrun
         /// Sequence numbers showed packets missing; `amount` is how many, and below 0 when some came after all.
         case lost
+        /// Another source, or source address, took over; `amount` is its SSRC.
+        case sourceChange
+        /// The source began a new sequence of numbers; `amount` is how often.
+        case restart
+        /// Time stamps or numbers jumped, so that playout began a new line; `amount` is how often.
+        case jump
+        /// The sender changed to another codec; `amount` is how often.
+        case codecChange
+        /// Packets with the RTP marker were played, the first ones after a silence; `amount` is how many.
+        case marker
     }
 
     /// When it was seen, in ms after the first row began.

@@ -11,6 +11,8 @@ extension TraceFile {
         }
         do {
             self = try JSONDecoder().decode(TraceFile.self, from: Data(bytes))
+        } catch let error as TraceFileError {
+            throw error
         } catch {
             let isTrace = Self.hasFormat(bytes)
             throw TraceFileError(
@@ -69,6 +71,7 @@ extension TraceFile {
 extension TraceFile: Decodable {
     private enum Key: String, CodingKey {
         case format, version, codec, clockRate, ptimeMs, rowMs, columns, rows, droppedRows, events, figures
+        case stream
     }
 
     /// Reads a trace as the file has it.
@@ -81,9 +84,13 @@ extension TraceFile: Decodable {
         let format = try container.decode(String.self, forKey: .format)
         try check(format == Self.formatName, .format, "the value is not \"\(Self.formatName)\"")
         let version = try container.decode(Int.self, forKey: .version)
-        try check(1...Self.version ~= version, .version, "version \(version) is not one of 1 to \(Self.version)")
+        guard version <= Self.version else {
+            throw TraceFileError(.newer, "it has version \(version), and the newest known here is \(Self.version)")
+        }
+        try check(version >= 1, .version, "there is no version \(version)")
         let columns = try container.decode([String].self, forKey: .columns)
-        let known = version == 1 ? Self.columns.dropLast() : Self.columns[...]
+        let count = Self.columnCounts[version - 1]
+        let known = Self.columns.prefix(count)
         try check(columns[...] == known, .columns, "the columns are not those of version \(version)")
         self.init(
             codec: try container.decode(String.self, forKey: .codec),
@@ -94,21 +101,29 @@ extension TraceFile: Decodable {
         try check(1...1000 ~= ptimeMs, .ptimeMs, "it must be 1 to 1000")
         rowMs = try container.decodeIfPresent(Double.self, forKey: .rowMs) ?? rowMs
         try check(1...1000 ~= rowMs, .rowMs, "it must be 1 to 1000")
-        rows = try container.decode([CodedRow].self, forKey: .rows).map(\.row)
+        let coded = try container.decode([CodedRow].self, forKey: .rows)
+        try check(coded.allSatisfy { $0.valueCount == count }, .rows, "a row has other values than the columns")
+        rows = coded.map(\.row)
         droppedRows = try container.decodeIfPresent(Int.self, forKey: .droppedRows) ?? 0
         try check(0...(1 << 40) ~= droppedRows, .droppedRows, "no trace drops so many")
         let events = try container.decodeIfPresent([CodedEvent].self, forKey: .events) ?? []
         self.events = events.prefix(Self.maximumEventCount).compactMap(\.event)
         let figures = try container.decodeIfPresent([Figure].self, forKey: .figures) ?? []
         self.figures = Array(figures.prefix(Self.maximumFigureCount))
+        stream = try container.decodeIfPresent(Stream.self, forKey: .stream) ?? Stream()
+        try check(Self.unixMilliseconds ~= stream.startUnixMs ?? 0, .stream, "startUnixMs is no time of this age")
     }
 
     private static let maximumFigureCount = 1000
+    /// From 1970 to the year 9999.
+    private static let unixMilliseconds: Range<Int64> = 0..<253_402_300_800_000
 }
 
 /// A row: an array of values in the order of the columns.
 private struct CodedRow: Decodable {
     var row = PlayoutTraceRow()
+    /// How many values it has.
+    let valueCount: Int
 
     init(from decoder: any Decoder) throws {
         var container = try decoder.unkeyedContainer()
@@ -142,6 +157,8 @@ private struct CodedRow: Decodable {
         row.stretched = try value()
         row.level = try value()
         if !container.isAtEnd { row.paused = try value() }
+        if !container.isAtEnd { row.sequenceNumber = try container.decodeNil() ? nil : container.decode(UInt16.self) }
+        valueCount = container.currentIndex
         try check(container.isAtEnd, "a row has more values than there are columns")
     }
 }

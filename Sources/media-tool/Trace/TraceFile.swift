@@ -2,14 +2,16 @@ import MediaEngine
 
 /// The trace of a playout as a JSON file: a header, a row for each 20 ms, and what happened beside them.
 ///
-///     {"format": "media-engine trace", "version": 2, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
+///     {"format": "media-engine trace", "version": 3, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
 ///      "columns": ["timeMs", "operation", …], "rows": [[0, "play", …], …],
-///      "droppedRows": 0, "events": [{"timeMs": 1240, "kind": "lost", "amount": 2}], "figures": [{"name": …, "value": …}]}
+///      "droppedRows": 0, "events": [{"timeMs": 1240, "kind": "lost", "amount": 2}], "figures": [{"name": …, "value": …}],
+///      "stream": {"startUnixMs": 1700000000000, "source": "192.0.2.1:5004", "destination": "192.0.2.2:5004", "ssrc": 1}}
 ///
 /// A row is an array with one value for each of `columns`: `timeMs` after the first row began; `operation` by its name;
 /// `arrivalDelayMs` or null; `targetDelayMs`, `playoutDelayMs`; counts of packets `arrived`, `missing`, `late`,
 /// `discarded`, `recovered`; `concealedMs`, `stretchedMs`; `levelDBov`; `pausedMs` of silence that turned out to be the
-/// sender's, which version 1 does not have.
+/// sender's, which version 1 does not have; `sequence`, the RTP sequence number of the packet played last, or null, which
+/// with `stream` versions 1 and 2 do not have. What is not known of `stream` is left out.
 struct TraceFile: Sendable, Hashable {
     /// One line of the report of the whole call.
     struct Figure: Sendable, Hashable, Decodable {
@@ -25,10 +27,22 @@ struct TraceFile: Sendable, Hashable {
         }
     }
 
+    /// Which stream the rows are of, as far as it is known.
+    struct Stream: Sendable, Hashable, Decodable {
+        /// When the first row began, in ms since 1970.
+        var startUnixMs: Int64?
+        /// The address that the stream comes from.
+        var source: String?
+        /// The address that it goes to.
+        var destination: String?
+        /// The SSRC that was heard first.
+        var ssrc: UInt32?
+    }
+
     /// What the file says that it is.
     static let formatName = "media-engine trace"
-    /// The version of the format that is written; version 1 is read, too.
-    static let version = 2
+    /// The version of the format that is written; versions 1 and 2 are read, too.
+    static let version = 3
     /// Larger files are refused: a day of rows takes 350 MB.
     static let maximumByteCount = 1 << 29
     /// Events beyond these are left out.
@@ -37,8 +51,11 @@ struct TraceFile: Sendable, Hashable {
     /// What the rows' values are called, in their order.
     static let columns = [
         "timeMs", "operation", "arrivalDelayMs", "targetDelayMs", "playoutDelayMs", "arrived", "missing", "late",
-        "discarded", "recovered", "concealedMs", "stretchedMs", "levelDBov", "pausedMs",
+        "discarded", "recovered", "concealedMs", "stretchedMs", "levelDBov", "pausedMs", "sequence",
     ]
+
+    /// How many of the columns each version has, from version 1 on.
+    static let columnCounts = [13, 14, 15]
 
     /// The codec's name.
     var codec: String
@@ -56,6 +73,8 @@ struct TraceFile: Sendable, Hashable {
     var events: [TraceEvent] = []
     /// The report of the whole call.
     var figures: [Figure] = []
+    /// Which stream it is.
+    var stream = Stream()
 
     /// A trace without rows.
     init(codec: String, clockRate: Int, ptimeMs: Double) {
@@ -63,6 +82,9 @@ struct TraceFile: Sendable, Hashable {
         self.clockRate = clockRate
         self.ptimeMs = ptimeMs
     }
+
+    /// Whether anything was played.
+    var isPlayed: Bool { rows.contains { $0.operation != .idle } }
 
     /// How long the trace is.
     var duration: Duration {

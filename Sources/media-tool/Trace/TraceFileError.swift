@@ -8,6 +8,8 @@ struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
         case notATrace
         /// The file ends too early: whoever wrote it was killed, or it was copied in part.
         case truncated
+        /// A later version of this tool has written it.
+        case newer
         /// A value cannot be right.
         case damaged
         /// The file is larger than what is read at once.
@@ -27,7 +29,8 @@ struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
             case .notATrace: "This is no trace of a playout (\(detail)). Give a file that --trace has written."
             case .truncated:
                 "The trace was cut off (\(detail)). Record it anew, and let the tool end by itself or by Ctrl-C."
-            case .damaged: "The trace is damaged or of another version (\(detail)). Record it anew."
+            case .newer: "The trace is of a newer version (\(detail)). Use a newer media-tool."
+            case .damaged: "The trace is damaged (\(detail)). Record it anew."
             case .tooLarge: "The trace is too large: \(detail). Record a shorter one."
             }
     }

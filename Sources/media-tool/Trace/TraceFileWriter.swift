@@ -61,7 +61,7 @@ final class TraceFileWriter {
             append(",")
             append(Double(value))
         }
-        append("]")
+        append(row.sequenceNumber.map { ",\($0)]" } ?? ",null]")
         rowCount += 1
         if buffer.count >= Self.bufferByteCount { try flush() }
     }
@@ -93,7 +93,11 @@ final class TraceFileWriter {
     /// Writes the end of the file and closes it; a second call does nothing.
     ///
     /// - Throws: `TraceFileError` when the disk is full or the file gone.
-    func finish(droppedRows: Int, figures: [TraceFile.Figure] = []) throws(TraceFileError) {
+    func finish(
+        droppedRows: Int,
+        figures: [TraceFile.Figure] = [],
+        stream: TraceFile.Stream = TraceFile.Stream()
+    ) throws(TraceFileError) {
         guard descriptor >= 0 else { return }
         append("\n],\"droppedRows\":\(max(droppedRows, 0)),\"events\":[")
         for (index, event) in events.enumerated() {
@@ -110,7 +114,9 @@ final class TraceFileWriter {
             append(quoted: figure.value)
             append("}")
         }
-        append("]}\n")
+        append("],\"stream\":{")
+        append(stream)
+        append("}}\n")
         defer { descriptor = -1 }
         try flush()
         guard Glibc.close(descriptor) == 0 else { throw Self.systemError("closed", path) }
@@ -129,6 +135,19 @@ final class TraceFileWriter {
         append("\(whole)")
         guard rest > 0 else { return }
         append(rest % 10 == 0 ? ".\(rest / 10)" : rest < 10 ? ".0\(rest)" : ".\(rest)")
+    }
+
+    private func append(_ stream: TraceFile.Stream) {
+        var separator = ""
+        func member(_ name: String, _ value: () -> Void) {
+            append("\(separator)\"\(name)\":")
+            value()
+            separator = ","
+        }
+        if let start = stream.startUnixMs { member("startUnixMs") { append("\(start)") } }
+        if let source = stream.source { member("source") { append(quoted: source) } }
+        if let destination = stream.destination { member("destination") { append(quoted: destination) } }
+        if let ssrc = stream.ssrc { member("ssrc") { append("\(ssrc)") } }
     }
 
     private func append(quoted text: String) {

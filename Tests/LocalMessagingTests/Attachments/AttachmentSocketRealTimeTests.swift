@@ -1,12 +1,13 @@
 import CLinux
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
 /// Descriptors that pass through sockets, and what the process has open then.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct AttachmentSocketRealTimeTests {
     private let ends: (AttachmentSocket, AttachmentSocket)
     /// The descriptor of the second.

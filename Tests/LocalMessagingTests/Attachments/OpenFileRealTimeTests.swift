@@ -1,9 +1,10 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct OpenFileRealTimeTests {
     @Test func `a pipe that nobody writes to is opened without a wait, and reads wait`() async throws {
         await #expect(processExitsWith: .success) {

@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
 /// Memory that nobody can change any more; counts what the process has open, so nothing else may run.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct SealedMemoryRealTimeTests {
     @Test(arguments: [0, 1, 4095, 4096, 4097, 16 << 20]) func `memory of any size arrives as it was written`(count: Int)
         throws

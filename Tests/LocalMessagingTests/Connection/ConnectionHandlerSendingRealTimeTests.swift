@@ -6,7 +6,7 @@ import Testing
 @testable import LocalMessaging
 
 /// A peer whose socket takes what is sent a little at a time.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct ConnectionHandlerSendingRealTimeTests {
     @Test func `a peer that reads slowly is not dropped before its socket takes more`() async throws {
         let scratch = try Scratch()

@@ -1,10 +1,11 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
 /// Groups whose servers are reached, and the environment that names their place.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct GroupContainerRealTimeTests {
     let scratch: Scratch
 

@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine)
 struct ServerLockRealTimeTests {
     let scratch: Scratch
     let group: GroupContainer

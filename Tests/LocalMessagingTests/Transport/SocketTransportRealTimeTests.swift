@@ -1,9 +1,10 @@
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct SocketTransportRealTimeTests {
     @Test func `clients that come before the listener is open are accepted by it, and not before`() async throws {
         let scratch = try Scratch()

@@ -214,6 +214,34 @@ struct CBORCoderTests {
         }
     }
 
+    @Test func `encoders for later are gone with the message, also where it fails`() throws {
+        final class Seen {
+            weak var inner: AnyObject?
+            weak var outer: AnyObject?
+        }
+        struct Element: Encodable {
+            let seen: Seen
+            let fails: Bool
+
+            func encode(to encoder: any Encoder) throws {
+                seen.outer = encoder as AnyObject
+                var list = encoder.unkeyedContainer()
+                let inner = list.superEncoder()
+                seen.inner = inner as AnyObject
+                var value = inner.singleValueContainer()
+                try value.encode(1)
+                if fails { _ = inner.unkeyedContainer() }
+            }
+        }
+        for fails in [false, true] {
+            let (first, second) = (Seen(), Seen())
+            let alone = (try? MessageCoding.encode(Element(seen: first, fails: fails))) != nil
+            let listed = (try? MessageCoding.encode([Element(seen: second, fails: fails)])) != nil
+            #expect(alone == !fails && listed == !fails)
+            for seen in [first, second] { #expect(seen.inner == nil && seen.outer == nil) }
+        }
+    }
+
     // MARK: Senders of another age
 
     private struct Older: Codable, Equatable {

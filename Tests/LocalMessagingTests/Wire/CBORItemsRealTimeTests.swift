@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import LocalMessaging
 
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct CBORItemsRealTimeTests {
     /// Each key asked for once, in the order of the map and against it: a search through all keys for each would look at
     /// 10^9 of them and not end within the limit of this suite.

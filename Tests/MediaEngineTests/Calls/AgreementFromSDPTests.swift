@@ -88,6 +88,30 @@ import Testing
         #expect(try MediaAgreement(offerer, in: registry).packetTime == .milliseconds(met))
     }
 
+    @Test(
+        arguments: [
+            ("stereo=1; Sprop-Stereo=1", 2), ("useinbandfec=1;sprop-stereo=0", 1), ("sprop-stereo=17", nil),
+            ("stereo=1", nil), (nil, nil),
+        ] as [(String?, Int?)]
+    ) func `the other side tells whether its Opus is stereo`(parameters: String?, count: Int?) throws {
+        let registry = PluginRegistry.standard()
+        let ours = try registry.payloadFormats(for: ["opus", "L16/48000/2"])
+        let theirs = [
+            PayloadFormat(
+                payloadType: 111,
+                encodingName: "Opus",
+                clockRate: 48_000,
+                channelCount: 2,
+                parameters: parameters
+            ),
+            PayloadFormat(payloadType: 112, encodingName: "L16", clockRate: 48_000, channelCount: 2),
+        ]
+        let (_, answerer) = try Self.agree(Self.session(theirs, port: 5004), Self.session(ours, port: 4000))
+        let agreement = try MediaAgreement(answerer, in: registry)
+        #expect(agreement.codec?.receivedChannelCount == count)
+        #expect(agreement.acceptedCodecs.map(\.receivedChannelCount) == [nil])
+    }
+
     @Test func `a direction is seen from here`() throws {
         let registry = PluginRegistry.standard()
         let formats = try registry.payloadFormats(for: ["PCMU"])

@@ -68,13 +68,52 @@ import Testing
         #expect(pair.heard.samples.last ?? 0 > 7000)
     }
 
-    @Test func `volume changes what is heard, by decibels`() async throws {
+    @Test func `a call that begins muted sends silence until it is unmuted`() async throws {
+        let pair = try await Pair(configure: { $0.isMuted = true })
+        #expect(pair.caller.isMuted && !pair.caller.isOnHold && !pair.callee.isMuted)
+        try pair.advance(1000)
+        #expect(pair.caller.report().sent.packets >= 49)
+        #expect(!pair.heard.samples.isEmpty && pair.heard.samples.allSatisfy { abs(Int($0)) <= 8 })
+        pair.caller.isMuted = false
+        try pair.advance(500)
+        #expect(pair.heard.samples.last ?? 0 > 7000)
+        #expect(pair.callee.report().received.lost == 0)
+    }
+
+    @Test func `a call that begins on hold sends and hears nothing until it is resumed`() async throws {
+        let constant = [Int16](repeating: 8000, count: 8000 * 4)
+        let pair = try await Pair(
+            configure: { $0.isOnHold = true },
+            configureCalled: { $0.source = .samples(constant, AudioFormat(sampleRate: 8000)) }
+        )
+        #expect(pair.caller.isOnHold && !pair.caller.isMuted && !pair.callee.isOnHold)
+        try pair.advance(1000)
+        #expect(pair.caller.report().sent.packets == 0 && pair.callee.report().received.packets == 0)
+        #expect(pair.caller.report().received.packets >= 48 && pair.caller.heardLevel.rms < Decibels(-25))
+        pair.caller.isOnHold = false
+        try pair.advance(1000)
+        #expect(pair.heard.samples.last ?? 0 > 7000 && pair.caller.heardLevel.rms > Decibels(-25))
+        let report = pair.callee.report().received
+        #expect(report.packets >= 48 && report.lost == 0 && report.late == 0)
+    }
+
+    @Test func `volume and gain change what is heard, by decibels, and can be read`() async throws {
         let pair = try await Pair()
+        #expect(pair.caller.sendGain == Decibels(0) && pair.callee.volume == Decibels(0))
         try pair.advance(1000)
         pair.callee.volume = Decibels(-20)
+        #expect(pair.callee.volume == Decibels(-20) && pair.callee.sendGain == Decibels(0))
         try pair.advance(500)
         let sample = try #require(pair.heard.samples.last)
         #expect(abs(Int(sample) - 800) < 30)
+        pair.caller.sendGain = Decibels(-6)
+        pair.callee.volume = Decibels(0)
+        #expect(pair.caller.sendGain == Decibels(-6) && pair.caller.volume == Decibels(0))
+        try pair.advance(500)
+        #expect(abs(Int(try #require(pair.heard.samples.last)) - 4010) < 150)
+        // A mute takes nothing away of the gain.
+        pair.caller.isMuted = true
+        #expect(pair.caller.sendGain == Decibels(-6))
     }
 
     @Test func `a held key is down until it is released`() async throws {
@@ -204,6 +243,43 @@ import Testing
         #expect(await allEvents(pair.callee).contains(.goodbye))
     }
 
+    @Test func `what a call sent is one number in its report, its sender reports and its capture`() async throws {
+        let capture = TemporaryFile()
+        let pair = try await Pair { $0.capturePath = capture.path }
+        try pair.advance(12_000)
+        try await pair.caller.end()
+        var counts: [UInt32: Int] = [:]
+        var reportCount = 0
+        var last = Int64.min
+        for datagram in try PcapReader(path: capture.path) {
+            #expect(datagram.unixNanoseconds >= last, "a capture is in the order of time")
+            last = datagram.unixNanoseconds
+            let bytes = datagram.payload.span
+            if DatagramKind(of: bytes) == .rtp {
+                counts[bytes.uint32(at: 8), default: 0] += 1
+            } else if bytes[1] == 200 {
+                // RFC 3550, section 6.4.1: the source, and further on its packets so far.
+                #expect(Int(bytes.uint32(at: 20)) == counts[bytes.uint32(at: 4)] ?? 0)
+                reportCount += 1
+            }
+        }
+        #expect(reportCount >= 4 && counts.count == 2)
+        let (sent, received) = (pair.caller.report().sent.packets, pair.caller.report().received.packets)
+        #expect(598...600 ~= sent && counts.values.contains(sent) && counts.values.contains(received))
+    }
+
+    @Test func `the level that is reported is that of the speech, not of the last instant`() async throws {
+        let format = AudioFormat(sampleRate: 8000)
+        let sound = [Int16](repeating: 0, count: 4000) + [Int16](repeating: 8000, count: 16_000)
+        let pair = try await Pair { $0.source = .samples(sound, format) }
+        try pair.advance(5000)
+        #expect(pair.caller.sentLevel.rms < Decibels(-60) && pair.callee.heardLevel.rms < Decibels(-60))
+        // 8000 of 32768, which is -12.2 dB, as the mean square of a sine: 3 dB more.
+        #expect(abs(pair.caller.report().sentLevel + 9.2) < 2)
+        #expect(abs(pair.callee.report().heardLevel + 9.2) < 2)
+        #expect(pair.callee.report().sentLevel < -60)
+    }
+
     @Test func `a graph of the call can be drawn`() async throws {
         let pair = try await Pair()
         try pair.advance(500)
@@ -232,5 +308,12 @@ import Testing
 func allEvents(_ call: Call) async -> [CallEvent] {
     var events: [CallEvent] = []
     for await event in call.events { events.append(event) }
+    return events
+}
+
+/// What an engine that has been shut down told of its cards.
+func cardEvents(_ engine: CallEngine) async -> [CardRouteEvent] {
+    var events: [CardRouteEvent] = []
+    for await case .card(let event) in engine.events { events.append(event) }
     return events
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import MediaEngine
 
 /// Calls that end beside what is slow, and engines that end by themselves.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct CallEndRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct CallEndRealTimeTests {
     /// A call on a socket, without cards.
     private static func quiet(_ name: String) -> CallConfiguration {
         var call = CallConfiguration(network: .udp(local: .loopback(port: 0)))

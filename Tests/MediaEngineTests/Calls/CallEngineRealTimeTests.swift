@@ -1,13 +1,30 @@
 import Foundation
+import Logging
 import MediaEngine
 import TestSupport
 import Testing
 
 /// Engines with their own media thread, and programs that use them from several threads.
-@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime)) struct CallEngineRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .tags(.realtime), .onSteadyMachine) struct CallEngineRealTimeTests {
     @Test func `real time cannot be moved by hand`() async throws {
         let engine = try CallEngine()
         #expect(throws: EngineError.self) { try engine.advance(by: .seconds(1)) }
+    }
+
+    @Test func `an engine answers while its media thread is being started`() async throws {
+        let (asked, answers) = (Watched<CallEngine?>(nil), Watched<[Int]>([]))
+        let logger = Logger(label: "test") { _ in AskingHandler(engine: asked, answers: answers) }
+        var configuration = CallEngineConfiguration(logger: logger)
+        configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
+        // There is no such priority: that it is refused is logged as soon as the thread runs.
+        configuration.time = .real(priority: 1000)
+        let engine = try CallEngine(configuration)
+        asked.update { $0 = engine }
+        let call = try await engine.makeCall(Self.onCard("A", "PCMU"))
+        #expect(answers.value == [0])
+        asked.update { $0 = nil }
+        try await call.end()
+        await engine.shutDown()
     }
 
     /// What four threads do to one engine at once, over sockets; the thread sanitizer looks on.
@@ -126,5 +143,23 @@ import Testing
         call.name = name
         call.agreement.codec = AgreedCodec(codec)
         return call
+    }
+}
+
+/// Asks an engine how many calls it has, whenever something is logged.
+private struct AskingHandler: LogHandler {
+    let engine: Watched<CallEngine?>
+    let answers: Watched<[Int]>
+    var logLevel = Logger.Level.notice
+    var metadata = Logger.Metadata()
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        guard let count = engine.value?.calls.count else { return }
+        answers.update { $0.append(count) }
     }
 }

@@ -1,6 +1,7 @@
 @testable import MediaEngine
 import MediaEngineTesting
 import SDP
+import Synchronization
 import Testing
 
 /// Calls on one card that come and go while another goes on, and what is left when the last has gone.
@@ -124,32 +125,100 @@ import Testing
         #expect(throws: EngineError.self) { try pair.caller.sendInBandDTMF(String(repeating: "1", count: 300)) }
     }
 
-    @Test func `calls of Opus encode in different ticks`() async throws {
+    @Test(arguments: [nil, 0, 500] as [Int64?]) func `calls of Opus encode in different ticks`(
+        agreedAfter milliseconds: Int64?
+    ) async throws {
         let engine = try CallEngine(.virtual())
-        var configurations: [CallConfiguration] = []
-        for _ in 0..<8 {
-            for var leg in Self.legs(.silence, AgreedCodec("opus", payloadType: 96)) {
-                leg.source = .silence
-                leg.sink = .none
-                configurations.append(leg)
-            }
-        }
-        let calls = try await engine.makeCalls(configurations)
+        let calls = try await Self.silentCalls(on: engine, agreedAfter: milliseconds)
         try engine.advance(by: .seconds(1))
-        var sent = calls.map { $0.report().sent.packets }
-        var counts = [0, 0]
-        for tick in 0..<2 {
-            try engine.advance(by: .milliseconds(10))
-            let now = calls.map { $0.report().sent.packets }
-            counts[tick] = zip(now, sent).reduce(0) { $0 + $1.0 - $1.1 }
-            sent = now
-        }
-        #expect(counts == [8, 8])
+        #expect(try Self.sent(by: calls, inTicks: 2, on: engine) == [8, 8])
         for call in calls { #expect(call.report().received.lost == 0) }
         // Places that are given back are taken again.
         for call in calls { try await call.end() }
         let phases = (0..<4).map { _ in engine.core.phases.take(of: 2) }
         #expect(phases.map(\.tick) == [0, 1, 0, 1])
+    }
+
+    @Test(arguments: [10, 40, 60] as [Int64]) func `calls share out the ticks of packets that are agreed on later`(
+        milliseconds: Int64
+    ) async throws {
+        let engine = try CallEngine(.virtual())
+        let ticks = Int(milliseconds / 10)
+        let calls = try await Self.silentCalls(on: engine, agreedAfter: 500, packetTime: .milliseconds(milliseconds))
+        #expect(calls.allSatisfy { call in call.state.withLock { $0.phase?.count } == ticks })
+        try engine.advance(by: .seconds(1))
+        let counts = try Self.sent(by: calls, inTicks: ticks, on: engine)
+        #expect(counts.reduce(0, +) == 16 && counts.allSatisfy { $0 == 16 / ticks || $0 == (15 + ticks) / ticks })
+        for call in calls {
+            let received = call.report().received
+            #expect(received.lost == 0 && received.late == 0 && received.discarded == 0)
+        }
+        for call in calls { try await call.end() }
+        #expect(engine.core.phases.take(of: 2).tick == 0)
+    }
+
+    @Test(arguments: [40, 60] as [Int64]) func `calls with packets of another length are counted where they encode`(
+        milliseconds: Int64
+    ) async throws {
+        let engine = try CallEngine(.virtual())
+        let calls = try await Self.silentCalls(on: engine, agreedAfter: nil)
+        // The next tick is the first of a packet of every length.
+        try engine.advance(by: .milliseconds(960))
+        for call in calls {
+            var agreement = call.agreement
+            agreement.packetTime = .milliseconds(milliseconds)
+            try await call.update(agreement)
+        }
+        try engine.advance(by: .seconds(1))
+        let phases = engine.core.phases
+        let ticks = Int(milliseconds / 10)
+        let first = Int(engine.now.nanoseconds / 10_000_000)
+        let counts = try Self.sent(by: calls, inTicks: ticks, on: engine)
+        #expect(counts.reduce(0, +) == 16)
+        // The next one encodes where nobody does.
+        let tick = phases.take(of: ticks).tick
+        let next = ((-1 - tick - first) % ticks + ticks) % ticks
+        #expect(counts[next] == 0, "\(counts), \(next)")
+        for call in calls { try await call.end() }
+        let free = (0..<ticks).map { _ in phases.take(of: ticks) }
+        #expect(Set(free.map(\.tick)).count == ticks)
+    }
+
+    /// 16 calls of Opus that say nothing, agreed on as they are made, or some milliseconds later.
+    private static func silentCalls(
+        on engine: CallEngine,
+        agreedAfter milliseconds: Int64?,
+        packetTime: Duration? = nil
+    ) async throws -> [Call] {
+        var configurations: [CallConfiguration] = []
+        for _ in 0..<8 {
+            for var leg in legs(.silence, AgreedCodec("opus", payloadType: 97)) {
+                leg.source = .silence
+                leg.sink = .none
+                leg.agreement.packetTime = packetTime
+                configurations.append(leg)
+            }
+        }
+        guard let milliseconds else { return try await engine.makeCalls(configurations) }
+        let agreements = configurations.map(\.agreement)
+        for index in configurations.indices {
+            configurations[index].agreement = .nothing
+            configurations[index].agreement.remote = agreements[index].remote
+        }
+        let calls = try await engine.makeCalls(configurations)
+        try engine.advance(by: .milliseconds(milliseconds))
+        for (call, agreement) in zip(calls, agreements) { try await call.update(agreement) }
+        return calls
+    }
+
+    /// The packets that `calls` send in each of the next ticks.
+    private static func sent(by calls: [Call], inTicks ticks: Int, on engine: CallEngine) throws -> [Int] {
+        func total() -> Int { calls.reduce(0) { $0 + $1.report().sent.packets } }
+        return try (0..<ticks).map { _ in
+            let before = total()
+            try engine.advance(by: .milliseconds(10))
+            return total() - before
+        }
     }
 }
 

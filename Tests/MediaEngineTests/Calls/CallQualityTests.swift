@@ -47,7 +47,13 @@ import Testing
     ) async throws {
         for leg in try await run(codec: codec).legs {
             let quality = leg.quality
-            #expect(try #require(quality.mosListening) == 4.41)
+            let isWideband = codec != "PCMU"
+            let (best, rating) = codec == "PCMU" ? (4.41, 93.2) : codec == "opus" ? (4.42, 121) : (4.34, 116)
+            #expect(abs(try #require(quality.mosListening) - best) < 0.015)
+            #expect(quality.scale == (isWideband ? .wideband : .narrowband))
+            // Of conversing, with the delay.
+            #expect((rating - 6...rating).contains(try #require(quality.rFactor)))
+            #expect(try #require(quality.remote?.rFactor) <= 94)
             #expect(try #require(quality.mosConversational) > 4.1)
             #expect(quality.lossPercent == 0 && quality.discardPercent == 0 && quality.burstMs == 0)
             #expect(quality.burstLossPercent == 0 && quality.gapLossPercent == 0)
@@ -177,10 +183,25 @@ import Testing
     }
 
     @Test func `the table and the metrics tell the estimate`() async throws {
-        let report = try await run(seconds: 20, loss: 5)
+        var report = try await run(seconds: 20, loss: 5)
         for title in ["R factor, estimated", "MOS listening / conversing", "loss in bursts / gaps"] {
             #expect(report.table.contains(title))
         }
+        report.legs[1].received.refused.otherAddress = 50
+        report.legs[1].received.refused.unnamedHost = 40
+        report.legs[1].received.refused.formerSource = 30
+        report.legs[1].received.refused.otherControl = 20
+        report.legs[1].received.refused.otherProtocol = 10
+        report.legs[1].received.socketDrops = 60
+        let refusals = [
+            "other_address": 50, "unnamed_host": 40, "former_source": 30, "other_control": 20, "other_protocol": 10,
+        ]
+        for (reason, count) in refusals {
+            let sample = "media_refused_packets_total{leg=\"B\",codec=\"PCMU\",reason=\"\(reason)\"} \(count)\n"
+            #expect(report.openMetrics.contains(sample), "\(reason)")
+        }
+        #expect(report.openMetrics.contains("media_socket_dropped_datagrams_total{leg=\"B\",codec=\"PCMU\"} 60\n"))
+        #expect(report.table.contains("120 / 20") && report.table.contains("dropped by the socket"))
         let text = report.openMetrics
         try OpenMetricsGrammar.check(text)
         let score = try #require(report.legs[1].quality.mosListening)

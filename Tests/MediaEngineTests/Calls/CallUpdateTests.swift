@@ -138,6 +138,49 @@ import Testing
         #expect((0.8...1.1).contains(last))
     }
 
+    @Test(arguments: [false, true])
+    func `a stranger that came before the answer keeps nothing once that names the other side`(
+        isAgreed: Bool
+    ) async throws {
+        let (named, stranger) = (ReceiveRig.peer, SocketAddress(ipv4: 0xC633_6401, port: 4000))
+        let link = ScriptedLink()
+        let engine = try CallEngine(.virtual())
+        var configuration = CallConfiguration(network: .link(link, local: .loopback(port: 5004)))
+        configuration.agreement = .nothing
+        if isAgreed { configuration.agreement.codec = "PCMU" }
+        configuration.source = Self.tone(5)
+        configuration.sink = .none
+        let call = try await engine.makeCall(configuration)
+        /// Packets of these numbers from each of the sources, and where this side's went meanwhile.
+        func hear(_ numbers: Range<Int>, from sources: [SocketAddress]) throws -> [SocketAddress] {
+            let before = link.destinations.count
+            for number in numbers {
+                for source in sources {
+                    let ssrc: UInt32 = source == stranger ? 9 : 1
+                    link.add(ReceiveRig.packet(number, ssrc: ssrc), from: source, at: engine.now)
+                }
+                try engine.advance(by: .milliseconds(20))
+            }
+            try engine.advance(by: .milliseconds(40))
+            return Array(link.destinations.dropFirst(before))
+        }
+        let early = try hear(0..<40, from: [stranger])
+        #expect(early.contains(stranger) == isAgreed)
+        var agreement = Self.agreement(call.agreement, "PCMU")
+        agreement.remote = named
+        try await call.update(agreement)
+        let answered = try hear(40..<90, from: [stranger])
+        #expect(answered.count >= 48 && answered.allSatisfy { $0 == named })
+        #expect(call.report().received.packets == 40 && call.report().received.refused.unnamedHost == 50)
+        // Behind a NAT: two packets lock it.
+        let behindNAT = named.with(port: 61_234)
+        _ = try hear(0..<2, from: [behindNAT])
+        let learnt = try hear(2..<50, from: [behindNAT, stranger])
+        #expect(learnt.count >= 48 && learnt.allSatisfy { $0 == behindNAT })
+        let received = call.report().received
+        #expect(received.packets == 90 && received.lost == 0 && received.refused.otherAddress == 48)
+    }
+
     @Test(arguments: SDP.MediaDirection.allCases) func `a direction opens and closes each way, apart from hold`(
         direction: SDP.MediaDirection
     ) async throws {
@@ -151,7 +194,7 @@ import Testing
         let sent = call.report().sent.packets
         try pair.advance(1000)
         #expect(call.report().sent.packets - sent == (direction.sends ? 50 : 0))
-        #expect((call.report().heardLevel > -30) == direction.receives)
+        #expect((call.heardLevel.rms > Decibels(-30)) == direction.receives)
         #expect(!call.isOnHold)
         call.isOnHold = true
         try pair.advance(300)
@@ -162,7 +205,7 @@ import Testing
         #expect(call.report().sent.packets == held, "held is held, whatever is agreed on")
         call.isOnHold = false
         try pair.advance(1000)
-        #expect(call.report().sent.packets - held >= 49 && call.report().heardLevel > -30)
+        #expect(call.report().sent.packets - held >= 49 && call.heardLevel.rms > Decibels(-30))
     }
 
     @Test func `what cannot be changed to leaves the call as it was`() async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import MediaEngine
 
 /// Looks at the cards of a machine that take their time.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct EngineCardsRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct EngineCardsRealTimeTests {
     @Test func `a look at the cards that takes long does not replace a later one`() async throws {
         var configuration = CallEngineConfiguration.virtual()
         configuration.cardBindings = try CardBindings(flags: ["au": "null", "aq": "null"], environment: [:])
@@ -28,6 +28,7 @@ import Testing
             return list
         }
         async let slow: Void = cards.reload()
+        defer { gate.signal() }
         try await looks.wait { $0 == 2 }
         devices.update { $0.append(NullCard(name: "headset")) }
         try await cards.reload()

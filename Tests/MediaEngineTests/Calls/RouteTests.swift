@@ -33,9 +33,11 @@ import Testing
             (call, other) = (calls[0], calls[1])
         }
 
-        func changes() async throws -> [RouteChange] {
-            try await call.end()
-            return await allEvents(call).compactMap { if case .routeChanged(let change) = $0 { change } else { nil } }
+        func changes() async -> [RouteChange] {
+            await engine.shutDown()
+            return await cardEvents(engine).map(\.kind).compactMap { kind in
+                if case .changed(let change) = kind { change } else { nil }
+            }
         }
     }
 
@@ -60,7 +62,7 @@ import Testing
         #expect(report.received.lost == 0 && report.received.concealedMs == 0)
         let reports = fixture.engine.cardReports
         #expect(reports.map(\.name) == ["headset", "faulty"] && reports.allSatisfy { $0.xruns == 0 })
-        let told = try await fixture.changes()
+        let told = await fixture.changes()
         #expect(told == known)
     }
 
@@ -98,11 +100,41 @@ import Testing
         #expect(fixture.engine.cardName(.playback) == "faulty" && fixture.engine.cardName(.capture) == "faulty")
         #expect(fixture.call.report().received.lost == 0)
         #expect(fixture.other.report().received.lost == 0)
-        let changes = try await fixture.changes()
+        let changes = await fixture.changes()
         #expect(changes.map(\.cause) == [.unplugged, .unplugged, .returned, .returned])
         #expect(changes.allSatisfy { $0.latencyBeforeMs == 20 && $0.latencyAfterMs == 20 })
         // The spare takes over within two ticks, and the wanted card within a second of its return.
         #expect(changes.allSatisfy { $0.cause == .unplugged ? $0.seconds < 2.03 : $0.seconds < 7.1 })
+    }
+
+    @Test func `what happens to the engine's card is told with its name and its time`() async throws {
+        let card = FaultyCard(faults((.xrun, 1.005), (.unplug, 2), (.comeBack, 6)))
+        let fixture = try await Fixture(playback: card, capture: NullCard(), fallbacks: [NullCard(name: "spare")])
+        try fixture.engine.advance(by: .seconds(9))
+        await fixture.engine.shutDown()
+        var told: [CardRouteEvent] = []
+        for await event in fixture.engine.events {
+            if case .card(let event) = event, event.direction == .playback { told.append(event) }
+        }
+        let (changes, others) = (told.filter { Self.isChange($0) }, told.filter { !Self.isChange($0) })
+        #expect(changes.map(\.card) == ["spare", "faulty"])
+        #expect(told.allSatisfy { $0.role == .call })
+        let lost = others.compactMap { if case .xrun(let lostFrameCount) = $0.kind { lostFrameCount } else { nil } }
+        #expect(
+            others.map(\.kind) == [
+                .cardOpened, .xrun(lostFrameCount: lost.first ?? 0), .cardLost, .fallback(wanted: "faulty"), .cardBack,
+                .cardClosed,
+            ]
+        )
+        #expect(lost.allSatisfy { (1...960).contains($0) })
+        #expect(others.map(\.card) == ["faulty", "faulty", "faulty", "spare", "faulty", "faulty"])
+        let seconds = others.map { Double($0.time.nanoseconds) / 1e9 }
+        let expected: [ClosedRange<Double>] = [0...0, 1.005...1.03, 2...2.03, 2...2.03, 6...7.1, 9...9]
+        #expect(zip(expected, seconds).allSatisfy { $0.contains($1) }, "\(seconds)")
+    }
+
+    private static func isChange(_ event: CardRouteEvent) -> Bool {
+        if case .changed = event.kind { true } else { false }
     }
 
     @Test func `without another card there is silence, and the card is used again when it is back`() async throws {
@@ -111,6 +143,10 @@ import Testing
         try fixture.engine.advance(by: .seconds(7))
         let statistics = try #require(fixture.engine.cardStatistics(.playback))
         #expect(statistics.disappearances == 1 && statistics.reopenings == 1 && statistics.framesWithoutCard > 0)
+        let report = try #require(fixture.engine.cardReports.first { $0.direction == .playback })
+        #expect(report.disappearances == 1 && report.reopenings == 1 && report.stalls == 0 && report.suspends == 0)
+        #expect(report.withoutCardMs == Double(statistics.framesWithoutCard) / 48)
+        #expect(report.line.contains("away 1 times, ") && report.line.hasSuffix(" ms without a card"))
         #expect(fixture.engine.routeChanges.isEmpty)
         #expect(statistics.latencyFrames == 960)
     }

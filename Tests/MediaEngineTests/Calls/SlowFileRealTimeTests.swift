@@ -7,7 +7,7 @@ import Testing
 @testable import MediaEngine
 
 /// Files that take long to open, or take nothing any more: pipes whose other end is missing or asleep.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct SlowFileRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct SlowFileRealTimeTests {
     private static func quiet(_ name: String) -> CallConfiguration {
         var call = CallConfiguration(network: .udp(local: .loopback(port: 0)))
         call.name = name

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Calls over real sockets, ticked by hand: loopback hands a datagram over before `sendto` returns.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct UDPCallRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct UDPCallRealTimeTests {
     /// 20 s of 440 Hz at 48 kHz.
     private static let sine = (0..<960_000).map { Int16(8000 * sin(2 * .pi * 440 * Double($0) / 48000)) }
 
@@ -65,6 +65,76 @@ import Testing
         #expect(caller.report().rtcp.roundTripMs != nil && callee.report().rtcp.roundTripMs != nil)
     }
 
+    @Test func `multiplexing begins and ends in mid-call, and RTCP goes where it was agreed`() async throws {
+        let engine = try CallEngine(.virtual(seed: 1))
+        let (media, control) = (try UDPSocket(bind: .loopback(port: 0)), try UDPSocket(bind: .loopback(port: 0)))
+        var wanted = try configuration("A", codec: "PCMU", host: "127.0.0.1")
+        wanted.agreement.remote = media.localAddress
+        wanted.agreement.remoteControl = control.localAddress
+        wanted.agreement.multiplexesControl = false
+        let call = try await engine.makeCall(wanted)
+        var sequenceNumbers: [UInt16] = []
+        for isMultiplexed in [false, true, false] {
+            var agreement = call.agreement
+            agreement.multiplexesControl = isMultiplexed
+            try await call.update(agreement)
+            var (onMedia, onControl) = (0, 0)
+            for _ in 0..<150 {
+                try engine.advance(by: .milliseconds(100))
+                drain(media, at: engine.now) { bytes, source in
+                    #expect(source == call.localAddress)
+                    let kind = DatagramKind(of: bytes)
+                    if kind == .rtcp { onMedia += 1 }
+                    guard kind == .rtp, let packet = try? RTPPacket(parsing: bytes) else { return }
+                    sequenceNumbers.append(packet.header.sequenceNumber)
+                }
+                drain(control, at: engine.now) { bytes, source in
+                    let kind = DatagramKind(of: bytes)
+                    #expect(source == call.localControlAddress && kind == .rtcp)
+                    onControl += 1
+                }
+            }
+            #expect((onMedia > 0) == isMultiplexed && (onControl > 0) == !isMultiplexed, "\(onMedia), \(onControl)")
+        }
+        #expect(sequenceNumbers.count >= 2248)
+        #expect(zip(sequenceNumbers, sequenceNumbers.dropFirst()).allSatisfy { $0 &+ 1 == $1 })
+    }
+
+    /// Takes all that has come to `socket`, with who has sent it.
+    private func drain(_ socket: UDPSocket, at now: MediaTime, _ body: (Span<UInt8>, SocketAddress) -> Void) {
+        var bytes = [UInt8](repeating: 0, count: 2048)
+        while true {
+            var buffer = bytes.mutableSpan
+            guard let datagram = socket.receive(into: &buffer, at: now) else { return }
+            body(bytes.span.extracting(first: datagram.byteCount), datagram.source)
+        }
+    }
+
+    @Test func `RTCP on a port of its own is refused where none was reserved, and the ports are kept`() async throws {
+        let engine = try CallEngine(.virtual())
+        let reservation = try await engine.reserve(.loopback(port: 0))
+        let apart = {
+            var agreement = MediaAgreement()
+            agreement.multiplexesControl = false
+            return agreement
+        }()
+        var wanted = CallConfiguration(network: .reserved(reservation))
+        (wanted.source, wanted.sink, wanted.agreement) = (.silence, .none, apart)
+        let refused = wanted
+        let error = await #expect(throws: EngineError.self) { try await engine.makeCall(refused) }
+        #expect(Self.code(of: error) == .noControlPort)
+        wanted.agreement = .nothing
+        let call = try await engine.makeCall(wanted)
+        let late = await #expect(throws: EngineError.self) { try await call.update(apart) }
+        #expect(Self.code(of: late) == .noControlPort && call.agreement == .nothing)
+        try await call.update(MediaAgreement())
+        try await call.end()
+    }
+
+    private static func code(of error: EngineError?) -> EngineError.StateFault? {
+        if case .state(let failure) = error { failure.code } else { nil }
+    }
+
     @Test func `junk, strangers and unknown payload types are counted and the call goes on`() async throws {
         let (engine, caller, callee) = try await pair(codec: "PCMU", host: "127.0.0.1")
         try engine.advance(by: .milliseconds(300))
@@ -74,12 +144,51 @@ import Testing
             var bytes = (0..<Int(generator.next() % 300)).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
             if round % 3 == 0, bytes.count > 12 { (bytes[0], bytes[1]) = (0x80, UInt8(round % 2)) }
             stranger.send(bytes.span, to: callee.localAddress, at: engine.now)
+            // Fewer than the socket has room for, and more than it lets through.
+            if round % 100 == 99 { try engine.advance(by: .milliseconds(10)) }
         }
         try engine.advance(by: .milliseconds(1000))
         let report = callee.report(hearing: caller)
-        #expect(report.received.rejected > 300)
+        #expect(report.received.rejected >= 100 && report.received.rejected + report.received.socketDrops >= 400)
         #expect(report.received.lost == 0)
         #expect(report.received.packets > 50)
+    }
+
+    @Test func `what a stranger sends after the lock is counted one by one, by its reason`() async throws {
+        let (engine, caller, callee) = try await pair(codec: "PCMU", host: "127.0.0.1")
+        try engine.advance(by: .milliseconds(300))
+        let stranger = try UDPSocket(bind: .loopback(port: 0))
+        func send(_ bytes: [UInt8]) { stranger.send(bytes.span, to: callee.localAddress, at: engine.now) }
+        for number in 0..<50 { send(ReceiveRig.packet(number, ssrc: 9)) }
+        send(ReceiveRig.goodbye(9))
+        // A binding request of STUN, and a record of DTLS.
+        for first: UInt8 in [0, 22] { send([first, 1] + [UInt8](repeating: 0, count: 18)) }
+        try engine.advance(by: .milliseconds(300))
+        let received = callee.report(hearing: caller).received
+        #expect(received.refused.otherAddress == 50 && received.refused.otherControl == 1)
+        #expect(received.refused.otherProtocol == 2 && received.refused.unnamedHost == 0)
+        #expect(received.rejected == 53 && received.socketDrops == 0 && received.lost == 0)
+    }
+
+    @Test func `what the socket drops for want of room is told as that, and not as a stranger's`() async throws {
+        let engine = try CallEngine(.virtual(seed: 1))
+        let callee = try await engine.makeCall(try configuration("B", codec: "PCMU", host: "127.0.0.1"))
+        let peer = try UDPSocket(bind: .loopback(port: 0))
+        func send(_ number: Int) {
+            peer.send(ReceiveRig.packet(number, ssrc: 9).span, to: callee.localAddress, at: engine.now)
+        }
+        for number in 0..<20 {
+            send(number)
+            try engine.advance(by: .milliseconds(20))
+        }
+        // Nobody reads meanwhile.
+        for number in 20..<5020 { send(number) }
+        try engine.advance(by: .seconds(1))
+        let received = callee.report().received
+        #expect(received.socketDrops > 100 && received.rejected == 0)
+        #expect(received.refused.otherAddress == 0 && received.refused.otherControl == 0)
+        // Where both ends are busy, some do not get as far as the socket.
+        #expect(received.packets >= 20 && received.packets + received.socketDrops <= 5020, "\(received)")
     }
 
     @Test func `a port that is taken is an error`() async throws {

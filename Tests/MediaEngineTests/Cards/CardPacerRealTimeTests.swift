@@ -7,7 +7,8 @@ import Testing
     .serialized,
     .timeLimit(.minutes(2)),
     .tags(.device, .realtime),
-    .enabled(if: hasVirtualCards, "run under Scripts/virtual-cards")
+    .onSteadyMachine,
+    .enabled(if: SoundServer.isThere, "run under Scripts/virtual-cards")
 )
 struct CardPacerRealTimeTests {
     @Test func `calls tick at the call card's pace, and by the clock once another card is in its place`() async throws {

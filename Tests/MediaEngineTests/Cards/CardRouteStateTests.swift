@@ -13,7 +13,7 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
     private let spare = NullCard(name: "spare")
 
     private func state() -> CardRouteState {
-        CardRouteState(.playback, to: slow, fallbacks: [spare], isActive: true)
+        CardRouteState(.playback, to: slow, fallbacks: [spare])
     }
 
     private func opened(_ attempt: CardRouteState.Attempt) -> Result<any CardEndpoint, CardError> {
@@ -48,7 +48,7 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
 
     @Test func `a card does not stand in for itself under another object`() throws {
         let role = RoleCard(.call, playback: slow, capture: nil)
-        var state = CardRouteState(.playback, to: slow, fallbacks: [role, spare], isActive: true)
+        var state = CardRouteState(.playback, to: slow, fallbacks: [role, spare])
         let first = try attempt(state.use(at: .zero))
         let second = try attempt(state.finish(first, .failure(CardError(.busy, "It is in use.")), at: seconds(1)))
         #expect(second.card === spare)
@@ -127,6 +127,24 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         #expect(state.current === spare && state.wanted === spare)
     }
 
+    @Test func `a card that is being opened is waited for under another object, too`() throws {
+        // Each look gives another object; nothing is opened.
+        let list = try CardList(devices: [], bindings: CardBindings())
+        let card = try list.card(named: "alsa:hw:0")
+        let role = RoleCard(.call, playback: card, capture: nil)
+        for wanted in [card, role] as [any SoundCard] {
+            var state = CardRouteState(.playback, to: wanted, fallbacks: [])
+            let first = try attempt(state.use(at: .zero))
+            let again = try list.card(named: "alsa:hw:0")
+            #expect(again !== card)
+            #expect(state.setCard(again, request: 1, at: seconds(1)).isEmpty)
+            let done = state.finish(first, opened(first), at: seconds(2))
+            #expect(numberPut(done) == first.number)
+            #expect(answers(done).map(\.0) == [1] && answers(done).first?.1 == nil)
+            #expect(state.current === again && state.wanted === again && state.deadline == nil)
+        }
+    }
+
     @Test func `a card of an earlier number that is gone is not missed`() throws {
         var state = state()
         let first = try attempt(state.use(at: .zero))
@@ -137,7 +155,7 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
     }
 
     @Test func `pauses between attempts grow to two seconds`() throws {
-        var state = CardRouteState(.playback, to: slow, fallbacks: [], isActive: true)
+        var state = CardRouteState(.playback, to: slow, fallbacks: [])
         let refusal = CardError(.busy, "It is in use.")
         var now = seconds(0)
         var next = try attempt(state.use(at: now))
@@ -153,7 +171,7 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
     }
 
     @Test func `a card that goes away as soon as it is open is not opened again at once`() throws {
-        var state = CardRouteState(.playback, to: slow, fallbacks: [], isActive: true)
+        var state = CardRouteState(.playback, to: slow, fallbacks: [])
         var now = seconds(0)
         var next = try attempt(state.use(at: now))
         var pauses: [Duration] = []

@@ -148,7 +148,7 @@ private final class ExclusiveCard: SoundCard, @unchecked Sendable {
         rig.driver.advance(by: .seconds(1))
         try await route.setCard(NullCard(name: "headset"))
         rig.driver.advance(by: .seconds(1))
-        #expect(route.cardName == "headset" && route.wantedCard.description.name == "headset" && route.openCount == 1)
+        #expect(route.cardName == "headset" && route.openCount == 1)
         #expect(route.statistics.frames == 2 * 48_000 && route.statistics.framesLost == 0)
         let change = RouteChange(
             direction: .playback,
@@ -168,7 +168,7 @@ private final class ExclusiveCard: SoundCard, @unchecked Sendable {
         let error = await #expect(throws: CardError.self) { try await route.setCard(FaultyCard(faults((.occupy, 0)))) }
         #expect(error?.code == .busy)
         rig.driver.advance(by: .seconds(3))
-        #expect(route.cardName == "null" && route.wantedCard.description.name == "null")
+        #expect(route.cardName == "null" && route.openCount == 1)
         #expect(route.statistics.frames == 3 * 48_000 && kinds() == [.cardOpened])
     }
 

@@ -42,7 +42,6 @@ private let configuration = CardConfiguration(format: format)
             let (played, recorded) = (duplex.playback.statistics, duplex.capture.statistics)
             farthest = max(farthest, abs(played.latencyFrames - start.0.latencyFrames))
             farthest = max(farthest, abs(recorded.latencyFrames - start.1.latencyFrames))
-            _ = duplex.rig.events()
         }
         // 10 ms are 480 frames.
         #expect(farthest < 480, "\(farthest) frames")
@@ -55,24 +54,12 @@ private let configuration = CardConfiguration(format: format)
     }
 
     @Test(arguments: [50, -300, 1000])
-    func `the rate of a card is known within 5 ppm after 30 s, and told`(ppm: Int) throws {
+    func `the rate of a card is known within 5 ppm after 30 s`(ppm: Int) throws {
         let card = FaultyCard(driftPPM: ppm)
         let duplex = try Duplex(card, card, source: SilenceFilter(format: format))
         duplex.rig.driver.advance(by: .seconds(30))
         #expect(abs(try #require(duplex.playback.statistics.ppm) - Double(ppm)) < 5)
         #expect(abs(try #require(duplex.capture.statistics.ppm) - Double(ppm)) < 5)
-        let events = duplex.rig.events()
-        for route in [duplex.playback, duplex.capture] {
-            let told = events.of(route)
-            #expect(!told.isEmpty)
-            for event in told {
-                guard case .rate(let rate) = event else {
-                    Issue.record("\(event)")
-                    continue
-                }
-                #expect(abs(rate - Double(ppm)) < 10)
-            }
-        }
     }
 
     @Test(arguments: [300.0, -1000]) func `sound goes through a drifting card without a click`(ppm: Double) throws {

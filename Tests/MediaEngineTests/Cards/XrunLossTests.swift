@@ -17,13 +17,14 @@ import Testing
         #expect(loss.frameCount(at: .zero + .milliseconds(1100)) == 4800 + 480)
     }
 
-    @Test(arguments: CardDirection.allCases)
+    @Test(arguments: [CardDirection.capture, .playback])
     func `a card that never moved has lost nothing, however long the machine has been up`(direction: CardDirection) {
         let loss = XrunLoss(direction, sampleRate: 48_000)
         #expect(loss.frameCount(at: .zero + .seconds(54 * 3600)) == 0)
     }
 
-    @Test(arguments: CardDirection.allCases) func `no time between two moves is too long`(direction: CardDirection) {
+    @Test(arguments: [CardDirection.capture, .playback])
+    func `no time between two moves is too long`(direction: CardDirection) {
         // 2^63 ns / 48,000 are 53 h and a bit.
         var loss = XrunLoss(direction, sampleRate: 48_000)
         loss.note(level: 0, at: .zero)

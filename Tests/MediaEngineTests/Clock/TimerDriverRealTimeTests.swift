@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Ticks by the wall clock.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct TimerDriverRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct TimerDriverRealTimeTests {
     private final class Target: TickTarget, @unchecked Sendable {
         let times = Mutex<[(due: MediaTime, late: Duration)]>([])
         var isIdle: Bool { false }

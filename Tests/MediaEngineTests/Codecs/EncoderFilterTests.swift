@@ -98,9 +98,9 @@ import Testing
         let sending = SendingControl()
         let filter = try filter(G711Codec(.muLaw), sending: sending) { $0.ptime = .milliseconds(10) }
         #expect(tick(filter).count == 1)
-        sending.switches.set(.muted, true)
+        sending.set(.muted, true)
         #expect((0..<5).allSatisfy { _ in tick(filter).isEmpty })
-        sending.switches.set(.muted, false)
+        sending.set(.muted, false)
         let next = try #require(tick(filter).first)
         #expect(next.rtpTimestamp == 6 * 80)
         #expect(next.isMarked)

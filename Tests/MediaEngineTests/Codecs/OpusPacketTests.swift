@@ -37,6 +37,18 @@ import Testing
         #expect(OpusPacket(parsing: bytes.span)?.carriesFEC == carriesFEC)
     }
 
+    // RFC 6716, table 2: configuration, frames, and so the length in units of 48 kHz.
+    @Test(
+        arguments: [
+            ([0x00], 480), ([0x08], 960), ([0x10], 1920), ([0x18], 2880), ([0x48, 1, 2], 960),
+            ([0x60], 480), ([0x68], 960), ([0x70], 480), ([0x78], 960), ([0x80], 120), ([0x88], 240), ([0x90], 480),
+            ([0x98], 960), ([0xF8], 960), ([0x49], 1920), ([0x4A], 1920), ([0x4B, 3], 2880), ([0x83, 48], 5760),
+            ([0x4B, 0xC2], 1920), ([], nil), ([0x4B], nil), ([0x4B, 0], nil), ([0x4B, 7], nil), ([0x83, 49], nil),
+        ] as [([UInt8], UInt32?)]
+    ) func `the first bytes say how long it lasts`(bytes: [UInt8], units: UInt32?) {
+        #expect(OpusPacket.timestampUnits(of: bytes.span) == units)
+    }
+
     @Test func `no bytes make it trap`() {
         var random = CodecTestRandom(seed: 17)
         for _ in 0..<20000 {

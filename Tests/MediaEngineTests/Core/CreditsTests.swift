@@ -12,16 +12,16 @@ import Testing
     }
 
     @Test func `reasons for silence do not know of each other`() {
-        let switches = GainControl()
-        #expect(switches.isOn)
+        let control = SendingControl()
+        #expect(control.isOn)
         for reason in [Switches.Reason.muted, .held, .interrupted, .notAgreed] {
-            switches.set(reason, true)
-            switches.set(reason, true)
-            #expect(!switches.isOn && switches.holds(reason))
+            control.set(reason, true)
+            control.set(reason, true)
+            #expect(!control.isOn && control.holds(reason))
         }
-        switches.set(.held, false)
-        #expect(!switches.holds(.held) && switches.holds(.muted) && !switches.isOn)
-        for reason in [Switches.Reason.muted, .interrupted, .notAgreed] { switches.set(reason, false) }
-        #expect(switches.isOn)
+        control.set(.held, false)
+        #expect(!control.holds(.held) && control.holds(.muted) && !control.isOn)
+        for reason in [Switches.Reason.muted, .interrupted, .notAgreed] { control.set(reason, false) }
+        #expect(control.isOn)
     }
 }

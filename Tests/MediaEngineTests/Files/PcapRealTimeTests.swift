@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Captures as another program sees them.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct PcapRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct PcapRealTimeTests {
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/tcpdump"), "needs tcpdump"))
     func `tcpdump finds the checksums right`() throws {
         let (path, _) = try PcapTests.written { writer in

@@ -51,17 +51,16 @@ import Testing
             }
         }
         #expect(accepted > 3 && accepted < 20 && tap.droppedCount == 20 - accepted)
-        let (path, bytes) = try Self.written { writer in
-            let drained = try tap.drain(into: writer)
-            #expect(drained == accepted)
-            let isRecorded = tap.record([77].span, from: Self.two, to: Self.one, at: .zero)
-            let again = try tap.drain(into: writer)
-            #expect(isRecorded && again == 1)
-        }
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let payloads = try PcapReader(bytes: bytes).map(\.payload)
-        #expect(payloads.dropLast().map(\.first) == (0..<accepted).map { UInt8($0) })
-        #expect(payloads.last == [77])
+        var order = CaptureOrder()
+        let drained = tap.drain(into: &order)
+        let isRecorded = tap.record([77].span, from: Self.two, to: Self.one, at: MediaTime(nanoseconds: 100))
+        let again = tap.drain(into: &order)
+        #expect(drained == accepted && isRecorded && again == 1)
+        let taken = order.take(at: .zero, all: true)
+        #expect(taken.dropLast().map(\.bytes.first) == (0..<accepted).map { UInt8($0) })
+        #expect(taken.allSatisfy { $0.bytes.count == ($0.bytes == [77] ? 1 : 100) })
+        #expect(taken.last?.bytes == [77] && taken.last?.source == Self.two && taken.last?.destination == Self.one)
+        #expect(taken.first?.source == Self.one && taken.first?.time == .zero)
     }
 
     @Test func `a path that cannot be written is refused with the remedy`() {
@@ -73,8 +72,8 @@ import Testing
 
     @Test func `other files are refused by name`() {
         #expect(throws: PcapError.self) { try PcapReader(bytes: []) }
-        let pcapng = #expect(throws: PcapError.self) { try PcapReader(bytes: bytes("0a0d0d0a 48000000 4d3c2b1a")) }
-        #expect(pcapng?.code == .nextGeneration)
+        let text = #expect(throws: PcapError.self) { try PcapReader(bytes: Array("no capture".utf8)) }
+        #expect(text?.code == .notACapture)
         let usb = bytes("d4c3b2a1 02000400 00000000 00000000 ffff0000 dc000000")
         let error = #expect(throws: PcapError.self) { try PcapReader(bytes: usb) }
         #expect(error?.code == .unsupportedLinkType)
@@ -100,6 +99,42 @@ import Testing
         #expect(datagrams.count == 1)
         #expect(datagrams.first?.payload == [0xAB, 0xCD])
         #expect(datagrams.first?.source == SocketAddress(ipv4: 0x7F00_0001, port: 5000))
+    }
+
+    @Test func `where a file is damaged is said`() throws {
+        let header = "d4c3b2a1 02000400 00000000 00000000 ffff0000 65000000"
+        for (record, text) in [
+            ("00000000 00000000", "header of the record at byte 24"),
+            ("00000000 00000000 ffffff0f ffffff0f 00", "byte 24 says that it has 268435455 bytes"),
+            ("00000000 00000000 1e000000 1e000000 4500", "byte 24 has 30 bytes, of which 2 are there"),
+        ] {
+            var reader = try PcapReader(bytes: bytes(header + record))
+            let datagram = reader.next()
+            #expect(datagram == nil && reader.isCutShort)
+            #expect(reader.damage?.contains(text) == true, "\(reader.damage ?? "")")
+        }
+    }
+
+    @Test func `TCP and fragments are told apart from UDP`() throws {
+        func segment(_ payload: String) -> [UInt8] {
+            let tcp = bytes("9c40 13c4 00000001 00000001 5018 0200 0000 0000") + Array(payload.utf8)
+            let ip = bytes("4500 0000 0000 4000 4006 0000 7f000001 7f000002")
+            return ip + tcp
+        }
+        let fragment = bytes("4500001e 0000 2000 4011 0000 7f000001 7f000002 1388 1770 000a 0000 abcd")
+        let packets = [
+            segment(""), segment("SIP/2.0 200 OK\r\n"), segment("INVITE sip:bob@example.com SIP/2.0\r\nVia: x\r\n"),
+            segment("GET / HTTP/1.1\r\nX: SIP/2.0\r\n"), fragment, [0x45],
+        ]
+        var file = bytes("a1b2c3d4 00020004 00000000 00000000 0000ffff 00000065")
+        for packet in packets {
+            file += bytes("00000000 00000000 000000") + [UInt8(packet.count)]
+            file += bytes("000000") + [UInt8(packet.count)] + packet
+        }
+        var reader = try PcapReader(bytes: file)
+        while reader.next() != nil { Issue.record("a packet that is no datagram was taken for one") }
+        #expect(reader.skippedCount == 6 && reader.tcpCount == 4 && reader.sipOverTCPCount == 2)
+        #expect(reader.fragmentCount == 1 && !reader.isCutShort)
     }
 
     @Test func `no bytes trap`() throws {

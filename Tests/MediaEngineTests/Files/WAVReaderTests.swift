@@ -106,6 +106,14 @@ private let ramp: [Int16] = [0, 1, -1, 256, -256, 1000, -1000, 32767, -32768, 12
     @Test func `a data size of zero is open only where nothing says otherwise`() throws {
         #expect(try samples(try WAVReader(bytes: wav(riff: 36, data: [1, 0], declared: 0))) == [1])
         #expect(try samples(try WAVReader(bytes: wav(riff: 0, data: [1, 0], declared: 0))) == [1])
+        // SoX, through a pipe: as many whole frames as 0x7FFFF000 bytes hold.
+        for channels in [1, 3] {
+            let open = 0x7FFF_F000 / (2 * channels) * 2 * channels
+            let bytes = wav(riff: open + 36, channels: channels, data: [1, 0, 2, 0, 3, 0], declared: open)
+            let reader = try WAVReader(bytes: bytes)
+            #expect(reader.header.declaredByteCount == nil && !reader.isTruncated)
+            #expect(try samples(reader) == [1, 2, 3])
+        }
         let empty = wav(data: [], after: chunk("LIST", [1, 0, 2, 0]))
         #expect(try samples(try WAVReader(bytes: empty)).isEmpty)
     }

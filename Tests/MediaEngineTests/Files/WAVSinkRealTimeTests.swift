@@ -4,7 +4,7 @@ import Testing
 @testable import MediaEngine
 
 /// A file that one thread writes while another one has sound for it.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct WAVSinkRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct WAVSinkRealTimeTests {
     private let format = AudioFormat(sampleRate: 8000)
 
     @Test func `what is left out is silent wherever it is, however the disk lags`() async throws {

@@ -85,15 +85,16 @@ import Testing
 
     @Test func `what of a capture could not be written is not written later`() throws {
         let (path, reader) = try pipe()
-        let file = try CaptureFile(path: path.path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024))
+        let file = try CaptureFile(path: path.path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024)) { .zero }
         let told = Watched<[PcapFault]>([])
         file.whenFailing { error in told.update { $0.append(error.code) } }
         #expect(byteCount(reader) == 24)
         close(reader)
         let packet = [UInt8](repeating: 1, count: 172)
         func record() {
-            for _ in 0..<10 {
-                file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: .zero)
+            for index in 0..<10 {
+                let time = MediaTime.zero + CaptureOrder.reach * index
+                file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: time)
             }
         }
         record()
@@ -106,6 +107,23 @@ import Testing
         defer { close(next) }
         #expect(throws: PcapError.self) { try file.close() }
         #expect(byteCount(next) == 0)
+    }
+
+    @Test func `the reader of a captured pipe has the last packet though no other comes`() throws {
+        let (path, reader) = try pipe()
+        defer { close(reader) }
+        let now = Watched(MediaTime.zero)
+        let file = try CaptureFile(path: path.path, unixNanosecondsAtZero: 0) { now.value }
+        #expect(byteCount(reader) == 24)
+        let packet = [UInt8](repeating: 1, count: 172)
+        file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: .zero)
+        file.serve()
+        #expect(byteCount(reader) == -1)
+        now.update { $0 = .zero + CaptureOrder.longestWait }
+        file.serve()
+        #expect(byteCount(reader) > packet.count)
+        try file.close()
+        #expect(byteCount(reader) == 0)
     }
 
     // MARK: Whole files
@@ -122,9 +140,25 @@ import Testing
         }
     }
 
+    @Test func `a capture is in the order of time`() throws {
+        try TestFiles.withTemporaryPath { path in
+            let file = try CaptureFile(path: path, unixNanosecondsAtZero: 0) { .zero }
+            // What was received is looked at after the next packet has been sent.
+            for time in [20, 11, 40, 31, 400, 391, 420, 411] {
+                let packet = [UInt8](repeating: 1, count: 172)
+                let at = MediaTime.zero + .milliseconds(time)
+                file.tap.record(packet.span, from: .loopback(port: 1), to: .loopback(port: 2), at: at)
+                file.serve()
+            }
+            try file.close()
+            let times = try PcapReader(path: path).map { $0.unixNanoseconds / 1_000_000 }
+            #expect(times == [11, 20, 31, 40, 391, 400, 411, 420])
+        }
+    }
+
     @Test func `a capture that lacks packets says so`() throws {
         try TestFiles.withTemporaryPath { path in
-            let file = try CaptureFile(path: path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024))
+            let file = try CaptureFile(path: path, unixNanosecondsAtZero: 0, tap: PacketTap(capacity: 1024)) { .zero }
             let told = Watched<[PcapFault]>([])
             file.whenFailing { error in told.update { $0.append(error.code) } }
             let packet = [UInt8](repeating: 1, count: 172)

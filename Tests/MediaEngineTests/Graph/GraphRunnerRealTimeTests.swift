@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A graph that is edited on one thread and ticks on another.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct GraphRunnerRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct GraphRunnerRealTimeTests {
     @Test func `editing from another thread loses no block`() throws {
         let runner = GraphRunner()
         let (source, sink) = (CountingSource(), CollectingSink())

@@ -13,6 +13,7 @@ import Testing
 @Suite(
     .serialized,
     .tags(.realtime),
+    .onSteadyMachine,
     .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
 )
 struct SteadyTickRealTimeTests {
@@ -30,6 +31,7 @@ struct SteadyTickRealTimeTests {
         case files
         case recording
         case converters
+        case streams
 
         var description: String { rawValue }
     }
@@ -256,7 +258,7 @@ struct SteadyTickRealTimeTests {
             tick: { runner.tick(at: MediaTime.zero + .milliseconds(10) * $0) },
             control: { _ in
                 pause += 1
-                guard runner.isSettled, pause % 3 == 0 else { return }
+                guard runner.obeyedCount > UInt64(editCount), pause % 3 == 0 else { return }
                 editCount += 1
                 var edited = base
                 if editCount % 2 == 0 { try Self.assemblePair(codec, in: &edited) }
@@ -288,7 +290,10 @@ struct SteadyTickRealTimeTests {
 
     // MARK: How
 
-    private static let busyTone = ToneSpec(frequencies: [480, 620], cadence: Cadence(milliseconds: 100, 100))
+    private static let busyTone = ToneSpec(
+        frequencies: [480, 620],
+        cadence: Cadence([.milliseconds(100), .milliseconds(100)])
+    )
 
     /// Ticks the engine's graph as its media thread would; `control` runs beside the background services.
     private func count(_ engine: CallEngine, _ control: (Int) throws -> Void) throws -> TickingThread.Counts {
@@ -332,6 +337,9 @@ struct SteadyTickRealTimeTests {
             let (high, low) = (AudioFormat(sampleRate: 44100), AudioFormat(sampleRate: 16000, channelCount: 2))
             calling.source = .samples(chirps(14, high), high)
             called.sink = .filter(CollectingSink(format: low, capacity: 16000))
+        case .streams:
+            calling.source = .stream(StreamSource(format: AudioFormat(sampleRate: 22_050)))
+            called.sink = .stream(StreamSink(format: AudioFormat(sampleRate: 11_025)))
         }
     }
 
@@ -351,6 +359,13 @@ struct SteadyTickRealTimeTests {
             if tick % 100 == 0 { try call.sendInBandDTMF("7", duration: .milliseconds(60)) }
             if tick % 200 == 50 { try call.insertTone(Self.busyTone) }
             if tick % 200 == 150 { try call.removeTone() }
+        case .streams:
+            if case .stream(let voice) = call.configuration.source {
+                if tick % 300 == 200 { voice.flush() }
+                voice.tryWrite([Int16](repeating: Int16(tick % 1000), count: 2205).span)
+                voice.mark()
+            }
+            if case .stream(let ears) = call.configuration.sink { while ears.tryRead() != nil {} }
         }
     }
 
@@ -371,7 +386,7 @@ struct SteadyTickRealTimeTests {
             agreement.remote = other.localAddress
             let formats = try AgreedFormats(agreement, standIn: { nil }, find: { _ in codec })
             var rules = RTPSessionConfiguration(canonicalName: "leg")
-            rules.addresses = agreement.addresses(hasControlPort: false)
+            rules.addresses = agreement.addresses(hasControlPort: false, local: own.localAddress)
             let session = RTPSession(configuration: rules, payloads: formats.payloads, seed: 1)
             let leg = RTPLeg(session: session, port: RTPPort(link: own, localAddress: own.localAddress))
             let stream = try AudioStream(agreement, formats, AudioStreamConfiguration(), over: leg)

@@ -59,6 +59,7 @@ private final class VoiceDecoder: AudioDecoder {
         ppm: Int = 0,
         timestamp: (Int) -> UInt32 = { UInt32(truncatingIfNeeded: $0 * 160) },
         isSent: (Int) -> Bool = { _ in true },
+        isTicking: (Int) -> Bool = { _ in true },
         delay: (Int) -> Int?
     ) -> Result {
         let decoder = VoiceDecoder()
@@ -75,7 +76,7 @@ private final class VoiceDecoder: AudioDecoder {
         var next = arrivals[...]
         var block = [Int16](repeating: 0, count: 80)
         var delays: [Int] = []
-        for tick in 0..<seconds * 100 {
+        for tick in 0..<seconds * 100 where isTicking(tick) {
             while let first = next.first, first.time <= tick * 10 {
                 next.removeFirst()
                 let header = PacketHeader(
@@ -153,6 +154,18 @@ private final class VoiceDecoder: AudioDecoder {
         #expect(result.concealedMs <= 130, "\(result.concealedMs) ms")
         #expect(result.delays[15...18].allSatisfy { $0 <= 40 }, "\(result.delays)")
         #expect(result.delays[25...].allSatisfy { $0 <= 40 }, "\(result.delays)")
+    }
+
+    @Test(arguments: [600, 1000, 1500])
+    func `after a stall of its own a receiver invents nothing, and throws away what it could never make up for`(
+        _ stall: Int
+    ) {
+        let result = play(seconds: 20, isTicking: { !(800..<800 + stall / 10).contains($0) }, delay: { _ in 20 })
+        #expect(result.concealedMs == 0)
+        #expect(result.statistics.buffer.lateCount == 0 && result.statistics.buffer.missingCount == 0)
+        let surplus = (stall - 600) / 20
+        #expect(abs(result.statistics.buffer.discardedCount - surplus) <= 3)
+        #expect(result.delays.last.map { $0 <= 100 } == true, "\(result.delays)")
     }
 
     @Test(arguments: [-10_000, -300, 300, 10_000])

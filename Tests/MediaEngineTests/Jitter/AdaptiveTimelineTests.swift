@@ -90,9 +90,65 @@ import Testing
         #expect(result.statistics.buffer.restartCount == 0)
     }
 
-    @Test func `a jump of the timestamps is not heard`() {
-        let result = play("0.1.2.3.4.5.6.7.8.9.0.1.", timestamp: { UInt32($0 * 160 + ($0 > 6 ? 800_000 : 0)) })
+    @Test(arguments: [800_000, 40_000, 16_000, 4000, -4000, -40_000])
+    func `a jump of the timestamps is not heard`(jump: Int) {
+        let result = play(
+            "0.1.2.3.4.5.6.7.8.9.0.1.",
+            timestamp: { UInt32(1_000_000 + $0 * 160 + ($0 > 6 ? jump : 0)) }
+        )
         #expect(result.heard == "      001122334455667788")
         #expect(result.statistics.leapCount == 1 && result.statistics.buffer.restartCount == 0)
+    }
+
+    // MARK: Stalls
+
+    /// Eight seconds of a quiet network.
+    private static let quiet = String(repeating: "0.1.2.3.4.5.6.7.8.9.", count: 40)
+
+    /// Plays `packets` after a stall of so many milliseconds, and answers what is heard from the first of them on.
+    private func play(
+        _ packets: String,
+        afterStall stall: Int,
+        delay: PlayoutDelay = .automatic
+    ) -> (heard: String, statistics: PlayoutStatistics) {
+        let before = Self.quiet + String(repeating: ".", count: stall / 10)
+        let result = PlayoutTimeline(before + packets, delay: delay)
+        let heard = result.heard.dropFirst(before.count).drop { "- ".contains($0) }
+        return (String(heard), result.statistics)
+    }
+
+    /// The packets that are heard one after another, or what else is.
+    private func order(_ heard: String) -> String {
+        heard.reduce(into: "") { order, symbol in if order.last != symbol { order.append(symbol) } }
+    }
+
+    private static let bounds: [PlayoutDelay] = [.automatic, .adaptive(.milliseconds(15) ... .milliseconds(200))]
+
+    @Test(arguments: [300, 600, 1000, 1500], bounds)
+    func `what a stall has delayed for good is heard as it comes, neither shortened nor interrupted`(
+        stall: Int,
+        delay: PlayoutDelay
+    ) {
+        let known = PlayoutTimeline(Self.quiet, delay: delay).statistics.buffer
+        let result = play(String(repeating: "0.1.2.3.4.5.6.7.8.9.", count: 8), afterStall: stall, delay: delay)
+        let all = String(repeating: "0123456789", count: 8)
+        #expect(all.hasPrefix(order(result.heard)), "\(result.heard)")
+        #expect(result.heard.count >= 158)
+        #expect(result.statistics.buffer.acceleratedDuration == known.acceleratedDuration)
+        #expect(result.statistics.buffer.discardedCount == 0 && result.statistics.buffer.lateCount == 0)
+    }
+
+    @Test(arguments: [600, 1000, 1500])
+    func `after a stall that is made up for by a burst nothing more is invented`(stall: Int) {
+        // All that was sent in the stall, then one packet at a time.
+        let digits = String(repeating: "0123456789", count: 60)
+        let held = digits.prefix(stall / 20)
+        let live = digits.dropFirst(held.count).prefix(80).map { "\($0)." }.joined()
+        let result = play("[\(held)]" + live, afterStall: stall)
+        #expect(!result.heard.contains { "- ".contains($0) }, "\(result.heard)")
+        #expect(result.statistics.buffer.missingCount == 0 && result.statistics.buffer.lateCount == 0)
+        // What exceeds 600 ms is thrown away, or all of it where the stream had ended.
+        let surplus = stall > 1000 ? stall / 20 - 2 : max(0, stall - 600) / 20
+        #expect(abs(result.statistics.buffer.discardedCount - surplus) <= 1)
     }
 }

@@ -78,4 +78,35 @@ import Testing
         _ = feed(&estimator, packets: 0..<6000) { 20 + $0 / 50 }
         #expect(estimator.highDelay <= 10 * Self.millisecond)
     }
+
+    @Test func `a path that is longer than anybody can wait is taken with its second packet, and jitter stays known`() {
+        var estimator = DelayEstimator()
+        _ = feed(&estimator, packets: 0..<300) { 20 + $0 % 3 * 20 }
+        let high = estimator.highDelay
+        _ = feed(&estimator, packets: 300..<301) { _ in 1020 }
+        #expect(estimator.base == 20 * Self.millisecond)
+        _ = feed(&estimator, packets: 301..<302) { _ in 1040 }
+        let (base, after) = (estimator.base, estimator.highDelay)
+        #expect(base == 1020 * Self.millisecond)
+        #expect(high >= 40 * Self.millisecond && after == high)
+    }
+
+    @Test func `jitter of a second, without a silence, is no other path`() {
+        var estimator = DelayEstimator()
+        var generator = SeededGenerator(seed: 3)
+        let delays = feed(&estimator, packets: 0..<2000) { _ in 20 + Int(generator.next() % 1000) }
+        // Of a base that moved up, many would be early.
+        let median = delays.sorted()[1000]
+        #expect((400 * Self.millisecond...600 * Self.millisecond).contains(median))
+        let (base, high) = (estimator.base, estimator.highDelay)
+        #expect(base < 100 * Self.millisecond && high >= 600 * Self.millisecond)
+    }
+
+    @Test func `packets that catch up after a long stall have taken no other path`() {
+        var estimator = DelayEstimator()
+        _ = feed(&estimator, packets: 0..<300) { _ in 20 }
+        // One second in which nothing comes, then one packet each 10 ms.
+        _ = feed(&estimator, packets: 300..<400) { 20 + 1000 - ($0 - 300) * 10 }
+        #expect(estimator.base == 20 * Self.millisecond)
+    }
 }

@@ -18,11 +18,13 @@ struct PlayoutTimeline {
     ///   - delay: How long packets are held back.
     ///   - payload: A packet's payload; its second byte is 1 for one with a copy, 99 for one that is corrupt.
     ///   - timestamp: A packet's time stamp, of a clock at 8 kHz.
+    ///   - isMarked: Whether a packet bears the marker.
     init(
         _ arrivals: String,
         delay: PlayoutDelay,
         payload: (Int) -> [UInt8] = Self.plain,
-        timestamp: (Int) -> UInt32 = { UInt32($0 * 160) }
+        timestamp: (Int) -> UInt32 = { UInt32($0 * 160) },
+        isMarked: (Int) -> Bool = { _ in false }
     ) {
         let playout = Playout(NumberDecoder(), delay: delay)
         var block = [Int16](repeating: 0, count: 80)
@@ -45,6 +47,7 @@ struct PlayoutTimeline {
                 let header = PacketHeader(
                     rtpTimestamp: timestamp(number),
                     sequenceNumber: Self.sequence(number),
+                    isMarked: isMarked(number),
                     arrival: now
                 )
                 playout.insert(header, payload: payload(number).span)

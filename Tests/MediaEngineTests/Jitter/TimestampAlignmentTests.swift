@@ -36,6 +36,13 @@ import Testing
             Row(10, 1000, 8000, 0, 1000), Row(11, 50, 48_000, 20, 1160), Row(8, 9, 16_000, 520, 680),
             Row(9, 840, 8000, 520, 840), Row(12, 1010, 48_000, 540, 1320),
         ],
+        // Five seconds forward, where the first packet after it overtakes another.
+        [
+            Row(1, 1000, 8000, 0, 1000), Row(3, 41_320, 8000, 40, 1320), Row(2, 41_160, 8000, 41, 1160),
+            Row(4, 41_480, 8000, 60, 1480),
+        ],
+        // A packet half a second late, and then a pause of a second: nothing has leapt.
+        [Row(1, 1000, 8000, 0, 1000), Row(2, 1160, 8000, 520, 1160), Row(3, 9320, 8000, 1040, 9320)],
         // A change behind a pause of a second.
         [Row(1, 1000, 8000, 0, 1000), Row(2, 50, 48_000, 1020, 9160)],
     ]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Stamps of the kernel are in wall time, which may be set at any moment.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct ArrivalClockRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct ArrivalClockRealTimeTests {
     private static let hour: Int64 = 3_600_000_000_000
 
     @Test func `a stamp becomes the instant at which it was made`() {

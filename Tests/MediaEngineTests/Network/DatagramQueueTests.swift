@@ -47,7 +47,7 @@ import Testing
             guard right.receive(into: &target, at: .zero) != nil else { break }
             count += 1
         }
-        #expect(count == 512 && right.refusedCount == 100_000 - 512)
+        #expect(count == 512 && right.droppedCount == 100_000 - 512)
     }
 
     @Test func `a link that holds packets back holds a bounded number`() {

@@ -83,6 +83,6 @@ import Testing
     @Test func `nobody takes the packets: memory stays bounded and the loss is counted`() {
         let (sender, receiver) = MemoryLink.pair()
         for _ in 0..<1000 { sender.send([0].span, to: receiver.localAddress, at: .zero) }
-        #expect(receiver.refusedCount == 1000 - 512)
+        #expect(receiver.droppedCount == 1000 - 512)
     }
 }

@@ -70,6 +70,33 @@ import Testing
         #expect(control.isOn && control.gain == Decibels(3))
     }
 
+    @Test func `what was set last holds, however often it was set while ticks went on`() async throws {
+        let format = AudioFormat(sampleRate: 8000)
+        let control = GainControl()
+        let filter = GainFilter(format: format, control)
+        let sink = CollectingSink(format: format)
+        var graph = Graph()
+        try graph.connect(ConstantSource(format: format, value: 1000), to: filter)
+        try graph.connect(filter, to: sink)
+        let runner = GraphRunner()
+        runner.install(try GraphPlan(graph))
+        for round in 0..<50 {
+            let isSilent = round % 2 == 0
+            let writer = Task.detached {
+                for number in 0..<200 {
+                    control.gain = Decibels(Double(number % 7))
+                    control.set(.muted, number % 2 == 0)
+                }
+                control.gain = .unity
+                control.set(.muted, isSilent)
+            }
+            for _ in 0..<20 { runner.tick(at: .zero) }
+            await writer.value
+            for _ in 0..<2 { runner.tick(at: .zero) }
+            #expect(sink.collected.last == (isSilent ? 0 : 1000))
+        }
+    }
+
     @Test func `a full-scale sine is at 0 dB, silence at the floor`() throws {
         let meter = LevelMeterFilter(format: AudioFormat(sampleRate: 8000))
         _ = try run(meter, ticks: 100, constant: 23170)

@@ -5,14 +5,49 @@ import TestSupport
 import Testing
 
 @Suite struct RTPReceiveFilterTests {
-    @Test func `a source that restarts at other numbers begins anew`() throws {
+    @Test func `a source that begins other numbers is handed on from the first of them`() throws {
         let rig = try ReceiveRig()
-        for number in Array(0..<10) + Array(20_000..<20_010) {
+        // 15,000 is a stray that nobody continues.
+        let numbers = Array(0..<10) + [15_000] + Array(10..<20) + Array(20_000..<20_010)
+        for number in numbers {
             rig.send(number)
             rig.tick(2)
         }
-        let begins = rig.sink.headers.filter(\.beginsSource).map(\.sequenceNumber)
-        #expect(begins == [0, 20_001])
+        let headers = rig.sink.headers
+        #expect(headers.map(\.sequenceNumber) == numbers.filter { $0 != 15_000 }.map { UInt16($0) })
+        #expect(headers.filter(\.beginsSource).map(\.sequenceNumber) == [0])
+        #expect(headers.filter(\.beginsNumbers).map(\.sequenceNumber) == [20_000])
+        let sent = numbers.firstIndex(of: 20_000).map { MediaTime.zero + .milliseconds($0 * 20) }
+        #expect(headers.first(where: \.beginsNumbers)?.arrival == sent)
+        let statistics = rig.session.statistics
+        #expect(statistics.receivedPacketCount == 30 && statistics.lostCount == 0)
+        #expect(statistics.badSequenceCount == 1 && statistics.restartCount == 1)
+    }
+
+    @Test func `a packet that is kept is dropped when signalling changes what payload types mean`() throws {
+        let rig = try ReceiveRig()
+        for number in Array(0..<10) + [20_000] {
+            rig.send(number)
+            rig.tick(2)
+        }
+        #expect(rig.runner.give([.command(.update(at: rig.now), to: rig.filter)]) != nil)
+        for number in 20_001..<20_010 {
+            rig.send(number)
+            rig.tick(2)
+        }
+        #expect(rig.sink.headers.map(\.sequenceNumber) == (Array(0..<10) + Array(20_001..<20_010)).map { UInt16($0) })
+        #expect(rig.sink.headers.filter(\.beginsNumbers).map(\.sequenceNumber) == [20_001])
+    }
+
+    @Test func `new numbers that begin in a full tick lose nothing`() throws {
+        let rig = try ReceiveRig()
+        for number in 0..<10 {
+            rig.send(number)
+            rig.tick(2)
+        }
+        for number in Array(10..<25) + Array(20_000..<20_020) { rig.send(number) }
+        rig.tick(6)
+        #expect(rig.sink.headers.count == 45)
     }
 
     @Test func `20,000 foreign packets a second change nothing, and no real packet is lost`() throws {
@@ -103,6 +138,81 @@ import Testing
         for number in 0..<5000 { rig.send(number, from: stranger) }
         rig.tick()
         #expect(rig.link.takenCount - before <= 1024)
+    }
+
+    @Test func `a flood of RTCP's own port costs a bounded time, and no packet`() throws {
+        let rig = try ReceiveRig(hasControlPort: true)
+        let stranger = SocketAddress(ipv4: 0xC633_6401, port: 4001)
+        for number in 0..<50 {
+            rig.send(number)
+            for _ in 0..<2 {
+                for _ in 0..<1000 { rig.controlLink.add(ReceiveRig.goodbye(1), from: stranger, at: rig.now) }
+                let before = rig.controlLink.takenCount
+                rig.tick()
+                #expect(rig.controlLink.takenCount - before == 64)
+            }
+        }
+        #expect(rig.sink.headers.count == 50 && rig.goodbyeCount == 0)
+        #expect(rig.session.statistics.otherControlCount == UInt64(rig.controlLink.takenCount))
+        // RTCP of the other side is heard among them.
+        rig.controlLink.drop()
+        rig.controlLink.add(ReceiveRig.goodbye(1), from: stranger, at: rig.now)
+        rig.controlLink.add(ReceiveRig.goodbye(1), from: ReceiveRig.peer.with(port: 4001), at: rig.now)
+        rig.tick(3)
+        #expect(rig.goodbyeCount == 1)
+    }
+
+    @Test(arguments: [ReceiveRig.peer, ReceiveRig.peer.with(port: 9)])
+    func `the socket is to drop what strangers send while they flood it, and only then`(named: SocketAddress) throws {
+        let rig = try ReceiveRig(named: named)
+        let stranger = SocketAddress(ipv4: 0xC633_6401, port: 4000)
+        for number in 0..<5 {
+            rig.send(number)
+            rig.tick(2)
+        }
+        func tick(strangers count: Int) {
+            for number in 0..<count { rig.send(number, ssrc: 9, from: stranger) }
+            rig.tick()
+        }
+        for _ in 0..<20 { tick(strangers: 64) }
+        #expect(rig.link.acceptedSources.isEmpty)
+        tick(strangers: 65)
+        // Whom signalling named may still begin where another port of its host is locked.
+        let expected = named == ReceiveRig.peer ? [named] : [ReceiveRig.peer, named]
+        #expect(rig.link.acceptedSources == expected)
+        rig.tick(499)
+        #expect(rig.link.acceptedSources == expected)
+        rig.tick()
+        #expect(rig.link.acceptedSources.isEmpty)
+        #expect(rig.session.statistics.otherAddressCount == 20 * 64 + 65)
+        tick(strangers: 65)
+        #expect(rig.link.acceptedSources == expected)
+    }
+
+    @Test func `a socket that cannot drop what strangers send is asked again in every tick`() throws {
+        let rig = try ReceiveRig()
+        for number in 0..<5 {
+            rig.send(number)
+            rig.tick(2)
+        }
+        rig.link.refusalCount = 3
+        for number in 0..<65 { rig.send(number, ssrc: 9, from: SocketAddress(ipv4: 0xC633_6401, port: 4000)) }
+        rig.tick(3)
+        #expect(rig.link.acceptedSources.isEmpty && rig.link.refusalCount == 0)
+        rig.tick()
+        #expect(rig.link.acceptedSources == [ReceiveRig.peer])
+        // The flood has not come again: it is over when the first one would be.
+        rig.tick(496)
+        #expect(rig.link.acceptedSources == [ReceiveRig.peer])
+        rig.tick()
+        #expect(rig.link.acceptedSources.isEmpty)
+    }
+
+    @Test func `while others could be heard, the socket takes everybody's, whatever their number`() throws {
+        let rig = try ReceiveRig()
+        for number in 0..<2000 { rig.send(number, ssrc: 9, from: SocketAddress(ipv4: 0xC633_6401, port: 4000)) }
+        rig.tick(4)
+        #expect(rig.link.acceptedSources.isEmpty && rig.session.statistics.unnamedHostCount == 2000)
     }
 
     @Test func `a third party that was first is not heard where signalling named another host`() throws {

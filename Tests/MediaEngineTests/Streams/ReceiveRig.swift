@@ -6,12 +6,35 @@ final class ScriptedLink: DatagramLink, @unchecked Sendable {
     private var waiting: [(bytes: [UInt8], source: SocketAddress, arrival: MediaTime)] = []
     private var next = 0
     private(set) var takenCount = 0
+    /// What was sent, in its order.
+    private(set) var sent: [(bytes: [UInt8], time: MediaTime)] = []
+    /// Where that went.
+    private(set) var destinations: [SocketAddress] = []
+    /// Whose datagrams alone it was asked to let through; empty is everybody's.
+    private(set) var acceptedSources: [SocketAddress] = []
+    /// How often it is still to refuse that.
+    var refusalCount = 0
 
     func add(_ bytes: [UInt8], from source: SocketAddress, at arrival: MediaTime) {
         waiting.append((bytes, source, arrival))
     }
 
-    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool { true }
+    /// Forgets what waits.
+    func drop() { next = waiting.count }
+
+    func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+        sent.append((bytes.indices.map { bytes[$0] }, now))
+        destinations.append(destination)
+        return true
+    }
+
+    func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool {
+        acceptedSources = [source, other].compactMap(\.self)
+        guard source != nil, refusalCount > 0 else { return true }
+        refusalCount -= 1
+        acceptedSources = []
+        return false
+    }
 
     func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         guard next < waiting.count else {
@@ -45,6 +68,8 @@ final class PacketSink: Filter, @unchecked Sendable {
 final class ReceiveRig {
     static let peer = SocketAddress(ipv4: 0x0A00_0001, port: 4000)
     let link = ScriptedLink()
+    /// RTCP's own, where there is one.
+    let controlLink = ScriptedLink()
     let session: RTPSession
     let filter: RTPReceiveFilter
     let sink = PacketSink()
@@ -52,10 +77,12 @@ final class ReceiveRig {
     private(set) var now = MediaTime.zero
     private(set) var events: [RTPReceiveEvent] = []
 
-    /// A filter of the leg over `link`, or over `self.link`, whose other side signalling has named.
+    /// A filter of the leg over `link`, or over `self.link`, whose other side signalling has named; with `hasControlPort`,
+    /// RTCP comes over `controlLink`.
     init(
         named: SocketAddress? = ReceiveRig.peer,
         over link: (any DatagramLink)? = nil,
+        hasControlPort: Bool = false,
         taking others: (inout PayloadMap) -> Void = { _ in }
     ) throws {
         var payloads = PayloadMap()
@@ -63,10 +90,14 @@ final class ReceiveRig {
         others(&payloads)
         var configuration = RTPSessionConfiguration(canonicalName: "test")
         configuration.addresses.destination = named
-        configuration.addresses.isMultiplexed = true
+        configuration.addresses.isMultiplexed = !hasControlPort
         session = RTPSession(configuration: configuration, payloads: payloads, seed: 1)
-        let leg = RTPLeg(session: session, port: RTPPort(link: link ?? self.link, localAddress: .loopback(port: 1)))
-        filter = RTPReceiveFilter(leg)
+        let port = RTPPort(
+            link: link ?? self.link,
+            controlLink: hasControlPort ? controlLink : nil,
+            localAddress: .loopback(port: 1)
+        )
+        filter = RTPReceiveFilter(RTPLeg(session: session, port: port))
         var graph = Graph()
         try graph.connect(filter, to: sink)
         runner.install(try GraphPlan(graph))

@@ -34,7 +34,6 @@ final class CardRig {
         _ card: any SoundCard,
         _ configuration: CardConfiguration = CardConfiguration(format: AudioFormat(sampleRate: 48_000)),
         fallbacks: [any SoundCard] = [],
-        isGated: Bool = false,
         isUsed: Bool = true
     ) -> CardRoute {
         let route = routes.makeRoute(
@@ -42,8 +41,7 @@ final class CardRig {
             direction,
             to: card,
             fallbacks: fallbacks,
-            configuration,
-            isGated: isGated
+            configuration
         )
         if isUsed { route.use() }
         return route
@@ -72,17 +70,5 @@ final class CardRig {
             defer { events = [] }
             return events
         }
-    }
-}
-
-extension [GraphEvent] {
-    /// Those of one card.
-    func of(_ route: CardRoute) -> [CardFilter.Event] {
-        filter { $0.filter == route.filter.id }.map { $0.message.load(as: CardFilter.Event.self) }
-    }
-
-    /// When those of one card happened, in ms.
-    func times(of route: CardRoute) -> [Int64] {
-        filter { $0.filter == route.filter.id }.map { $0.time.nanoseconds / 1_000_000 }
     }
 }

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `a ring tone rings until stopped`() throws {
-        let spec = try CallProgressTones.spec("ringback", country: "DE")
+        let spec = try #require(try CallProgressTones.of(country: "DE")[.ringback])
         let source = try RingSource(tone: spec, format: Self.format)
         source.start()
         let samples = Self.ticks(source, 600)

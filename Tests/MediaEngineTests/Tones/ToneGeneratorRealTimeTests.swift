@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tones as another program hears them.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct ToneGeneratorRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct ToneGeneratorRealTimeTests {
     private static let multimon = ["/usr/bin/multimon-ng", "/usr/local/bin/multimon-ng"].first {
         FileManager.default.isExecutableFile(atPath: $0)
     }

@@ -64,7 +64,8 @@ import Testing
         let message = "SIP/2.0 200 OK\r\nContent-Type: application/sdp\r\n\r\n" + body
         let media = (0..<5).map { packet(1, UInt16($0), type: 107) }
         let found = CapturedStreams([datagram(Array(message.utf8))] + media)
-        #expect(found.formats[107]?.encodingName == "opus" && found.formats[107]?.clockRate == 48000)
+        let opus = found.format(107, of: found.streams[0])
+        #expect(opus?.format.encodingName == "opus" && opus?.format.clockRate == 48000 && opus?.isDescribed == true)
         #expect(found.telephoneEventPayloadType(of: found.streams[0]) == 102)
         let plain = CapturedStreams(media)
         #expect(plain.telephoneEventPayloadType(of: plain.streams[0]) == 101)
@@ -109,6 +110,21 @@ import Testing
         #expect(arrivals == [5, 25, 25, 75, 60_075, 60_095])
         #expect(link.isFinished && link.cutPauseCount == 1 && link.backwardCount == 1)
         #expect(link.end == MediaTime(nanoseconds: 60_095_000_000))
+        #expect(link.cutEnds == [MediaTime(nanoseconds: 60_075_000_000)])
         #expect(CapturedLink([], from: .zero).isFinished)
+    }
+
+    @Test func `a pause of an hour is kept, and a longer one is as long as time stamps say`() {
+        func length(_ pause: Int64, step: Duration?) -> Duration {
+            let link = CapturedLink([packet(1, 0), packet(1, 1, at: pause)], from: .zero, step: { _, _ in step })
+            return link.end - .zero
+        }
+        #expect(length(3_600_000, step: .zero) == .seconds(3600))
+        #expect(length(3_600_001, step: .milliseconds(20)) == .milliseconds(20))
+        #expect(length(3_600_001, step: .seconds(3601)) == .seconds(60))
+        let pair = [packet(1, 7), packet(1, 12)]
+        #expect(CapturedStreams.timestampStep(pair[0], pair[1], clockRate: 8000) == .milliseconds(100))
+        #expect(CapturedStreams.timestampStep(pair[0], pair[1], clockRate: 0) == nil)
+        #expect(CapturedStreams.timestampStep(pair[0], packet(1, 12, type: 8), clockRate: 8000) == nil)
     }
 }

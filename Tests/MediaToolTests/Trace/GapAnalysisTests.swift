@@ -73,6 +73,8 @@ import Testing
         ("....CCCiiip...", [], []),
         ("....CCCCCCCCCp...", [.senderStalled], [60]),
         ("....CCCCCC.p....", [.senderStalled], [120]),
+        ("....MMMnnnnnnp...", [.lost], [60]),
+        ("....mmmCCCCCCp...", [.lost], [60]),
     ])
     func `each gap has its cause`(line: String, causes: [Cause], lengths: [Int]) {
         let found = GapAnalysis(rows: rows(line)).gaps
@@ -149,6 +151,7 @@ import Testing
                 row.concealed = [-5, 0, 20, 1e30, .infinity][Int(generator.next() % 5)]
                 row.playoutDelay = [-5, 0, 60, 1e30, .nan][Int(generator.next() % 5)]
                 row.level = [-127, 0, .nan][Int(generator.next() % 3)]
+                row.paused = [-5, 0, 20, 1e30, .nan][Int(generator.next() % 5)]
                 row.arrivedCount = UInt16(truncatingIfNeeded: generator.next())
                 row.missingCount = UInt16(truncatingIfNeeded: generator.next())
                 row.lateCount = UInt16(truncatingIfNeeded: generator.next())
@@ -160,5 +163,37 @@ import Testing
             let analysis = GapAnalysis(rows: rows, events: events, ptimeMs: 0)
             #expect(analysis.gaps.count <= 62)
         }
+    }
+
+    @Test func `pauses that claim all that was before cost no more than others`() {
+        let rows = (0..<200_000).map { index in
+            var row = PlayoutTraceRow()
+            row.time = MediaTime(nanoseconds: Int64(index) * 10_000_000)
+            row.operation = .comfort
+            row.paused = 1e9
+            return row
+        }
+        #expect(GapAnalysis(rows: rows, events: [], ptimeMs: 20).gaps.isEmpty)
+    }
+
+    @Test func `a gap names the packets around it, across the end of the numbers`() {
+        var rows = rows("....mm....CCqq..")
+        for index in rows.indices where rows[index].operation == .play && index % 2 == 0 {
+            rows[index].sequenceNumber = UInt16(truncatingIfNeeded: 65_530 + index)
+        }
+        let gap = GapAnalysis(rows: rows).gaps.first
+        #expect(gap?.lastHeard == 65_532 && gap?.nextHeard == 0)
+        #expect(GapAnalysis(rows: self.rows("....mm....")).gaps.first?.lastHeard == nil)
+    }
+
+    @Test func `what was invented into a pause is of the pause, to its last frames`() {
+        // A second is invented, which fades out; its last frames fill a row by themselves.
+        var rows = rows(String(repeating: ".", count: 50) + String(repeating: "C", count: 50) + "qiiii..........")
+        for index in 60...100 { rows[index].level = -127 }
+        rows[105].paused = 1100
+        #expect(GapAnalysis(rows: rows).gaps.isEmpty)
+        // Sound of a packet is none of the pause.
+        rows[100].level = -20
+        #expect(GapAnalysis(rows: rows).gaps.count == 1)
     }
 }

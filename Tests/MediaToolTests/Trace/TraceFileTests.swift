@@ -24,6 +24,8 @@ import Testing
             row.concealed = 20
             row.stretched = -2.5
             row.level = -127
+            row.paused = Float(index) * 12.5
+            row.sequenceNumber = index == 2 ? nil : UInt16(truncatingIfNeeded: 65_533 + index)
             trace.rows.append(row)
         }
         trace.droppedRows = 7
@@ -31,6 +33,12 @@ import Testing
             TraceEvent(timeMs: 12.5, kind: .xrun, amount: 30), TraceEvent(timeMs: 40, kind: .lost, amount: -1),
         ]
         trace.figures = [TraceFile.Figure(name: "received \"lost\"\n", value: "12 \\ \u{1}é")]
+        trace.stream = TraceFile.Stream(
+            startUnixMs: 1_763_900_000_123,
+            source: "192.0.2.1:5004",
+            destination: "[2001:db8::1]:5006",
+            ssrc: 0xFFFF_FFFF
+        )
         return trace
     }
 
@@ -43,7 +51,7 @@ import Testing
             try writer.append(row)
         }
         for event in trace.events { writer.note(event) }
-        try writer.finish(droppedRows: trace.droppedRows, figures: trace.figures)
+        try writer.finish(droppedRows: trace.droppedRows, figures: trace.figures, stream: trace.stream)
         try writer.finish(droppedRows: 99)
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     }
@@ -64,6 +72,46 @@ import Testing
         let options: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys]
         let again = try JSONSerialization.data(withJSONObject: object, options: options)
         #expect(try TraceFile(parsing: [UInt8](again)) == trace)
+    }
+
+    @Test(arguments: [1, 2])
+    func `an older trace is read, without what its version does not have`(version: Int) throws {
+        var trace = example()
+        var object = try #require(try JSONSerialization.jsonObject(with: Data(try write(trace))) as? [String: Any])
+        func parsed() throws -> TraceFile {
+            try TraceFile(parsing: [UInt8](try JSONSerialization.data(withJSONObject: object)))
+        }
+        object["version"] = version
+        object["stream"] = nil
+        #expect(throws: TraceFileError.self) { try parsed() }
+        let missing = 3 - version
+        object["columns"] = Array(TraceFile.columns.dropLast(missing))
+        #expect(throws: TraceFileError.self) { try parsed() }
+        let rows = try #require(object["rows"] as? [[Any]])
+        object["rows"] = rows.map { Array($0.dropLast(missing)) }
+        for index in trace.rows.indices {
+            if version == 1 { trace.rows[index].paused = 0 }
+            trace.rows[index].sequenceNumber = nil
+        }
+        trace.stream = TraceFile.Stream()
+        #expect(try parsed() == trace)
+    }
+
+    @Test func `a newer version is refused by its number`() throws {
+        var object = try #require(try JSONSerialization.jsonObject(with: Data(try write(example()))) as? [String: Any])
+        object["version"] = TraceFile.version + 1
+        let bytes = [UInt8](try JSONSerialization.data(withJSONObject: object))
+        let error = #expect(throws: TraceFileError.self) { try TraceFile(parsing: bytes) }
+        #expect(error?.code == .newer && error?.message.contains("version \(TraceFile.version + 1)") == true)
+        #expect(error?.message.contains("Use a newer media-tool") == true)
+    }
+
+    @Test(arguments: [("startUnixMs", -1.0), ("startUnixMs", 9e15), ("ssrc", 1e10), ("ssrc", -1)])
+    func `a stream that cannot be is refused`(key: String, value: Double) throws {
+        var object = try #require(try JSONSerialization.jsonObject(with: Data(try write(example()))) as? [String: Any])
+        object["stream"] = [key: Int(value)]
+        let bytes = [UInt8](try JSONSerialization.data(withJSONObject: object))
+        #expect(throws: TraceFileError.self) { try TraceFile(parsing: bytes) }
     }
 
     @Test func `a trace without rows is a trace`() throws {
@@ -97,7 +145,7 @@ import Testing
 
     @Test(arguments: [
         ("", TraceFileError.Code.notATrace), ("{}", .notATrace), ("[1,2]", .notATrace), ("{\"a\":1}", .notATrace),
-        ("{\"format\":\"else\"}", .damaged), ("{\"format\":\"media-engine trace\",\"version\":2}", .damaged),
+        ("{\"format\":\"else\"}", .damaged), ("{\"format\":\"media-engine trace\",\"version\":4}", .newer),
         ("{\"a\":" + String(repeating: "[", count: 100_000), .notATrace),
         ("{\"format\":\"media-engine trace\",\"version\":1,\"rows\":[[0,\"dance\"]]}", .damaged),
         ("{\"format\":\"media-engine trace\",\"version\":1e400}", .damaged),

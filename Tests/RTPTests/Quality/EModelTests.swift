@@ -90,6 +90,60 @@ import Testing
         #expect(EModel(g729).rating < EModel(Self.g711).rating)
     }
 
+    // R of clean paths by G.113, Appendix IV; the score by R / 1.29.
+    @Test(arguments: [("L16", 129, 4.5), ("opus", 121, 4.42), ("G722", 116, 4.34)])
+    func `wideband codecs are rated on the wideband scale`(name: String, rating: Double, score: Double) throws {
+        let impairment = try #require(CodecImpairment(codecName: name, sampleRate: 16_000))
+        let model = EModel(impairment)
+        #expect(impairment.isWideband && abs(model.rating - rating) < 0.001)
+        #expect(abs(model.score - score) < 0.005)
+        var loss = BurstGapStatistics()
+        for _ in 0..<100 { loss.count(.received) }
+        let quality = try #require(VoiceQuality(loss, impairment: impairment, oneWayDelay: nil))
+        #expect(quality.isWideband && quality.listeningRating == rating && quality.listeningScore == model.score)
+        // What others are told ends at 100 (RFC 3611, section 4.7.5).
+        #expect(quality.reportedRating <= 100 && abs(quality.reportedRating - rating / 1.29) < 0.001)
+        // Delay takes as much as from a telephone call.
+        let (near, far) = (model.rating, EModel(impairment, oneWayDelay: .milliseconds(300)).rating)
+        #expect(abs(near - far - (93.206 - 72.666)) < 0.3)
+        #expect(CodecImpairment(codecName: "L16")?.isWideband == false)
+    }
+
+    @Test func `stalls that lose no packet count like loss, and losses not twice`() throws {
+        var received = BurstGapStatistics()
+        for _ in 0..<3000 { received.count(.received) }
+        func quality(_ loss: BurstGapStatistics, _ seconds: Double, _ count: Int) throws -> VoiceQuality {
+            let interruptions = PlayoutInterruptions(nanoseconds: Int64(seconds * 1e9), count: count)
+            let quality = VoiceQuality(
+                loss,
+                interruptions: interruptions,
+                packet: .milliseconds(20),
+                impairment: Self.g711,
+                oneWayDelay: nil
+            )
+            return try #require(quality)
+        }
+        #expect(try quality(received, 0, 0).listeningScore > 4.4)
+        let stalled = try quality(received, 5, 5)
+        // 250 of 3250 packets, in runs of 50.
+        #expect(abs(stalled.listeningRating - (93.206 - 95 * 7.692 / (7.692 / 46.15 + 25.1))) < 0.05)
+        #expect(stalled.listeningScore < 3.4)
+        // Each packet lost was invented.
+        var lossy = BurstGapStatistics()
+        for index in 0..<3000 { lossy.count(index % 20 == 0 ? .lost : .received) }
+        #expect(try quality(lossy, 3, 150) == quality(lossy, 0, 0))
+        #expect(try quality(lossy, 8, 155).listeningRating < quality(lossy, 0, 0).listeningRating - 10)
+    }
+
+    @Test func `a third of the packets thrown away makes a bad call`() throws {
+        var loss = BurstGapStatistics()
+        for index in 0..<1000 { loss.count(index * 324 % 1000 < 324 ? .discarded : .received) }
+        #expect(loss.discardFraction == 0.324 && loss.lossFraction == 0)
+        let quality = try #require(VoiceQuality(loss, impairment: Self.g711, oneWayDelay: nil))
+        #expect(abs(quality.listeningRating - (93.206 - 95 * 32.4 / (32.4 + 25.1))) < 0.05)
+        #expect(quality.listeningScore < 2.2)
+    }
+
     @Test func `the estimate of a conversation waits for the delay`() throws {
         var loss = BurstGapStatistics()
         #expect(VoiceQuality(loss, impairment: Self.g711, oneWayDelay: .zero) == nil)

@@ -33,10 +33,8 @@ import Testing
         #expect(block.fractionLost == 0 && block.cumulativeLost == 0)
         #expect(block.extendedHighestSequence == 630 && block.jitter == 1906)
         #expect(report.blocks.block(1, in: datagram.span) == nil)
-        let range = description.canonicalNameRange(of: 1_831_097_322, in: datagram.span)
-        let name = try #require(range)
-        #expect(String(decoding: datagram[name], as: UTF8.self) == "{63f459ea-41fe-4474-9d33-9707c9ee79d1}")
-        #expect(goodbye.source(0, in: datagram.span) == 2_924_645_187 && goodbye.reasonRange == nil)
+        #expect(description.chunkCount == 1)
+        #expect(goodbye.sourceCount == 1 && goodbye.source(0, in: datagram.span) == 2_924_645_187)
     }
 
     @Test(arguments: [
@@ -124,7 +122,7 @@ import Testing
         let count = RTCPSourceDescription.serialize(ssrc: 1, canonicalName: name.span, into: &target)
         #expect(count % 4 == 0 && storage[count - 1] == 0 && storage[count] == 0xEE)
         let description = try RTCPSourceDescription(parsing: storage.span)
-        #expect(description.canonicalNameRange(of: 1, in: storage.span)?.count == length)
+        #expect(description.chunkCount == 1 && Int(storage[9]) == length)
     }
 
     @Test func `wall-clock time counts from 1900`() {
@@ -156,11 +154,8 @@ import Testing
             switch packet {
             case .senderReport(let report): _ = report.blocks.block(about: 1, in: bytes)
             case .receiverReport(let report): _ = report.blocks.block(about: 1, in: bytes)
-            case .sourceDescription(let description):
-                for ssrc in 0..<4 as Range<UInt32> { _ = description.canonicalNameRange(of: ssrc, in: bytes) }
-            case .goodbye(let goodbye):
-                _ = goodbye.contains(0, in: bytes)
-                #expect((goodbye.reasonRange?.upperBound ?? 0) <= bytes.count)
+            case .sourceDescription(let description): #expect(description.chunkCount < 32)
+            case .goodbye(let goodbye): _ = goodbye.contains(0, in: bytes)
             case .extendedReport(var report):
                 while let block = report.next(in: bytes) {
                     if case .receiverReportDelays(let delays) = block { _ = delays.delay(about: 1, in: bytes) }

@@ -64,6 +64,15 @@ import Testing
         #expect(try pack(&sender, 800, 5) == "0@320:3 0@160:4 0:5")
     }
 
+    @Test func `keys of another time line are not repeated`() throws {
+        var sender = REDSender()
+        #expect(try packEvent(&sender, 1000, code: 1, isEnd: true) == "")
+        #expect(try packEvent(&sender, 3000, code: 2, isEnd: true) == "101@2000:1 101:2")
+        sender.forgetEvents()
+        #expect(try pack(&sender, 3400, 7) == "")
+        #expect(try packEvent(&sender, 4000, code: 3, isEnd: true) == "")
+    }
+
     @Test func `nothing is repeated across a silence or a lost step`() throws {
         var sender = REDSender()
         for index in 1...3 { _ = try pack(&sender, UInt32(index * 160), UInt8(index)) }

@@ -36,6 +36,9 @@ import Testing
         return storage
     }
 
+    /// RTCP by which 77, who heard nobody, leaves.
+    static let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
+
     static func at(_ milliseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000) }
 
     static func reason(_ reception: RTPReception) -> RTPReception.Reason? {
@@ -138,6 +141,16 @@ import Testing
         #expect(Self.reason(session.receive([0x80, 0].span, from: Self.peerAddress, arrival: .zero)) == .malformed)
         #expect(Self.reason(session.receive([UInt8]().span, from: Self.peerAddress, arrival: .zero)) == .malformed)
         #expect(session.statistics.malformedCount == 2 && session.statistics.remoteSSRC == nil)
+        #expect(session.statistics.otherProtocolCount == 1 && session.statistics.foreignPacketCount == 0)
+    }
+
+    @Test func `RTCP of others is refused before it is read`() {
+        let session = Self.session { $0.addresses.destination = Self.peerAddress }
+        let broken = bytes("80c90009 0000004d")
+        let reception = session.receive(broken.span, from: Self.otherAddress, arrival: .zero)
+        #expect(Self.reason(reception) == .refused(.otherControl))
+        #expect(Self.reason(session.receive(broken.span, from: Self.peerAddress, arrival: .zero)) == .malformed)
+        #expect(session.statistics.malformedCount == 1 && session.statistics.otherControlCount == 1)
     }
 
     @Test func `a packet of a type that was not announced is counted, and its number is not missing`() throws {
@@ -163,7 +176,6 @@ import Testing
         for index in 0..<10 {
             _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
         }
-        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
         for index in 10..<1000 {
             let time = Self.at(index * 20)
             for packet in [
@@ -172,7 +184,7 @@ import Testing
                 let reception = session.receive(packet.span, from: Self.otherAddress, arrival: time)
                 #expect(Self.reason(reception) == .refused(.otherAddress))
             }
-            let control = session.receive(goodbye.span, from: Self.otherAddress, arrival: time)
+            let control = session.receive(Self.goodbye.span, from: Self.otherAddress, arrival: time)
             #expect(Self.reason(control) == .refused(.otherControl))
         }
         let statistics = session.statistics
@@ -232,9 +244,8 @@ import Testing
         for index in 0..<5 {
             _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
         }
-        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
-        guard case .control(let events) = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
-        else {
+        let reception = session.receive(Self.goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
+        guard case .control(let events) = reception else {
             Issue.record("goodbye was not heard")
             return
         }
@@ -248,8 +259,7 @@ import Testing
         for index in 0..<5 {
             _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
         }
-        let goodbye = bytes("80c90001 0000004d 81cb0001 0000004d")
-        _ = session.receive(goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
+        _ = session.receive(Self.goodbye.span, from: Self.peerAddress, arrival: Self.at(100))
         // What was under way says nothing.
         _ = session.receive(Self.packet(5).span, from: Self.peerAddress, arrival: Self.at(110))
         #expect(session.receiver.heardSource == nil)
@@ -289,6 +299,28 @@ import Testing
         #expect(session.controlDestination == control && session.statistics.otherControlCount == 0)
     }
 
+    @Test func `RTCP on a port of its own goes where sound goes, also while the former host is still heard`() {
+        var addresses = RTPAddresses()
+        addresses.destination = Self.peerAddress
+        addresses.controlDestination = Self.peerAddress.with(port: 4001)
+        let session = Self.session { $0.addresses = addresses }
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20))
+        }
+        addresses.destination = Self.otherAddress
+        addresses.controlDestination = Self.otherAddress.with(port: 5001)
+        session.update(addresses, at: Self.at(110))
+        let report = bytes("80c90001 0000004d 81ca0002 0000004d 01000000")
+        for index in 5..<500 {
+            let now = Self.at(index * 20)
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: now)
+            _ = session.receive(report.span, from: Self.peerAddress.with(port: 4001), arrival: now)
+            #expect(session.destination == Self.otherAddress)
+            #expect(session.controlDestination == Self.otherAddress.with(port: 5001))
+        }
+        #expect(session.statistics.receivedPacketCount == 500 && session.statistics.otherControlCount == 0)
+    }
+
     @Test func `signalling moves a stream, which goes on from the old address until the new one speaks`() {
         var addresses = RTPAddresses()
         addresses.destination = Self.peerAddress
@@ -307,6 +339,39 @@ import Testing
         #expect(Self.reason(late) == .refused(.otherAddress))
         #expect(session.statistics.receivedPacketCount == 7 && session.statistics.lostCount == 0)
         #expect(session.statistics.sourceChangeCount == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `whoever was learnt before anybody was named is forgotten, with its reports`(sharesPort: Bool) {
+        var addresses = RTPAddresses()
+        addresses.isMultiplexed = sharesPort
+        let session = Self.session { $0.addresses = addresses }
+        let stranger = Self.otherAddress
+        let strangerControl = sharesPort ? stranger : stranger.with(port: 5001)
+        for index in 0..<5 {
+            _ = session.receive(Self.packet(index, ssrc: 88).span, from: stranger, arrival: Self.at(index * 20))
+        }
+        _ = session.receive(bytes("80c90001 00000058").span, from: strangerControl, arrival: Self.at(90))
+        #expect(session.destination == stranger && session.controlDestination == strangerControl)
+        addresses.destination = Self.peerAddress
+        addresses.controlDestination = Self.peerAddress.with(port: 4001)
+        session.update(addresses, at: Self.at(95))
+        let control = sharesPort ? Self.peerAddress : Self.peerAddress.with(port: 4001)
+        #expect(session.destination == Self.peerAddress && session.controlDestination == control)
+        #expect(session.receiver.heardSource == nil)
+        let late = session.receive(bytes("80c90001 00000058").span, from: strangerControl, arrival: Self.at(100))
+        #expect(Self.reason(late) == .refused(.otherControl))
+        // Of whoever listens and has sent nothing yet.
+        _ = session.receive(bytes("80c90001 0000004d").span, from: control, arrival: Self.at(110))
+        for index in 5..<10 {
+            _ = session.receive(Self.packet(index, ssrc: 88).span, from: stranger, arrival: Self.at(index * 20))
+            _ = session.receive(Self.packet(index).span, from: Self.peerAddress, arrival: Self.at(index * 20 + 1))
+        }
+        let statistics = session.statistics
+        #expect(statistics.remoteSSRC == 77 && statistics.receivedControlCount == 2)
+        #expect(statistics.receivedPacketCount == 10 && statistics.lostCount == 0)
+        #expect(statistics.unnamedHostCount == 1 && statistics.otherAddressCount == 4)
+        #expect(session.destination == Self.peerAddress && session.controlDestination == control)
     }
 
     @Test func `RTCP on a port of its own comes from the source's host, and is answered there`() {
@@ -337,11 +402,24 @@ import Testing
             _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero)
         }
         #expect(Self.reason(session.receive(Self.packet(2).span, from: Self.peerAddress, arrival: .zero)) == .duplicate)
-        #expect(
-            Self.reason(session.receive(Self.packet(30000).span, from: Self.peerAddress, arrival: .zero))
-                == .badSequence
-        )
+        guard case .stray = session.receive(Self.packet(30000).span, from: Self.peerAddress, arrival: .zero) else {
+            Issue.record("a stray was handed on")
+            return
+        }
         #expect(session.statistics.duplicateCount == 1 && session.statistics.badSequenceCount == 1)
+    }
+
+    @Test func `a stray that another continues counts, and its type where that is unknown`() {
+        let session = Self.session()
+        for sequence in [1, 2, 3, 30_000, 30_001] {
+            _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero)
+        }
+        #expect(session.statistics.receivedPacketCount == 5 && session.statistics.restartCount == 1)
+        session.payloads = PayloadMap()
+        for sequence in [10_000, 10_001] {
+            _ = session.receive(Self.packet(sequence).span, from: Self.peerAddress, arrival: .zero)
+        }
+        #expect(session.statistics.receivedPacketCount == 7 && session.statistics.unknownPayloadTypeCount == 2)
     }
 
     @Test func `somebody with this side's SSRC makes it change, with goodbye`() throws {
@@ -452,6 +530,35 @@ import Testing
             #expect(datagram[1] == 201)
             let again = try #require(nextControl(session, from: time))
             #expect((2.0...6.2).contains((again.time - time).nanoseconds.seconds))
+        }
+    }
+
+    /// A session in which another turns out to have the same SSRC, speaks for a while and leaves: its RTCP in a minute.
+    private func minuteOfControl(_ seed: UInt64, asking: (RTPSession, MediaTime) -> Bool) -> [[UInt8]] {
+        let session = Self.session(seed) { $0.addresses.isMultiplexed = true }
+        var datagrams: [[UInt8]] = []
+        for tick in 0..<6000 {
+            let now = Self.at(tick * 10)
+            let ssrc = tick == 1500 ? session.localSSRC : 77
+            if tick < 3000, tick % 2 == 0 {
+                _ = session.receive(Self.packet(tick / 2, ssrc: ssrc).span, from: Self.peerAddress, arrival: now)
+            }
+            if tick == 3000 {
+                _ = session.receive(Self.goodbye.span, from: Self.peerAddress, arrival: now)
+            }
+            guard asking(session, now) else { continue }
+            let datagram = control(session, at: now)
+            if !datagram.isEmpty { datagrams.append(datagram) }
+        }
+        #expect(session.statistics.collisionCount == 1)
+        return datagrams
+    }
+
+    @Test func `who asks only when a report does not lie ahead sends the same reports`() {
+        for seed in 0..<20 as Range<UInt64> {
+            let asked = minuteOfControl(seed) { _, _ in true }
+            #expect(minuteOfControl(seed) { session, now in !session.waitsForReport(at: now) } == asked)
+            #expect((8...40).contains(asked.count))
         }
     }
 

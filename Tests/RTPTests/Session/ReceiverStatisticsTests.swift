@@ -56,7 +56,49 @@ import Testing
         #expect(stray.lostCount == 0 && stray.badSequenceCount == 1)
         let (restarted, moved) = Self.feed([1, 2, 4, 40000, 40001, 40002])
         #expect(moved.suffix(3) == [.badSequence, .restarted, .inOrder])
-        #expect(restarted.restartCount == 1 && restarted.lostCount == 1 && restarted.receivedCount == 5)
+        #expect(restarted.restartCount == 1 && restarted.lostCount == 1 && restarted.receivedCount == 6)
+        #expect(restarted.badSequenceCount == 0)
+    }
+
+    // Time stamps and the clock go on by 20 ms a packet.
+    @Test(arguments: [30, 1000, 2999, -30, -100])
+    func `numbers that jump while time does not are a restart, and no loss`(jump: Int) {
+        let before = (0..<50).map { UInt16(1000 + $0) }
+        let after = (50..<60).map { UInt16(1000 + $0 + jump) }
+        let (statistics, verdicts) = Self.feed(before + after)
+        #expect(Array(verdicts[50..<53]) == [.badSequence, .restarted, .inOrder])
+        #expect(statistics.lostCount == 0 && statistics.duplicateCount == 0 && statistics.reorderedCount == 0)
+        #expect(statistics.receivedCount == 60 && statistics.restartCount == 1)
+    }
+
+    /// Opus at 48 kHz: 20 ms of speech in a packet, in silence one each 420 ms.
+    @Test(arguments: 7...9) func `what is lost after silence is lost, and no jump`(missing: Int) {
+        var statistics = ReceiverStatistics()
+        var (milliseconds, verdicts): (Int, [ReceiverStatistics.Verdict]) = (0, [])
+        for number in 0..<40 {
+            milliseconds += (3...5).contains(number) ? 420 : 20
+            guard number != missing else { continue }
+            let timestamp = UInt32(milliseconds * 48)
+            let header = RTPHeader(payloadType: 96, sequenceNumber: UInt16(number), timestamp: timestamp, ssrc: 1)
+            let arrival = MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000)
+            verdicts.append(statistics.receive(header, clockRate: 48_000, arrival: arrival))
+        }
+        #expect(verdicts == [.probation] + [ReceiverStatistics.Verdict](repeating: .inOrder, count: 38))
+        #expect(statistics.lostCount == 1 && statistics.restartCount == 0)
+        #expect(statistics.packetNanoseconds == 20_000_000)
+    }
+
+    @Test func `a jump is confirmed by whatever follows, a key that tells no time as well`() {
+        var statistics = ReceiverStatistics()
+        let packets = [(1, 8000), (2, 8000), (3, 8000), (33, 8000), (34, 0), (35, 8000)]
+        let verdicts = packets.enumerated().map { index, packet in
+            let timestamp = UInt32(index * 160)
+            let header = RTPHeader(payloadType: 0, sequenceNumber: UInt16(packet.0), timestamp: timestamp, ssrc: 1)
+            let arrival = MediaTime(nanoseconds: Int64(index) * 20_000_000)
+            return statistics.receive(header, clockRate: UInt32(packet.1), arrival: arrival)
+        }
+        #expect(verdicts == [.probation, .inOrder, .inOrder, .badSequence, .restarted, .inOrder])
+        #expect(statistics.lostCount == 0 && statistics.receivedCount == 6)
     }
 
     @Test func `sequence numbers are extended over wraps`() {
@@ -64,6 +106,15 @@ import Testing
         #expect(statistics.expectedCount == 70_000)
         #expect(statistics.reportedHighest & 0xFFFF == UInt32(69_999 & 0xFFFF))
         #expect(statistics.extended(UInt16(69_990 & 0xFFFF)) == statistics.extendedHighest - 9)
+    }
+
+    // RFC 3550, section 6.4.1: the high half of the number counts cycles, of which the first is 0.
+    @Test(
+        arguments: [([60_000, 60_001], 60_001), ([65_534, 65_535, 0, 1], 0x1_0001), ([9, 10, 11], 11)]
+            as [([UInt16], UInt32)]
+    )
+    func `the first cycle is 0, whatever the first number is`(numbers: [UInt16], reported: UInt32) {
+        #expect(Self.feed(numbers).0.reportedHighest == reported)
     }
 
     @Test func `the fraction lost is that of the interval`() {

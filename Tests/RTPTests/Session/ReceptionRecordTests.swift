@@ -48,11 +48,30 @@ import Testing
         let running = statistics([900, 1, 2, 3, 5])
         #expect(text(running.record.unreported) == "...x." && running.record.unreported.beginSequence == 1)
         let restarted = statistics([40_000, 40_001, 40_003], into: running)
-        #expect(text(restarted.record.unreported) == ".x.")
+        #expect(text(restarted.record.unreported) == "..x.")
         let found = restarted.record.recent.statistics
-        #expect(found.packetCount == 5 + 3 && found.lostCount == 2)
+        #expect(found.packetCount == 5 + 4 && found.lostCount == 2)
         // 39,999 has the bit that 959 had modulo 1024, and is no duplicate of anything.
         #expect(statistics([39_999], into: restarted).duplicateCount == 0)
+    }
+
+    @Test func `what is thrown away long after it came counts, too, as far back as is remembered`() {
+        var record = statistics(Array(0..<2000).filter { $0 != 1500 }).record
+        for number in 1400..<1410 { record.discard(UInt16(number)) }
+        record.discard(1500)
+        record.discard(900)
+        let found = record.recent.statistics
+        #expect(found.discardedCount == 10 && found.lostCount == 1 && found.packetCount == 2000)
+        #expect(found.discardFraction == 0.005)
+    }
+
+    @Test func `all that a full buffer throws away at once fits the list`() {
+        var list = PlayoutReport.Numbers()
+        for number in 0..<256 { list.append(UInt16(number)) }
+        let last = list.number(255)
+        #expect(list.count == 256 && last == 255)
+        for number in 0..<1000 { list.append(UInt16(number)) }
+        #expect(list.count < 300)
     }
 
     @Test func `of more numbers than fit the newest are kept`() {

@@ -7,6 +7,8 @@ import Testing
     private static let named = SocketAddress(ipv4: 0x0A00_0001, port: 4000)
     private static let behindNAT = SocketAddress(ipv4: 0x0A00_0001, port: 61_234)
     private static let stranger = SocketAddress(ipv4: 0xC633_6401, port: 4000)
+    private static let other = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
+    private static let unknown = SocketAddress(ipv4: 0xCB00_7107, port: 4000)
 
     private static func at(_ milliseconds: Int) -> MediaTime { MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000) }
 
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test func `where the rules allow it, another address may follow a long silence`() {
-        var rules = RemoteSourcePolicy.Rules()
+        var rules = RemoteSourceRules()
         rules.relocatesAfter = .seconds(10)
         var policy = RemoteSourcePolicy(named: Self.named, rules: rules)
         _ = send(&policy, 10, from: Self.named, at: 0)
@@ -144,11 +146,13 @@ import Testing
     @Test func `signalling moves the stream, also to a port that a NAT has changed`() {
         var policy = RemoteSourcePolicy(named: Self.stranger)
         _ = send(&policy, 10, from: Self.stranger, at: 0)
-        policy.name(Self.named, rules: RemoteSourcePolicy.Rules(), at: Self.at(200))
+        policy.name(Self.named, rules: RemoteSourceRules(), at: Self.at(200))
         #expect(policy.answerAddress == Self.named && !policy.isFixed)
         #expect(send(&policy, 1, from: Self.stranger, first: 110, at: 210) == [.accepted])
         #expect(send(&policy, 2, from: Self.behindNAT, at: 230) == [.refused(.unnamedHost), .begins])
         #expect(policy.lockedAddress == Self.behindNAT)
+        // The named address itself may still begin, and nobody else.
+        #expect(policy.onlyAddresses.map { [$0.locked, $0.named] } == [Self.behindNAT, Self.named])
         #expect(send(&policy, 1, from: Self.stranger, first: 111, at: 280) == [.refused(.otherAddress)])
     }
 
@@ -162,12 +166,142 @@ import Testing
         #expect(policy.answerAddress == Self.behindNAT)
     }
 
-    @Test func `a stream that fell silent when signalling moved it is no stranger's before its time`() {
+    @Test(
+        arguments: [
+            (named, stranger), (stranger, named), (stranger, other), (named, other), (named, named.with(port: 4002)),
+        ]
+    )
+    func `whom signalling has put aside hears nothing more, however long the new side is silent`(
+        former: SocketAddress,
+        named: SocketAddress
+    ) {
+        var policy = RemoteSourcePolicy(named: former)
+        _ = send(&policy, 10, from: former, at: 0)
+        policy.name(named, rules: .init(), at: Self.at(200))
+        // It is heard, as music on hold may be, for a minute.
+        for index in 0..<3000 {
+            let verdicts = send(&policy, 1, from: former, first: 110 &+ UInt16(index), at: 220 + 20 * index)
+            #expect(verdicts == [.accepted] && policy.answerAddress == named)
+        }
+        #expect(send(&policy, 3, from: Self.unknown, at: 60_500).allSatisfy { $0 == .refused(.unnamedHost) })
+        // The new side may still begin, also behind a NAT.
+        let late = send(&policy, 2, from: named.with(port: 61_000), at: 61_000)
+        #expect(late == [.refused(.unnamedHost), .begins] && policy.answerAddress == named.with(port: 61_000))
+        #expect(send(&policy, 1, from: former, first: 5000, at: 61_100) == [.refused(.otherAddress)])
+    }
+
+    @Test func `a source behind a NAT keeps the stream when signalling names another address that nobody can reach`() {
+        let behindNAT = Self.stranger.with(port: 50_000)
+        var policy = RemoteSourcePolicy(named: Self.named)
+        policy.begin(at: .zero)
+        _ = send(&policy, 3, from: behindNAT, at: 5000)
+        #expect(policy.answerAddress == behindNAT)
+        policy.name(Self.other, rules: .init(), at: Self.at(10_000))
+        _ = send(&policy, 250, from: behindNAT, first: 103, at: 10_000)
+        #expect(policy.answerAddress == Self.other)
+        _ = send(&policy, 10, from: behindNAT, first: 353, at: 15_000)
+        #expect(policy.answerAddress == behindNAT && policy.lockedAddress == behindNAT)
+        // One that everybody can reach is reached.
+        policy.name(Self.unknown, rules: .init(), at: Self.at(20_000))
+        _ = send(&policy, 500, from: behindNAT, first: 363, at: 20_000)
+        #expect(policy.answerAddress == Self.unknown)
+        // Back where it was, it need not be learnt again.
+        policy.name(Self.other, rules: .init(), at: Self.at(30_000))
+        #expect(policy.answerAddress == behindNAT)
+    }
+
+    @Test func `the named side's time passes only while it is to send`() {
+        var policy = RemoteSourcePolicy(named: Self.named, expectsPackets: false)
+        policy.begin(at: .zero)
+        let held = send(&policy, 1000, from: Self.stranger, at: 0)
+        #expect(held.allSatisfy { $0 == .refused(.unnamedHost) })
+        policy.name(Self.named, rules: .init(), expectsPackets: true, at: Self.at(20_000))
+        let early = send(&policy, 249, from: Self.stranger, first: 1100, at: 20_000)
+        #expect(early.allSatisfy { $0 == .refused(.unnamedHost) })
+        // Held once more before its time is over, it has all of it again.
+        policy.name(Self.named, rules: .init(), expectsPackets: false, at: Self.at(24_990))
+        #expect(send(&policy, 100, from: Self.stranger, first: 1349, at: 25_000).allSatisfy { $0 != .begins })
+        policy.name(Self.named, rules: .init(), expectsPackets: true, at: Self.at(27_000))
+        #expect(send(&policy, 249, from: Self.stranger, first: 1449, at: 27_000).allSatisfy { $0 != .begins })
+        #expect(send(&policy, 1, from: Self.stranger, first: 1700, at: 32_000) == [.begins])
+    }
+
+    @Test func `a source that was learnt before its address was named privately waits, whatever its port`() {
+        var policy = RemoteSourcePolicy(named: nil)
+        _ = send(&policy, 10, from: Self.stranger, at: 0)
+        policy.name(Self.named, rules: .init(), at: Self.at(200))
+        #expect(Self.stranger.port == Self.named.port)
+        let early = send(&policy, 249, from: Self.stranger, first: 110, at: 200)
+        #expect(early.allSatisfy { $0 == .refused(.unnamedHost) })
+        #expect(send(&policy, 2, from: Self.stranger, first: 359, at: 5200) == [.begins, .accepted])
+        #expect(policy.answerAddress == Self.stranger)
+    }
+
+    @Test func `a stream that fell silent when signalling moved it is no stranger's after any time`() {
         var policy = RemoteSourcePolicy(named: Self.named)
         _ = send(&policy, 10, from: Self.named, at: 0)
-        policy.name(Self.behindNAT.with(port: 5000), rules: .init(), at: Self.at(10_000))
-        _ = send(&policy, 10, from: Self.named, first: 110, at: 12_000)
-        #expect(send(&policy, 3, from: Self.stranger, at: 16_000).allSatisfy { $0 == .refused(.unnamedHost) })
+        let moved = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
+        policy.name(moved, rules: .init(), at: Self.at(10_000))
+        for time in [11_000, 16_000, 3_600_000] {
+            #expect(send(&policy, 3, from: Self.stranger, at: time).allSatisfy { $0 == .refused(.unnamedHost) })
+        }
+        #expect(policy.answerAddress == moved)
+        #expect(send(&policy, 2, from: moved.with(port: 7), at: 3_700_000) == [.refused(.unnamedHost), .begins])
+    }
+
+    @Test func `while signalling moves a stream, the rules let another take it only after both had their time`() {
+        var rules = RemoteSourceRules()
+        rules.relocatesAfter = .seconds(10)
+        var policy = RemoteSourcePolicy(named: Self.named, rules: rules)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(SocketAddress(ipv4: 0x0A00_0002, port: 5000), rules: rules, at: Self.at(9000))
+        // 10 s after the one that was heard, and 2 s after the naming.
+        #expect(send(&policy, 3, from: Self.stranger, at: 11_000).allSatisfy { $0 == .refused(.unnamedHost) })
+        #expect(send(&policy, 2, from: Self.stranger, first: 300, at: 14_100) == [.refused(.unnamedHost), .begins])
+        #expect(policy.lockedAddress == Self.stranger)
+    }
+
+    @Test(arguments: [1, 10])
+    func `whoever was learnt before anybody was named does not hold the stream against the named host`(count: Int) {
+        var policy = RemoteSourcePolicy(named: nil)
+        _ = send(&policy, count, from: Self.stranger, ssrc: 9, at: 0)
+        #expect(policy.lockedAddress == (count > 1 ? Self.stranger : nil))
+        policy.name(Self.named, rules: .init(), at: Self.at(200))
+        #expect(policy.answerAddress == Self.named && policy.lockedAddress == nil)
+        let more = send(&policy, 200, from: Self.stranger, ssrc: 9, first: 100 + UInt16(count), at: 210)
+        #expect(more.allSatisfy { $0 == .refused(.unnamedHost) } && policy.answerAddress == Self.named)
+        #expect(!control(&policy, from: Self.stranger, sharesPort: true))
+        #expect(control(&policy, from: Self.named, sharesPort: true))
+        #expect(send(&policy, 2, from: Self.behindNAT, at: 4300) == [.begins, .accepted])
+        #expect(policy.lockedAddress == Self.behindNAT && policy.answerAddress == Self.behindNAT)
+        // Nor does it come back once the named one's time is over.
+        #expect(send(&policy, 3, from: Self.stranger, ssrc: 9, at: 9000).allSatisfy { $0 == .refused(.otherAddress) })
+    }
+
+    @Test func `whoever was learnt before its own host was named goes on being heard`() {
+        var policy = RemoteSourcePolicy(named: nil)
+        _ = send(&policy, 10, from: Self.behindNAT, at: 0)
+        policy.name(Self.named, rules: .init(), at: Self.at(200))
+        #expect(policy.answerAddress == Self.named)
+        #expect(send(&policy, 1, from: Self.behindNAT, first: 110, at: 210) == [.accepted])
+        #expect(policy.lockedAddress == Self.behindNAT && policy.answerAddress == Self.behindNAT)
+    }
+
+    @Test func `one that was named stays while signalling names nobody, and one that was learnt then does not`() {
+        let other = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(other, rules: .init(), at: Self.at(200))
+        policy.name(nil, rules: .init(), at: Self.at(220))
+        #expect(policy.answerAddress == Self.named && policy.isFixed)
+        policy.name(other, rules: .init(), at: Self.at(240))
+        #expect(send(&policy, 1, from: Self.named, first: 110, at: 250) == [.accepted])
+
+        var open = RemoteSourcePolicy(named: Self.named)
+        open.name(nil, rules: .init(), at: Self.at(0))
+        _ = send(&open, 10, from: Self.stranger, at: 20)
+        open.name(Self.named, rules: .init(), at: Self.at(300))
+        #expect(send(&open, 3, from: Self.stranger, first: 110, at: 310).allSatisfy { $0 == .refused(.unnamedHost) })
     }
 
     @Test func `a lock stays when signalling names nobody, and one from before naming does not bind signalling`() {
@@ -186,7 +320,7 @@ import Testing
     @Test func `the same address named again changes nothing`() {
         var policy = RemoteSourcePolicy(named: Self.named)
         _ = send(&policy, 10, from: Self.named, at: 0)
-        policy.name(Self.named, rules: RemoteSourcePolicy.Rules(), at: Self.at(200))
+        policy.name(Self.named, rules: RemoteSourceRules(), at: Self.at(200))
         #expect(policy.isFixed && policy.lockedAddress == Self.named)
     }
 
@@ -200,6 +334,18 @@ import Testing
         #expect(control(&policy, from: Self.named.with(port: 4001), sharesPort: false))
         #expect(!control(&policy, from: Self.behindNAT, sharesPort: false))
         #expect(!control(&policy, from: Self.stranger, sharesPort: false))
+    }
+
+    @Test func `RTCP on a port of its own follows the stream to another port of its host`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 3, from: Self.named, at: 0)
+        let moved = Self.named.with(port: 4002)
+        policy.name(moved, rules: .init(), at: Self.at(100))
+        // Of the former port, which is still heard.
+        #expect(control(&policy, from: Self.named.with(port: 4001), sharesPort: false))
+        _ = send(&policy, 3, from: moved, at: 120)
+        #expect(control(&policy, from: moved.with(port: 4003), sharesPort: false))
+        #expect(!control(&policy, from: Self.named.with(port: 4001), sharesPort: false))
     }
 
     @Test func `any packets in any order do not trap, and never move a fixed stream`() {
@@ -219,4 +365,9 @@ import Testing
             #expect(policy.lockedAddress == Self.named)
         }
     }
+}
+
+extension RemoteSourcePolicy {
+    /// Whether packets of one address alone can be heard.
+    fileprivate var isFixed: Bool { onlyAddresses.map { $0.named == nil } ?? false }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What it costs to read what somebody has made dear.
-@Suite(.serialized, .tags(.realtime), .timeLimit(.minutes(2)))
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine, .timeLimit(.minutes(2)))
 struct InputCostRealTimeTests {
     /// Optimised each takes less than 50 ms on one core.
     ///

@@ -22,7 +22,7 @@ final class CoreBench: Sendable {
     func untilWaiting(_ count: Int) async throws {
         let store = try SharedStore(group: group)
         // The store of a group tells nobody.
-        let isWaiting = try await Polling.eventually { try await store.wishes().count >= count }
+        let isWaiting = try await Polling.eventually { try await store.waiters().count >= count }
         try #require(isWaiting)
     }
 
@@ -67,7 +67,7 @@ extension MessageOutcome {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine)
 struct ExecutorCoreRealTimeTests {
     let bench: CoreBench
 

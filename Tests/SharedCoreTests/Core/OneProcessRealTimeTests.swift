@@ -9,7 +9,7 @@ import Testing
 /// Cores of one process beside each other, and cores that are let go, cancelled, or stopped twice.
 ///
 /// Where the process must outlive what happens, that is done in a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime))
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
 struct OneProcessRealTimeTests {
     /// Longer than any test may take.
     private static let forEver = Duration.seconds(3600)
@@ -129,6 +129,15 @@ struct OneProcessRealTimeTests {
             try await main.start()
         }
         await main.stop()
+    }
+
+    @Test func `who waits for the failure of a main hears of its end in order`() async throws {
+        let bench = try CoreBench()
+        let main = try bench.main()
+        try await main.start()
+        let failure = Task { await main.failed() }
+        await main.stop()
+        #expect(await failure.value == nil)
     }
 
     @Test func `a core that is let go ends`() async throws {

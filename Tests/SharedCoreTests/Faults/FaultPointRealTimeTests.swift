@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 @testable import SharedCore
@@ -10,6 +11,7 @@ import Testing
     .serialized,
     .timeLimit(.minutes(2)),
     .tags(.realtime),
+    .onSteadyMachine,
     .enabled(if: FaultPoint.areBuiltIn, "needs the trait FaultPoints")
 )
 struct FaultPointRealTimeTests {
@@ -36,7 +38,7 @@ struct FaultPointRealTimeTests {
             (.afterWriterLock, .absent), (.beforeEpoch, .absent), (.afterEpoch, .absent), (.beforeInsert, .absent),
             (.afterInsert, .new), (.beforeClaim, .new), (.afterClaim, .repeated), (.beforeRelease, .repeated),
             (.afterRelease, .new), (.beforeAcknowledge, .repeated), (.afterAcknowledge, .acknowledged),
-            (.beforeWish, .acknowledged), (.afterWish, .acknowledged), (.beforeAction, .acknowledged),
+            (.beforeWaiter, .acknowledged), (.afterWaiter, .acknowledged), (.beforeAction, .acknowledged),
             (.afterAction, .acknowledged), (.beforeSetting, .acknowledged), (.afterSetting, .acknowledged),
             (.beforeState, .acknowledged), (.afterState, .acknowledged), (.beforeUnlock, .acknowledged),
             (.afterUnlock, .acknowledged), (.beforeFence, .acknowledged), (.afterFence, .acknowledged),
@@ -59,7 +61,7 @@ struct FaultPointRealTimeTests {
         let before = try await store.status().epoch
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         #expect(epoch > before)
-        #expect(try await store.wishes().isEmpty)
+        #expect(try await store.waiters().isEmpty)
         #expect(try await store.insert(.sample("a"), as: epoch) == (fate == .absent))
         let claim = try await store.claim(callID: "a", by: .current)
         switch fate {
@@ -81,7 +83,7 @@ struct FaultPointRealTimeTests {
         if let claim = try await store.claim(callID: "a", by: .current) { try await store.release(claim) }
         _ = try await store.claim(callID: "a", by: .current)
         _ = try await store.acknowledge(callID: "a", by: .current)
-        _ = try await store.addWish(for: .message(callID: "b"), by: .current)
+        _ = try await store.addWaiter(for: .message(callID: "b"), by: .current)
         try await store.enqueue(MessageAction(id: "1", callID: "a", kind: .markAsSeen))
         try await store.set(1, for: "key", as: epoch)
         try await store.endEpoch(epoch)

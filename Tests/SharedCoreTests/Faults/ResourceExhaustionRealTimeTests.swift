@@ -7,7 +7,8 @@ import Testing
 @testable import SharedCore
 
 /// Cores for which the system has no descriptor, no room, or no permission left.
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct ResourceExhaustionRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine)
+struct ResourceExhaustionRealTimeTests {
     @Test func `without descriptors lock, store and core say so, and work once there are some`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LocalMessaging
+import TestSupport
 import Testing
 
 @testable import SharedCore
@@ -10,6 +11,7 @@ import Testing
     .serialized,
     .timeLimit(.minutes(2)),
     .tags(.realtime),
+    .onSteadyMachine,
     .enabled(if: FaultPoint.areBuiltIn, "needs the trait FaultPoints")
 )
 struct GroupImportRealTimeTests {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SharedCore
 
-@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime)) struct CoreLockRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct CoreLockRealTimeTests {
     let directory: TemporaryDirectory
 
     init() throws {
@@ -63,7 +63,7 @@ import Testing
                 try await second.wait(for: .writer)
                 return clock.now
             }()
-            try await untilAsleep()
+            try await directory.untilLockIsWaitedFor()
             let start = clock.now
             first.unlock(.writer)
             times.append(try await taken - start)
@@ -80,7 +80,7 @@ import Testing
         let waiter = try CoreLock(group: directory.group)
         #expect(try holder.tryLock(.writer))
         let wait = Task { try await waiter.wait(for: .writer) }
-        try await untilAsleep()
+        try await directory.untilLockIsWaitedFor()
         wait.cancel()
         await #expect(throws: CancellationError.self) { try await wait.value }
         holder.unlock(.writer)
@@ -139,7 +139,7 @@ import Testing
         #expect(try holder.tryLock(.writer))
         for _ in 0..<50 {
             let wait = Task { try await waiter.wait(for: .writer) }
-            try await untilAsleep()
+            try await directory.untilLockIsWaitedFor()
             wait.cancel()
             await #expect(throws: CancellationError.self) { try await wait.value }
             #expect(try directory.lockWaiterCount() == 0)
@@ -154,7 +154,7 @@ import Testing
             #expect(try holder.tryLock(.writer))
             let wait = Task { try await waiter.wait(for: .writer) }
             if round.isMultiple(of: 2) {
-                try await untilAsleep()
+                try await directory.untilLockIsWaitedFor()
                 holder.unlock(.writer)
                 wait.cancel()
             } else {
@@ -269,7 +269,7 @@ import Testing
             clock_gettime(CLOCK_MONOTONIC, &now)
             return now.tv_sec * 1_000_000_000 + now.tv_nsec
         }()
-        try await untilAsleep()
+        try await directory.untilLockIsWaitedFor()
         parent.unlock(.main)
         let end = try await taken
         _ = await killed
@@ -278,10 +278,6 @@ import Testing
         #expect(end - start < 2_000_000_000)
         #expect(try parent.owner() == nil)
         #expect(!child.process.isAlive)
-    }
-
-    private func untilAsleep() async throws {
-        try await directory.untilLockIsWaitedFor()
     }
 }
 

@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import SharedCore
 
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct ProcessIdentityRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct ProcessIdentityRealTimeTests {
     @Test func `this process is alive`() {
         #expect(ProcessIdentity.current.isAlive)
         #expect(ProcessIdentity.current.pid == getpid())

@@ -163,14 +163,14 @@ import Testing
         _ = try await store.insert(.sample("a"), as: epoch)
         _ = try await store.insert(.sample("b"), as: epoch)
         _ = try await store.claim(callID: "a", by: .current)
-        _ = try await store.addWish(for: .message(callID: "c"), by: .current)
+        _ = try await store.addWaiter(for: .message(callID: "c"), by: .current)
         try await store.write(before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(sql: "UPDATE meta SET boot = 'an earlier one'")
         }
         let again = try SharedStore(group: directory.group)
         // Processes of this boot have the same numbers, and are others.
         #expect(try await again.status().state == .free)
-        #expect(try await again.wishes().isEmpty)
+        #expect(try await again.waiters().isEmpty)
         #expect(try await again.claim(callID: "a", by: .parent)?.isRepeated == true)
         #expect(try await again.claim(callID: "b", by: .parent)?.isRepeated == false)
     }

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import SharedCore
 
 /// What the store keeps of processes that die.
-@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime)) struct StoredProcessRealTimeTests {
+@Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct StoredProcessRealTimeTests {
     let directory: TemporaryDirectory
     let store: SharedStore
 
@@ -28,16 +29,16 @@ import Testing
         #expect(try await store.acknowledge(callID: "a", by: .current))
     }
 
-    @Test func `wishes last as long as their process`() async throws {
+    @Test func `waiters count for as long as their process lives`() async throws {
         let child = try Child()
-        let mine = try await store.addWish(for: .message(callID: "a"), by: .current)
-        let second = try await store.addWish(for: .message(callID: "a"), by: .current)
-        let its = try await store.addWish(for: .room(address: "sip:room@x"), by: child.identity)
-        #expect(try await store.wishes() == [mine, second, its])
-        try await store.removeWish(mine)
-        #expect(try await store.wishes() == [second, its])
+        let mine = try await store.addWaiter(for: .message(callID: "a"), by: .current)
+        let second = try await store.addWaiter(for: .message(callID: "a"), by: .current)
+        let its = try await store.addWaiter(for: .room(address: "sip:room@x"), by: child.identity)
+        #expect(try await store.waiters() == [mine, second, its])
+        try await store.removeWaiter(mine)
+        #expect(try await store.waiters() == [second, its])
         child.end()
-        #expect(try await store.wishes() == [second])
-        #expect(try await SharedStore(group: directory.group).wishes() == [second])
+        #expect(try await store.waiters() == [second])
+        #expect(try await SharedStore(group: directory.group).waiters() == [second])
     }
 }

@@ -3,8 +3,8 @@ import Glibc
 /// Makes softer what an adaptive filter leaves of an echo, frequency by frequency.
 ///
 /// What is left is taken to be a share of the estimated echo: in each band the least share that was seen in the last
-/// 0.75 to 1.5 s with an echo, so that a near end that pauses now and then is not taken for echo. While only the far end speaks the echo is
-/// overestimated and the floor is low; a near end lifts both at once.
+/// 0.75 to 1.5 s with an echo, so that a near end that pauses now and then is not taken for echo. While only the far
+/// end speaks the echo is overestimated and the floor is low; a near end lifts both at once.
 /// Pure. Shape: mono at 16 kHz, 160 frames at a time, in windows that overlap by half. `process` allocates nothing.
 /// Thread: one at a time, any.
 /// Source: Ephraim and Malah, "Speech enhancement using a minimum mean-square error short-time spectral amplitude

@@ -29,7 +29,11 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
     @discardableResult
     package mutating func process(_ samples: Span<Int16>) -> Bool {
         let (energy, _) = measure(samples)
-        let meanSquare = Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768)
+        return process(meanSquare: Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768))
+    }
+
+    /// Hears 10 ms whose mean square is known, of full scale squared; answers whether someone speaks.
+    mutating func process(meanSquare: Double) -> Bool {
         power = 2 * meanSquare
         level = Decibels(amplitude: power.squareRoot())
         // The first half second may begin within a word: the floor then rises no faster than later.

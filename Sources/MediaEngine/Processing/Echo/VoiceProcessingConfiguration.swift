@@ -1,7 +1,7 @@
 /// What is done to what the microphone gives, before it is sent.
 public struct VoiceProcessingConfiguration: Sendable, Hashable {
     /// When the echo of what is heard is taken out of what is sent.
-    public enum EchoCancelling: String, Sendable, Hashable, CaseIterable {
+    public enum EchoCancelling: Sendable, Hashable {
         /// In a call that is spoken into and heard on the engine's call card.
         case auto
         /// In every call, with what it plays as the reference.

@@ -1,4 +1,4 @@
-public import CallBasics
+package import CallBasics
 
 /// One way of making a microphone's signal fit to send, found by name in the registry: echo cancelling, noise
 /// suppression, gain control.
@@ -45,10 +45,10 @@ package protocol VoiceProcessor: AnyObject {
 }
 
 /// Why a microphone's signal cannot be processed as asked.
-public typealias VoiceProcessingError = Failure<VoiceProcessingFault>
+package typealias VoiceProcessingError = Failure<VoiceProcessingFault>
 
 /// The kinds of `VoiceProcessingError`.
-public enum VoiceProcessingFault: Hashable, Sendable {
+package enum VoiceProcessingFault: Hashable, Sendable {
     /// No such processing is registered.
     case unknown
     /// It cannot do what is asked: that format, or that combination.

@@ -102,8 +102,8 @@ extension MailboxEvent {
     fileprivate var text: String {
         switch self {
         case .connected: "connected\n"
-        case .sent(let content): "sent \(content.key)\n"
-        case .acknowledged(let content): "acknowledged \(content.key)\n"
+        case .sent(let content): "sent \(content.key.printable)\n"
+        case .acknowledged(let content): "acknowledged \(content.key.printable)\n"
         case .performed(let action):
             switch action.kind {
             case .reply(let text): "performed reply to \(action.callID.printable): \(text.printable)\n"

@@ -8,7 +8,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Says which core runs in a group, and how many messages wait.",
         discussion: """
-            The state is free, main, executor or executorStopping. A core whose process has died counts as free.
+            The state is free, main, executor or executorStopping. A core whose process has died counts as free. Where no core \
+            has run yet nothing is made.
 
             EXAMPLES
               media-tool core status --group /tmp/group
@@ -27,16 +28,34 @@ struct CoreStatusCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         if follow { StandardOutput.watch() }
-        let group = try groupOption.container()
-        let store = try SharedStore(group: group)
-        let lock = try CoreLock(group: group)
+        var files = Files()
         var last: Snapshot?
         repeat {
-            let now = try await Snapshot(store, lock)
+            try files.open(in: groupOption)
+            let now = try await Snapshot(files)
             if now != last { common.show(now.json, text: now.text) }
             last = now
             if follow { await Interruption.wait(for: .milliseconds(20)) }
         } while follow && !Interruption.hasCome
+    }
+
+    /// What there is of a group's files; who only asks makes none of them.
+    private struct Files {
+        var store: SharedStore?
+        var lock: CoreLock?
+
+        mutating func open(in option: GroupOption) throws {
+            guard store == nil || lock == nil else { return }
+            let group: GroupContainer
+            do throws(GroupError) {
+                group = try option.container(isCreated: false)
+            } catch {
+                guard error.code == .missing else { throw error }
+                return
+            }
+            if store == nil, SharedStore.exists(in: group) { store = try SharedStore(group: group) }
+            if lock == nil, CoreLock.exists(in: group) { lock = try CoreLock(group: group) }
+        }
     }
 
     /// What is printed.
@@ -44,15 +63,18 @@ struct CoreStatusCommand: AsyncParsableCommand {
         let state: CoreState
         let epoch: Epoch
         let owner: OwnerRecord?
-        let counts: MessageCounts
+        let pending: Int
+        let acknowledged: Int
 
-        init(_ store: SharedStore, _ lock: CoreLock) async throws {
-            let status = try await store.status()
-            owner = try lock.owner()
+        init(_ files: Files) async throws {
+            let status = try await files.store?.status()
+            owner = try files.lock?.owner()
             // What a killed core left in the store is no state: the lock is free.
-            state = owner == nil ? .free : status.state
-            epoch = status.epoch
-            counts = try await store.counts()
+            state = owner == nil ? .free : status?.state ?? .free
+            epoch = status?.epoch ?? Epoch(rawValue: 0)
+            let counts = try await files.store?.counts()
+            pending = counts?.pending ?? 0
+            acknowledged = counts?.acknowledged ?? 0
         }
 
         var json: JSONValue {
@@ -60,15 +82,15 @@ struct CoreStatusCommand: AsyncParsableCommand {
                 "state": .string(state.rawValue),
                 "owner": owner.map { ["pid": .integer(Int($0.pid)), "role": .string($0.role.rawValue)] } ?? .null,
                 "epoch": .integer(Int(epoch.rawValue)),
-                "pending": .integer(counts.pending),
-                "acknowledged": .integer(counts.acknowledged),
+                "pending": .integer(pending),
+                "acknowledged": .integer(acknowledged),
             ]
         }
 
         var text: String {
-            let holder = owner.map { " (process \($0.pid), \($0.role.rawValue): \($0.why))" } ?? ""
+            let holder = owner.map { " (process \($0.pid), \($0.role.rawValue): \($0.why.printable))" } ?? ""
             return "\(state.rawValue)\(holder), epoch \(epoch), "
-                + "pending \(counts.pending), acknowledged \(counts.acknowledged)\n"
+                + "pending \(pending), acknowledged \(acknowledged)\n"
         }
     }
 }

@@ -33,8 +33,10 @@ struct GroupOption: ParsableArguments {
         if group.isEmpty { throw ValidationError("The value '' of '--group' is no directory. Name one.") }
     }
 
-    /// The group, whose directory is made when it is missing.
-    func container() throws -> GroupContainer { try GroupContainer(directory: group) }
+    /// The group, whose directory is made when it is missing, if that is wanted.
+    func container(isCreated: Bool = true) throws(GroupError) -> GroupContainer {
+        try GroupContainer(directory: group, isCreated: isCreated)
+    }
 }
 
 /// Which server of which group.

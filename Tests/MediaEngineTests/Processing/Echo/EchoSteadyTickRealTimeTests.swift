@@ -8,6 +8,7 @@ import Testing
 @Suite(
     .serialized,
     .tags(.realtime),
+    .onSteadyMachine,
     .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
 )
 struct EchoSteadyTickRealTimeTests {

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Wakes those who wait for something to change; several rings are one.
+/// Wakes those who wait for something to change; several notifications are one.
 ///
-/// Who waits takes `count` before it looks at what may change: a ring after that ends its wait, also when it came before
+/// Who waits takes `count` before it looks at what may change: a notification after that ends its wait, also when it came before
 /// the wait began and woke others.
-final class Bell: Sendable {
+final class Notifier: Sendable {
     private struct State {
         var count = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -13,10 +13,10 @@ final class Bell: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often it rang.
+    /// How often it notified.
     var count: Int { state.withLock { $0.count } }
 
-    func ring() {
+    func notify() {
         let waiters = state.withLock { state in
             state.count += 1
             defer { state.waiters = [:] }
@@ -25,7 +25,7 @@ final class Bell: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits for a ring after the first `count`, until `deadline` or the task's cancellation at the latest.
+    /// Waits for a notification after the first `count`, until `deadline` or the task's cancellation at the latest.
     func wait(after count: Int, until deadline: ContinuousClock.Instant) async {
         guard !Task.isCancelled else { return }
         let id = state.withLock { state in

@@ -1,0 +1,21 @@
+internal import Glibc
+
+/// Where a file that a command reads is found.
+enum InputPath {
+    /// What help says of it.
+    static let help = "- is standard input."
+
+    /// The path to open for `argument`: "-" is standard input, as in other tools; a file of that name is "./-".
+    static func path(of argument: String) -> String { argument == "-" ? "/dev/stdin" : argument }
+
+    /// What `argument`, or the path that it stands for, is called in a sentence.
+    static func name(of argument: String) -> String {
+        argument == path(of: "-") || argument == "-" ? "standard input" : argument
+    }
+
+    /// Whether what is at `path` can be read only once, from front to back.
+    static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+}

@@ -26,8 +26,8 @@ import Testing
         for (line, key) in zip(lines, "15#") {
             #expect(line.hasPrefix("key \(key): first sample at the card after "))
             let delay = try #require(line.split(separator: " ").dropLast().last.flatMap { Double($0) })
-            // A tick of 5 ms, and what a machine adds that runs all tests at once; the figure itself is a benchmark's.
-            #expect(delay > -1 && delay < 100, "\(line)")
+            // A tick of 5 ms, and what a busy machine adds; the figure itself is a benchmark's.
+            #expect(delay > -1 && delay < 1000, "\(line)")
         }
     }
 

@@ -106,7 +106,8 @@ import Testing
         let json = try run.json()
         #expect(json["digits"] as? String == "15" && json["device"] as? String == "null")
         let delays = try #require(json["keyToSampleMs"] as? [Double])
-        #expect(delays.count == 2 && delays.allSatisfy { $0 >= 0 && $0 < 100 })
+        // A cold card is opened meanwhile, from a disk that may be slow; the figure itself is a benchmark's.
+        #expect(delays.count == 2 && delays.allSatisfy { $0 >= 0 && $0 < 1000 }, "\(delays)")
     }
 
     @Test func `a role without a card is silent and says so, and a card that was named must open`() throws {

@@ -1,24 +1,33 @@
 import CProcessors
+import Foundation
 import Glibc
 import Synchronization
 
-/// Sees when the machine stands still: the host takes its processors away, or a quota is used up.
+/// Sees for how long the machine stands still: the host takes its processors away, or a quota is used up.
 ///
-/// On each processor a thread sleeps for 5 ms again and again. Beside a few threads that compute it is woken within some
-/// milliseconds, for it has slept; where it is late by 30 ms, the processor was away.
+/// The kernel tells what a host takes (steal, proc(5)). For the rest, a thread on each processor sleeps for 5 ms again and
+/// again: beside a few threads that compute it is woken within some milliseconds, for it has slept; where it is late by 10 ms,
+/// the processor was away.
 ///
 /// Thread: any.
 final class MachineWitness: Sendable {
-    private struct Stall {
+    /// A point in time, from which on it is asked.
+    struct Mark {
         /// Of the monotonic clock, in nanoseconds.
+        fileprivate let time: Int64
+        fileprivate let stolen: Duration
+    }
+
+    private struct Stall {
         let end: Int64
         let length: Int64
     }
 
     static let shared = MachineWitness()
-    /// What a test in real time bears.
+    /// What a test in real time bears, in all.
     static let bearable = Duration.milliseconds(30)
     private static let period: Int64 = 5_000_000
+    private static let usualLateness: Int64 = 10_000_000
     private static let processorLimit = 64
     /// The newest are kept: more than a test can meet.
     private static let capacity = 1000
@@ -27,34 +36,17 @@ final class MachineWitness: Sendable {
 
     private init() {
         for processor in 0..<Self.processorLimit where processor_is_allowed(Int32(processor)) == 1 {
-            var thread = pthread_t()
-            let start = Unmanaged.passRetained(Start(self, processor))
-            let result = pthread_create(
-                &thread,
-                nil,
-                { argument in
-                    guard let argument else { return nil }
-                    let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                    start.witness.watch(start.processor)
-                    return nil
-                },
-                start.toOpaque()
-            )
-            if result != 0 { start.release() }
+            Thread.detachNewThread { self.watch(processor) }
         }
     }
 
-    /// The longest time for which a processor stood still since `start`, a time of `now`; zero when all went on.
-    func longestStall(since start: Int64) -> Duration {
-        let longest = stalls.withLock { $0.lazy.filter { $0.end > start }.map(\.length).max() }
-        return .nanoseconds(longest ?? 0)
-    }
+    /// Now.
+    var mark: Mark { Mark(time: Self.now, stolen: Self.stolen) }
 
-    /// The monotonic clock, in nanoseconds.
-    static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    /// For how long processors stood still since `mark`, in all.
+    func lostTime(since mark: Mark) -> Duration {
+        let late = stalls.withLock { $0.lazy.filter { $0.end > mark.time }.map(\.length).reduce(0, +) }
+        return max(.nanoseconds(late), Self.stolen - mark.stolen)
     }
 
     private func watch(_ processor: Int) {
@@ -64,7 +56,7 @@ final class MachineWitness: Sendable {
             let due = Self.now + Self.period
             pass(.nanoseconds(Self.period))
             let now = Self.now
-            guard .nanoseconds(now - due) > Self.bearable else { continue }
+            guard now - due > Self.usualLateness else { continue }
             stalls.withLock { stalls in
                 if stalls.count == Self.capacity { stalls.removeFirst() }
                 stalls.append(Stall(end: now, length: now - due))
@@ -72,13 +64,18 @@ final class MachineWitness: Sendable {
         }
     }
 
-    private final class Start {
-        let witness: MachineWitness
-        let processor: Int
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
 
-        init(_ witness: MachineWitness, _ processor: Int) {
-            self.witness = witness
-            self.processor = processor
-        }
+    /// What hosts took of all processors since the start; zero where the kernel does not tell.
+    private static var stolen: Duration {
+        // cpu user nice system idle iowait irq softirq steal guest guest_nice
+        guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) else { return .zero }
+        let fields = text.prefix { $0 != "\n" }.split(separator: " ")
+        guard fields.count > 8, let ticks = Int64(fields[8]) else { return .zero }
+        return .seconds(Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK))))
     }
 }

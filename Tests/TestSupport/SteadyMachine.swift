@@ -4,9 +4,9 @@ package import Testing
 
 /// Judges a test in real time only by a run in which the machine did not stand still.
 ///
-/// A test that fails on a machine that went on has failed. One that fails while the machine stood still for longer than
-/// such tests bear says nothing: its issues are noted as known, and it runs again, three times in all. After that a line says
-/// that it was not judged; `Scripts/test skipped` fails where no run has judged it.
+/// A test that fails on a machine that went on has failed. One that fails while the machine stood still for longer in all
+/// than such tests bear says nothing: its issues are noted as known, and it runs again, three times in all. After that a line
+/// says that it was not judged; `Scripts/test skipped` fails where no run has judged it.
 package struct SteadyMachine: TestTrait, SuiteTrait, TestScoping {
     /// Each test of a suite is judged by itself.
     package var isRecursive: Bool { true }
@@ -23,35 +23,35 @@ package struct SteadyMachine: TestTrait, SuiteTrait, TestScoping {
         let witness = MachineWitness.shared
         var longest = Duration.zero
         for attempt in 1...Self.attempts {
-            let start = MachineWitness.now
+            let start = witness.mark
             let isDisturbed = Atomic(false)
             try await withKnownIssue("the machine stood still meanwhile", isIntermittent: true) {
                 try await function()
             } matching: { _ in
                 // The witness may be woken a little later than the test.
                 pass(.milliseconds(10))
-                guard witness.longestStall(since: start) > .zero else { return false }
+                guard witness.lostTime(since: start) > MachineWitness.bearable else { return false }
                 isDisturbed.store(true, ordering: .relaxed)
                 return true
             }
             guard isDisturbed.load(ordering: .relaxed) else { return }
-            longest = max(longest, witness.longestStall(since: start))
+            longest = max(longest, witness.lostTime(since: start))
             // The time limit is for all of them.
             guard !Task.isCancelled else { return }
             if attempt < Self.attempts { awaitSteadiness(witness) }
         }
         let name = test.displayName.map { "\"\($0)\"" } ?? test.name
         let line = "↯ Test \(name) was not judged: it failed in \(Self.attempts) runs, in which the machine stood still"
-        let bytes = Array("\(line), for \(longest) at the longest\n".utf8)
+        let bytes = Array("\(line), for \(longest) of the worst\n".utf8)
         _ = write(STDOUT_FILENO, bytes, bytes.count)
     }
 
     /// Waits for a second in which the machine goes on, for ten at most.
     private func awaitSteadiness(_ witness: MachineWitness) {
         for _ in 0..<10 {
-            let start = MachineWitness.now
+            let start = witness.mark
             pass(.seconds(1))
-            if witness.longestStall(since: start) == .zero { return }
+            if witness.lostTime(since: start) < MachineWitness.bearable { return }
         }
     }
 }

@@ -1,5 +1,4 @@
 package import CallBasics
-import Glibc
 
 /// A UDP datagram out of a capture.
 package struct CapturedDatagram: Sendable, Equatable {
@@ -49,18 +48,16 @@ package struct PcapReader: Sequence, IteratorProtocol, Sendable {
     private var classic: PcapFrames?
     private var nextGeneration: PcapngFrames?
 
-    /// Reads the capture in the file at `path`, which may be a pipe: then up to the end that its writer makes.
-    ///
-    /// Throws: `system`, `tooLarge`, `notACapture`, or `unsupportedLinkType`.
-    package init(path: String) throws(PcapError) {
-        try self.init(bytes: Self.contents(of: path))
-    }
-
     /// Reads the capture in `bytes`.
     ///
     /// Throws: `tooLarge`, `notACapture`, or `unsupportedLinkType`.
     package init(bytes: [UInt8]) throws(PcapError) {
-        guard bytes.count <= Self.maximumByteCount else { throw Self.tooLarge("The capture") }
+        guard bytes.count <= Self.maximumByteCount else {
+            throw PcapError(
+                .tooLarge,
+                "The capture has more than \(Self.maximumByteCount) bytes. Cut it with editcap -c."
+            )
+        }
         self.bytes = bytes
         classic = try PcapFrames(bytes.span)
         nextGeneration = PcapngFrames(bytes.span)
@@ -119,40 +116,6 @@ package struct PcapReader: Sequence, IteratorProtocol, Sendable {
             source: found.source,
             destination: found.destination,
             payload: Array(bytes[payload..<payload + found.payloadByteCount])
-        )
-    }
-
-    // MARK: The file
-
-    private static func contents(of path: String) throws(PcapError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw systemError(path) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw systemError(path) }
-        var contents: [UInt8] = []
-        guard status.st_size <= maximumByteCount else { throw tooLarge(path) }
-        // A pipe does not say how much will come.
-        contents.reserveCapacity(status.st_size > 0 ? status.st_size : 0)
-        var block = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = block.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw systemError(path) }
-            guard count > 0 else { return contents }
-            guard contents.count + count <= maximumByteCount else { throw tooLarge(path) }
-            contents += block[..<count]
-        }
-    }
-
-    private static func tooLarge(_ path: String) -> PcapError {
-        PcapError(.tooLarge, "\(path) has more than \(maximumByteCount) bytes. Cut it with editcap -c.")
-    }
-
-    private static func systemError(_ path: String) -> PcapError {
-        PcapError(
-            .system,
-            "\(path) could not be read: \(String(cString: strerror(errno))). Check the path and its permissions."
         )
     }
 }

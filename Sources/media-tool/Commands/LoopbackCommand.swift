@@ -151,16 +151,16 @@ struct LoopbackCommand: AsyncParsableCommand {
         let chirps = ChirpSourceFilter(format: codec.format, count: cards.chirps ?? 5)
         let heard = try await DeviceName.open(capture, .capture) { try await ChirpListener($0) }
         let listener = heard.result
-        let leg: LegReport
+        let (leg, streams): (LegReport, [MouthToEar.StreamDelay])
         do {
-            leg = try await send(chirps, to: playback, heardBy: listener, engine, codec)
+            (leg, streams) = try await send(chirps, to: playback, heardBy: listener, engine, codec)
         } catch {
             await listener.stop()
             throw error
         }
         let failure = listener.failure
         await listener.stop()
-        let result = try MouthToEar(listener, chirps, stream: leg.mouthToEarMs)
+        let result = try MouthToEar(listener, chirps, streams: streams)
         common.show(
             result.json(codec: codec.name, playback, capture, leg),
             text: result.text(codec: codec.name, playback, capture)
@@ -168,21 +168,25 @@ struct LoopbackCommand: AsyncParsableCommand {
         if let failure { throw failure }
     }
 
-    /// Makes the call in which B plays `chirps` on `card`; answers how B received them.
+    /// Makes the call in which B plays `chirps` on `card`; answers how B received them, and how long that took all the while.
     private func send(
         _ chirps: ChirpSourceFilter,
         to card: any SoundCard,
         heardBy listener: ChirpListener,
         _ engine: CallEngine,
         _ codec: CodecDescription
-    ) async throws -> LegReport {
+    ) async throws -> (LegReport, [MouthToEar.StreamDelay]) {
         let calls = try await DeviceName.open(card, .playback) { card in
             try await engine.makeCalls(try legs({ .filter(chirps) }, .card(card), codec, isOneWay: true))
         }.result
-        await listener.listen(to: chirps)
+        var streams: [MouthToEar.StreamDelay] = []
+        await listener.listen(to: chirps) { time in
+            let delay = calls[1].report(hearing: calls[0]).mouthToEarMs
+            streams.append(MouthToEar.StreamDelay(time: time, milliseconds: delay))
+        }
         let leg = calls[1].report(hearing: calls[0])
         for call in calls { try await call.end() }
-        return leg
+        return (leg, streams)
     }
 
     // MARK: The legs

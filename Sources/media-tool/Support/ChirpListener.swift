@@ -31,8 +31,8 @@ final class ChirpListener {
         }
     }
 
-    /// Records until a second after the last chirp of `source`, or Ctrl-C.
-    func listen(to source: ChirpSourceFilter) async {
+    /// Records until a second after the last chirp of `source`, or Ctrl-C, and calls `look` with the time again and again.
+    func listen(to source: ChirpSourceFilter, _ look: (MediaTime) -> Void) async {
         let start = MonotonicClock.current
         let length = ChirpSourceFilter.settling + ChirpSourceFilter.interval * (source.count + 1)
         var progress = ProgressLine(total: length.roundedSeconds)
@@ -40,6 +40,7 @@ final class ChirpListener {
         while await Interruption.wait(.milliseconds(50)) {
             take()
             let now = MonotonicClock.current
+            look(now)
             progress.show((now - start).roundedSeconds)
             guard now < start + length else { return }
         }

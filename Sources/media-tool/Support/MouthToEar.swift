@@ -5,20 +5,26 @@ struct MouthToEar {
     /// One chirp that was heard.
     struct Chirp {
         let delayMs: Double
+        /// What of the delay was codec, network and jitter buffer; nil when nothing was played.
+        let streamMs: Double?
         let confidence: Double
+    }
+
+    /// What codec, network and jitter buffer took at a time.
+    struct StreamDelay {
+        let time: MediaTime
+        let milliseconds: Double?
     }
 
     /// The chirps that were heard.
     let chirps: [Chirp]
     /// Chirps that were sent.
     let sentCount: Int
-    /// What of the delay is codec, network and jitter buffer; nil when nothing was played.
-    let streamMs: Double?
 
-    /// Finds the chirps of `source` in what `listener` heard.
+    /// Finds the chirps of `source` in what `listener` heard; `streams` are in the order of time.
     ///
     /// - Throws: `ToolFailure` when none was heard.
-    init(_ listener: ChirpListener, _ source: ChirpSourceFilter, stream: Double?) throws {
+    init(_ listener: ChirpListener, _ source: ChirpSourceFilter, streams: [StreamDelay]) throws {
         let probe = ChirpProbe(sampleRate: CallEngine.cardFormat.sampleRate)
         var found: [Chirp] = []
         var sent = 0
@@ -28,7 +34,13 @@ struct MouthToEar {
             let last = listener.frame(at: start + ChirpSourceFilter.interval)
             guard first < last, let chirp = probe.detect(in: Array(listener.samples[first..<last])) else { continue }
             let heard = listener.time(ofFrame: Double(first) + chirp.frame)
-            found.append(Chirp(delayMs: (heard - start).milliseconds, confidence: chirp.confidence))
+            found.append(
+                Chirp(
+                    delayMs: (heard - start).milliseconds,
+                    streamMs: (streams.last { $0.time <= heard } ?? streams.first)?.milliseconds,
+                    confidence: chirp.confidence
+                )
+            )
         }
         guard !found.isEmpty else {
             throw ToolFailure(
@@ -38,19 +50,18 @@ struct MouthToEar {
         }
         chirps = found
         sentCount = sent
-        streamMs = stream
     }
 
     /// The delay in the middle, to a hundredth of a millisecond.
-    var medianMs: Double {
-        let sorted = chirps.map(\.delayMs).sorted()
-        let middle = sorted.count / 2
-        return Self.rounded(sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2)
-    }
+    var medianMs: Double { Self.median(chirps.map(\.delayMs)) ?? 0 }
 
+    /// What of the delay is codec, network and jitter buffer, in the middle; nil when nothing was played.
+    private var streamMs: Double? { Self.median(chirps.compactMap(\.streamMs)) }
     private var minimumMs: Double { Self.rounded(chirps.map(\.delayMs).min() ?? 0) }
     private var maximumMs: Double { Self.rounded(chirps.map(\.delayMs).max() ?? 0) }
-    private var cardsMs: Double? { streamMs.map { Self.rounded(medianMs - $0) } }
+    private var cardsMs: Double? {
+        Self.median(chirps.compactMap { chirp in chirp.streamMs.map { chirp.delayMs - $0 } })
+    }
 
     func json(codec: String, _ playback: any SoundCard, _ capture: any SoundCard, _ leg: LegReport) -> JSONValue {
         [
@@ -68,6 +79,7 @@ struct MouthToEar {
                 chirps.map { chirp in
                     [
                         "delayMs": .number(Self.rounded(chirp.delayMs)),
+                        "streamMs": JSONValue(chirp.streamMs.map(Self.rounded)),
                         "confidence": .number(Self.rounded(chirp.confidence)),
                     ]
                 }
@@ -85,6 +97,13 @@ struct MouthToEar {
         return
             "mouth to ear \(medianMs) ms (\(minimumMs) to \(maximumMs)), \(chirps.count) of \(sentCount) chirps heard; "
             + "\(codec), \(way)\n" + (shares ?? "")
+    }
+
+    private static func median(_ values: [Double]) -> Double? {
+        guard !values.isEmpty else { return nil }
+        let sorted = values.sorted()
+        let middle = sorted.count / 2
+        return rounded(sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2)
     }
 
     private static func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }

@@ -2,25 +2,11 @@ internal import Glibc
 
 /// Short text files: session descriptions, reports.
 enum TextFile {
-    /// The bytes of the file at `path`, at most `limit` and one more.
+    /// The bytes of the file at `path`, at most `limit` and one block more.
     ///
     /// - Throws: `ToolFailure` when it cannot be read.
     static func read(_ path: String, limit: Int) throws -> [UInt8] {
-        let descriptor = open(path, O_RDONLY)
-        guard descriptor >= 0 else {
-            throw ToolFailure("\(path) cannot be read: \(reason). Check its name and permissions.")
-        }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 4096)
-        while bytes.count <= limit {
-            let count = Glibc.read(descriptor, &block, block.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw ToolFailure("Reading \(path) failed: \(reason). Name a file.") }
-            guard count > 0 else { break }
-            bytes += block[..<count]
-        }
-        return bytes
+        try InputContent(path: path, limit: limit, isEnded: { false }).bytes
     }
 
     /// Replaces the file at `path` by `text`.

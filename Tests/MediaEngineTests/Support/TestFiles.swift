@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import MediaEngine
+
 /// Files that tests read and write.
 enum TestFiles {
     /// The folder of this test target.
@@ -26,6 +28,11 @@ enum TestFiles {
 
     /// The bytes of the file at `path`.
     static func bytes(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+}
+
+extension PcapReader {
+    /// Reads the capture in the file at `path`.
+    init(path: String) throws { try self.init(bytes: TestFiles.bytes(path)) }
 }
 
 /// A path for a file that is removed when the test is over.

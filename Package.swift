@@ -15,6 +15,9 @@ func messaging(_ product: String, _ package: String) -> Target.Dependency {
     .product(name: product, package: package, condition: .when(traits: ["Messaging"]))
 }
 
+/// Optimised for the address sanitizer, tests would take minutes longer to compile than they would run shorter.
+let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
 
 /// The examples, with the targets that each depends on.
@@ -156,12 +159,12 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),
-        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
             name: "RTPTests",
             dependencies: ["RTP", "CallBasics", "TestSupport"],
             exclude: ["Fixtures"],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MediaEngineTests",
@@ -171,8 +174,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
-            // Optimised, it takes six minutes more to compile for the address sanitizer, and three less to run.
-            swiftSettings: settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MediaToolTests",
@@ -180,7 +182,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
                 "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .executableTarget(
             name: "MessagingPeer",
@@ -195,7 +197,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .executableTarget(
             name: "SharedCorePeer",
@@ -212,14 +214,14 @@ let package = Package(
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "DesktopNotificationsTests",
             dependencies: [
                 "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .testTarget(
             name: "MailboxTests",
@@ -228,7 +230,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOEmbedded", "swift-nio"),
             ],
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
         .target(
             name: "CExamplePlugin",
@@ -239,7 +241,7 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: ["TestSupport"] + examples.map { .target(name: $0.key) },
-            swiftSettings: settings
+            swiftSettings: testSettings
         ),
     ]
 )

@@ -79,8 +79,8 @@ let package = Package(
             pkgConfig: "webrtc-audio-processing",
             providers: [.apt(["libwebrtc-audio-processing-dev"])]
         ),
-        .target(name: "SDP", swiftSettings: settings),
         .target(name: "CallBasics", swiftSettings: settings),
+        .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
@@ -105,7 +105,7 @@ let package = Package(
         .target(
             name: "LocalMessaging",
             dependencies: [
-                "CLinux",
+                "CallBasics", "CLinux",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
             ],
@@ -119,7 +119,7 @@ let package = Package(
         .target(
             name: "SharedCore",
             dependencies: [
-                "LocalMessaging", "CLinux",
+                "CallBasics", "LocalMessaging", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
             swiftSettings: settings
@@ -127,13 +127,13 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(
             name: "DesktopNotifications",
-            dependencies: ["SharedCore", "CSystemd", "CLinux"],
+            dependencies: ["CallBasics", "SharedCore", "CSystemd", "CLinux"],
             swiftSettings: settings
         ),
         .target(
             name: "Mailbox",
             dependencies: [
-                "SharedCore",
+                "CallBasics", "SharedCore",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
             ],

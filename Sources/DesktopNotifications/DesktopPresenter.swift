@@ -1,3 +1,4 @@
+internal import CallBasics
 public import SharedCore
 
 /// Shows notifications on the desktop.

@@ -1,3 +1,4 @@
+internal import CallBasics
 import SharedCore
 internal import Synchronization
 

@@ -1,3 +1,5 @@
+public import CallBasics
+
 /// Why a message was not sent, or a request not answered.
 public enum MessagingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The connection is over.
@@ -108,27 +110,14 @@ public enum Invalidation: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a server could not be started.
-public struct ServerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// A live server has the name.
-        case taken
-        /// Something that is no socket has the name.
-        case notASocket
-        /// The system refused.
-        case system
-    }
+public typealias ServerError = Failure<ServerFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed and the remedy.
-    public let message: String
-
-    package init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
-    /// The message.
-    public var description: String { message }
+/// The kinds of `ServerError`.
+public enum ServerFault: Hashable, Sendable {
+    /// A live server has the name.
+    case taken
+    /// Something that is no socket has the name.
+    case notASocket
+    /// The system refused.
+    case system
 }

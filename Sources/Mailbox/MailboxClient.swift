@@ -1,3 +1,4 @@
+internal import CallBasics
 import Glibc
 import NIOCore
 import NIOPosix
@@ -69,7 +70,7 @@ extension MailboxError {
             isForbidden
             ? "The system lets nobody connect to the mailbox \(name): \(cause). Check what this process may do."
             : "The mailbox \(name) is not to be reached: \(cause). Check the address, and that it runs."
-        self.init(isForbidden ? .cannotConnect : .unreachable, message, cause: cause)
+        self.init(isForbidden ? .cannotConnect : .unreachable, message)
     }
 
     private static var refusals: Set<CInt> { [EACCES, EPERM, EINVAL, ENOPROTOOPT, EAFNOSUPPORT, EPROTONOSUPPORT] }
@@ -97,7 +98,7 @@ struct MailboxSender: Sendable {
         guard !Task.isCancelled else { return CancellationError() }
         let reason = cause.map { ": \($0)" } ?? ""
         let message = "The mailbox \(name) closed the connection\(reason). Check that it still runs."
-        return MailboxError(.disconnected, message, cause: cause)
+        return MailboxError(.disconnected, message)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import CallBasics
 import Foundation
 import NIOCore
 import SharedCore
@@ -39,7 +40,7 @@ enum MailboxLine {
             return try JSONDecoder().decode(type, from: Data(line.readableBytesView))
         } catch {
             let message = "A line of \(line.readableBytes) bytes is not of the mailbox's protocol. Check the port."
-            throw MailboxError(.protocolViolation, message, cause: error)
+            throw MailboxError(.protocolViolation, message)
         }
     }
 }

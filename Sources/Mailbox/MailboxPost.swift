@@ -1,3 +1,4 @@
+internal import CallBasics
 import Foundation
 
 /// Something that a mailbox will hold, with the script of how it is sent.
@@ -57,7 +58,7 @@ package struct MailboxPost: Sendable, Hashable {
             do {
                 post = try MailboxPost(parsing: line)
             } catch {
-                throw MailboxError(.invalidPost, "Line \(number): \(error.message)", cause: error.cause)
+                throw MailboxError(.invalidPost, "Line \(number): \(error.message)")
             }
             if let first = lineOfKey.updateValue(number, forKey: post.content.key) {
                 let message =
@@ -77,7 +78,7 @@ package struct MailboxPost: Sendable, Hashable {
             script = try JSONDecoder().decode(Script.self, from: Data(line.utf8))
         } catch {
             let remedy = #"Write {"callID", "from", "text", "delayMs"}, or {"room", "from"} for an invitation."#
-            throw MailboxError(.invalidPost, "this is no message: \(Self.reason(error)). \(remedy)", cause: error)
+            throw MailboxError(.invalidPost, "this is no message: \(Self.reason(error)). \(remedy)")
         }
         guard script.unknown.isEmpty else {
             let known = (MailboxContent.CodingKeys.allCases.map(\.rawValue) + Script.known).joined(separator: ", ")

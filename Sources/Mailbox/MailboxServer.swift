@@ -1,3 +1,4 @@
+internal import CallBasics
 import NIOCore
 import NIOPosix
 package import SharedCore
@@ -54,7 +55,7 @@ package final class MailboxServer: Sendable {
         } catch {
             let message =
                 "The mailbox cannot listen on \(host):\(port): \(error). Choose another port, or 0 for a free one."
-            throw MailboxError(.cannotListen, message, cause: error)
+            throw MailboxError(.cannotListen, message)
         }
     }
 

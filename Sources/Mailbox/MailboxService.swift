@@ -1,3 +1,4 @@
+internal import CallBasics
 package import SharedCore
 
 /// A core's service over a mailbox.

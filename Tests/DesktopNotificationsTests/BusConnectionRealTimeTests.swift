@@ -11,7 +11,7 @@ struct BusConnectionRealTimeTests {
     struct BadBus: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let manner: FakeBus.Manner?
-        let code: NotificationError.Code
+        let code: NotificationFault
 
         /// How long it is waited for: who hears nothing waits for all of it.
         var limit: Duration { code == .timedOut ? .milliseconds(300) : .seconds(20) }

@@ -54,12 +54,12 @@ struct DesktopSessionRealTimeTests {
             ("GetNameOwner", .values([.string(":" + String(repeating: "1", count: 1000))]), .protocolViolation),
             ("GetId", .values([.string("../0123")]), .protocolViolation),
             ("GetId", .values([.byte(1)]), .protocolViolation),
-        ] as [(String, BusPeer.Answer, NotificationError.Code)]
+        ] as [(String, BusPeer.Answer, NotificationFault)]
     )
     func `an answer that makes no sense is an error`(
         member: String,
         wrong: BusPeer.Answer,
-        code: NotificationError.Code
+        code: NotificationFault
     ) async throws {
         let error = await #expect(throws: NotificationError.self) {
             try await Self.presenter { $0.member == member ? wrong : Self.answer($0) }
@@ -72,11 +72,11 @@ struct DesktopSessionRealTimeTests {
             (.values([]), .protocolViolation), (.values([.string("4")]), .protocolViolation),
             (.values([.uint32(0)]), .protocolViolation), (.error("org.example.Full"), .refused),
             (.nothing, .timedOut),
-        ] as [(BusPeer.Answer, NotificationError.Code)]
+        ] as [(BusPeer.Answer, NotificationFault)]
     )
     func `a notification that has no number was not shown`(
         wrong: BusPeer.Answer,
-        code: NotificationError.Code
+        code: NotificationFault
     ) async throws {
         let (_, presenter) = try await Self.presenter(code == .timedOut ? .seconds(2) : .seconds(20)) {
             $0.member == "Notify" ? wrong : Self.answer($0)

@@ -1,3 +1,4 @@
+internal import CallBasics
 internal import CLinux
 internal import Glibc
 

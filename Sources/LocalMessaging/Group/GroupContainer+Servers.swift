@@ -1,3 +1,4 @@
+internal import CallBasics
 import Glibc
 
 /// A name in a group that is served, or was until its server was killed.

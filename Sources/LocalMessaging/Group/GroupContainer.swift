@@ -1,3 +1,4 @@
+internal import CallBasics
 import Glibc
 
 /// The directory that the processes of one group share: sockets, locks, and whatever else they keep together.

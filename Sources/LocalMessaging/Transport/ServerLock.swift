@@ -1,3 +1,4 @@
+internal import CallBasics
 import CLinux
 import Glibc
 
@@ -10,7 +11,7 @@ struct ServerLock: Sendable {
 
     /// Takes the lock of the server called `name`.
     ///
-    /// - Throws: `ServerError.Code.taken` when a live server has it.
+    /// - Throws: `ServerFault.taken` when a live server has it.
     init(of name: String, in group: GroupContainer) throws(ServerError) {
         let descriptor = openat(
             group.descriptor,

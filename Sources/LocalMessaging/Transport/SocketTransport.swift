@@ -1,3 +1,4 @@
+internal import CallBasics
 import CLinux
 import Glibc
 import NIOCore

@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// One line of a session description: a type of one character, and a value.
 ///
 ///     <type>=<value> CR LF

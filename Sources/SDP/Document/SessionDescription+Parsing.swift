@@ -1,3 +1,5 @@
+internal import CallBasics
+
 extension SessionDescription {
     /// Reads a description from `text`.
     ///

@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// Builds the lines of our descriptions, and refuses what would not be one line.
 struct DescriptionWriter {
     private(set) var lines: [DescriptionLine] = []

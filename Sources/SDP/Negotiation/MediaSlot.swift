@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// An m= line of the session: it stays where it is, whether media uses it or not.
 struct MediaSlot: Hashable, Sendable {
     /// What stands on the m= line while it is off.

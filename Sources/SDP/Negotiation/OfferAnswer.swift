@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// Offer and answer: one side of a session that describes what it wants, hears what the other wants, and agrees.
 ///
 ///                 makeOffer              receiveAnswer

@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// What the payload types of one medium have stood for in this session, so that none gets another meaning.
 ///
 /// Source: RFC 3264, section 8.3.2.

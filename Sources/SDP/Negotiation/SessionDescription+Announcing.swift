@@ -1,3 +1,5 @@
+internal import CallBasics
+
 extension SessionDescription {
     /// A description of streams that are announced, and not agreed on: whoever has it can take them.
     ///

@@ -1,3 +1,4 @@
+internal import CallBasics
 public import LocalMessaging
 
 /// The core of a process that a push woke: an extension, one for each push, with about 30 seconds to live.

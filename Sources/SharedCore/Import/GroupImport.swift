@@ -1,3 +1,4 @@
+internal import CallBasics
 internal import Dispatch
 internal import Foundation
 internal import GRDB

@@ -1,31 +1,24 @@
+public import CallBasics
 internal import Glibc
 
 /// Why the lock of a group could not be used.
-public struct LockError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// The lock file may not be written: a read-only directory, or another user's.
-        case readOnly
-        /// The name is taken by something that is no lock file of this user.
-        case foreign
-        /// The lock file was removed or replaced after it had been opened.
-        case replaced
-        /// This very object already holds the byte, or waits for it.
-        case inUse
-        /// No descriptor, thread or memory was left, or the system refused for another reason.
-        case system
-    }
+public typealias LockError = Failure<LockFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed, with values, and the remedy.
-    public let message: String
+/// The kinds of `LockError`.
+public enum LockFault: Hashable, Sendable {
+    /// The lock file may not be written: a read-only directory, or another user's.
+    case readOnly
+    /// The name is taken by something that is no lock file of this user.
+    case foreign
+    /// The lock file was removed or replaced after it had been opened.
+    case replaced
+    /// This very object already holds the byte, or waits for it.
+    case inUse
+    /// No descriptor, thread or memory was left, or the system refused for another reason.
+    case system
+}
 
-    init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
+extension LockError {
     init(_ what: String, path: String, errno code: CInt) {
         let reason = String(cString: strerror(code))
         switch code {
@@ -48,7 +41,4 @@ public struct LockError: Error, Hashable, Sendable, CustomStringConvertible {
             self.init(.system, "\(what) \(path) failed: \(reason).")
         }
     }
-
-    /// The message.
-    public var description: String { message }
 }

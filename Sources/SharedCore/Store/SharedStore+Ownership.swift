@@ -1,3 +1,4 @@
+internal import CallBasics
 internal import Foundation
 internal import GRDB
 

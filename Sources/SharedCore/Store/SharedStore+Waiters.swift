@@ -1,3 +1,4 @@
+internal import CallBasics
 internal import GRDB
 
 // The table keeps its name of old, `wish`: groups that exist have it.

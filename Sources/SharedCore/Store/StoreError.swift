@@ -1,46 +1,34 @@
+public import CallBasics
 internal import GRDB
 internal import Glibc
 
 /// Why the store of a group could not be opened, read or written.
-public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure.
-    public enum Code: Hashable, Sendable {
-        /// The database was cut, overwritten or is no database; it is left as it is.
-        case damaged
-        /// The disk, or the user's share of it, is full.
-        case full
-        /// The database or its directory may not be written.
-        case readOnly
-        /// Another process held the database for longer than the busy timeout.
-        case busy
-        /// The database was written by a later version, whose schema has this number, or by another program (0).
-        case foreign(version: Int)
-        /// A later owner began, or a main fenced the group: the writer's epoch is over.
-        case fenced(epoch: Epoch, current: Epoch)
-        /// The event cannot happen in the state in which the group is.
-        case illegalTransition(from: CoreState)
-        /// The directory is on a network file system, where locks and shared memory cannot be trusted.
-        case networkFileSystem
-        /// A value cannot be encoded as JSON, or one in the store is of another type than was asked for.
-        case badValue
-        /// The store was closed.
-        case closed
-        /// No memory or descriptor was left, or the system refused for another reason.
-        case system
-    }
+public typealias StoreError = Failure<StoreFault>
 
-    /// The kind of failure.
-    public let code: Code
-    /// What failed, with values, and the remedy.
-    public let message: String
-
-    init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-
-    /// The message.
-    public var description: String { message }
+/// The kinds of `StoreError`.
+public enum StoreFault: Hashable, Sendable {
+    /// The database was cut, overwritten or is no database; it is left as it is.
+    case damaged
+    /// The disk, or the user's share of it, is full.
+    case full
+    /// The database or its directory may not be written.
+    case readOnly
+    /// Another process held the database for longer than the busy timeout.
+    case busy
+    /// The database was written by a later version, whose schema has this number, or by another program (0).
+    case foreign(version: Int)
+    /// A later owner began, or a main fenced the group: the writer's epoch is over.
+    case fenced(epoch: Epoch, current: Epoch)
+    /// The event cannot happen in the state in which the group is.
+    case illegalTransition(from: CoreState)
+    /// The directory is on a network file system, where locks and shared memory cannot be trusted.
+    case networkFileSystem
+    /// A value cannot be encoded as JSON, or one in the store is of another type than was asked for.
+    case badValue
+    /// The store was closed.
+    case closed
+    /// No memory or descriptor was left, or the system refused for another reason.
+    case system
 }
 
 extension StoreError {

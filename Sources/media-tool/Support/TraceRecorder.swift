@@ -1,3 +1,4 @@
+internal import CallBasics
 import MediaEngine
 
 /// Takes the rows of a call's playout, into a file or into memory, and notes what happened beside them.

@@ -1,3 +1,4 @@
+internal import CallBasics
 import FoundationEssentials
 import MediaEngine
 
@@ -7,7 +8,7 @@ extension TraceFile {
     /// - Throws: `TraceFileError` when the bytes are no trace, are of another version, or end too early.
     init(parsing bytes: [UInt8]) throws(TraceFileError) {
         guard bytes.count <= Self.maximumByteCount else {
-            throw TraceFileError(.tooLarge, "it has \(bytes.count) bytes, more than \(Self.maximumByteCount)")
+            throw TraceFileError(.tooLarge, detail: "it has \(bytes.count) bytes, more than \(Self.maximumByteCount)")
         }
         do {
             self = try JSONDecoder().decode(TraceFile.self, from: Data(bytes))
@@ -17,7 +18,7 @@ extension TraceFile {
             let isTrace = Self.hasFormat(bytes)
             throw TraceFileError(
                 !isTrace ? .notATrace : Self.isCutOff(bytes) ? .truncated : .damaged,
-                Self.detail(error)
+                detail: Self.detail(error)
             )
         }
     }
@@ -85,7 +86,10 @@ extension TraceFile: Decodable {
         try check(format == Self.formatName, .format, "the value is not \"\(Self.formatName)\"")
         let version = try container.decode(Int.self, forKey: .version)
         guard version <= Self.version else {
-            throw TraceFileError(.newer, "it has version \(version), and the newest known here is \(Self.version)")
+            throw TraceFileError(
+                .newer,
+                detail: "it has version \(version), and the newest known here is \(Self.version)"
+            )
         }
         try check(version >= 1, .version, "there is no version \(version)")
         let columns = try container.decode([String].self, forKey: .columns)

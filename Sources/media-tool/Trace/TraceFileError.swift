@@ -1,29 +1,28 @@
+internal import CallBasics
+
 /// Why a trace file could not be read or written.
-struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What failed.
-    enum Code: Sendable {
-        /// The system refused to open or write the file.
-        case system
-        /// The bytes are something else.
-        case notATrace
-        /// The file ends too early: whoever wrote it was killed, or it was copied in part.
-        case truncated
-        /// A later version of this tool has written it.
-        case newer
-        /// A value cannot be right.
-        case damaged
-        /// The file is larger than what is read at once.
-        case tooLarge
-    }
+typealias TraceFileError = Failure<TraceFileFault>
 
-    /// What failed.
-    let code: Code
-    /// What is wrong, and what to do about it.
-    let message: String
+/// The kinds of `TraceFileError`.
+enum TraceFileFault: Hashable, Sendable {
+    /// The system refused to open or write the file.
+    case system
+    /// The bytes are something else.
+    case notATrace
+    /// The file ends too early: whoever wrote it was killed, or it was copied in part.
+    case truncated
+    /// A later version of this tool has written it.
+    case newer
+    /// A value cannot be right.
+    case damaged
+    /// The file is larger than what is read at once.
+    case tooLarge
+}
 
-    init(_ code: Code, _ detail: String) {
-        self.code = code
-        message =
+extension TraceFileError {
+    /// A failure of this kind, with its remedy.
+    init(_ code: TraceFileFault, detail: String) {
+        let message =
             switch code {
             case .system: detail
             case .notATrace: "This is no trace of a playout (\(detail)). Give a file that --trace has written."
@@ -33,8 +32,6 @@ struct TraceFileError: Error, Hashable, Sendable, CustomStringConvertible {
             case .damaged: "The trace is damaged (\(detail)). Record it anew."
             case .tooLarge: "The trace is too large: \(detail). Record a shorter one."
             }
+        self.init(code, message)
     }
-
-    /// The message.
-    var description: String { message }
 }

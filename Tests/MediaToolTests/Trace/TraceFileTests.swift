@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", TraceFileError.Code.notATrace), ("{}", .notATrace), ("[1,2]", .notATrace), ("{\"a\":1}", .notATrace),
+        ("", TraceFileFault.notATrace), ("{}", .notATrace), ("[1,2]", .notATrace), ("{\"a\":1}", .notATrace),
         ("{\"format\":\"else\"}", .damaged), ("{\"format\":\"media-engine trace\",\"version\":4}", .newer),
         ("{\"a\":" + String(repeating: "[", count: 100_000), .notATrace),
         ("{\"format\":\"media-engine trace\",\"version\":1,\"rows\":[[0,\"dance\"]]}", .damaged),
@@ -152,7 +152,7 @@ import Testing
         ("{\"format\":\"media-engine trace\",\"rows\":[[0,\"play\",null,0,1e300,0,0,0,0,0,0,0,0]]}", .damaged),
         ("{\"format\":\"media-engine trace\",\"rows\":[[0,\"play\",-1e10,0,0,0,0,0,0,0,0,0,0]]}", .damaged),
     ])
-    func `what is foreign is refused with a reason`(text: String, code: TraceFileError.Code) {
+    func `what is foreign is refused with a reason`(text: String, code: TraceFileFault) {
         let error = #expect(throws: TraceFileError.self) { try TraceFile(parsing: Array(text.utf8)) }
         #expect(error?.code == code, "\(error?.message ?? "")")
     }

@@ -38,7 +38,7 @@ import Testing
     @Test func `every step out of turn is refused and changes nothing`() throws {
         let offer = try Self.description(Self.pcmu)
         var session = OfferAnswer(.audio())
-        func code(_ body: (inout OfferAnswer) throws(SDPError) -> Void) -> SDPError.Code? {
+        func code(_ body: (inout OfferAnswer) throws(SDPError) -> Void) -> SDPFault? {
             var copy = session
             let error = failure { () throws(SDPError) in try body(&copy) }
             #expect(copy.state == session.state && copy.agreed == session.agreed)

@@ -54,7 +54,7 @@ import Testing
         let call = CallRecord(callID: "a", remote: "b", direction: .incoming, startedAt: .now)
         let action = MessageAction(id: "1", callID: "a", kind: .markAsSeen)
         let invitation = RoomInvitation(address: "r", invitedBy: "b")
-        let fenced = StoreError.Code.fenced(epoch: old, current: new)
+        let fenced = StoreFault.fenced(epoch: old, current: new)
         func expectFenced(_ write: () async throws -> Void) async {
             let error = await #expect(throws: StoreError.self) { try await write() }
             #expect(error?.code == fenced)

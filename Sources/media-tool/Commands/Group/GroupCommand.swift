@@ -1,3 +1,4 @@
+internal import CallBasics
 import ArgumentParser
 import LocalMessaging
 

@@ -150,7 +150,18 @@ struct CardRouteState: Sendable {
             isMissed = false
             return actions + [.answer(request: request, nil)]
         }
-        return actions + [open(card, request: request, at: now)]
+        guard resume(card, request: request, at: now) else {
+            return actions + [open(card, request: request, at: now)]
+        }
+        return actions
+    }
+
+    /// Waits once more for an opening of `card` that goes on though it was given up: a second one would find the card busy.
+    private mutating func resume(_ card: any SoundCard, request: Int, at now: MediaTime) -> Bool {
+        guard let index = hanging.firstIndex(where: { opensSame($0.card, card) }) else { return false }
+        let number = hanging.remove(at: index).number
+        attempt = Attempt(number: number, card: card, deadline: now + Self.patience, request: request)
+        return true
     }
 
     /// Waits, as `request` for `card`, for an opening that is under way: a second one would find the card busy.

@@ -44,7 +44,8 @@ struct PauseMeter {
         _ clock: StreamClock
     ) -> Int {
         let paused = pause(before: next, missing: missing, packetDuration: packetDuration, clock)
-        if paused > 0, isExpecting { hasPaused = true }
+        // Less may be a clock that was set, or packets of another length.
+        if paused >= clock.units(Self.tolerance), isExpecting { hasPaused = true }
         return paused
     }
 

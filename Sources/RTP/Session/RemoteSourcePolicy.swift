@@ -15,8 +15,11 @@ package import CallBasics
 /// - **Relearning**, since signalling named another address: it is taken with its first packet, another port of its host
 ///   after two in sequence. Until then the locked one goes on being heard, but what is said goes to the named one: whom
 ///   signalling has put aside hears nothing more, however long the new side is silent. Only where a NAT explains that it
-///   goes on from where it was, it is locked again after `startPatience`.
-///   Another host is refused, unless `relocatesAfter` allows it, and that not before `startPatience`.
+///   goes on from where it was, it is locked again after `startPatience`. Where signalling returns to an address that was
+///   learnt behind a NAT before, that NAT's host counts as the named one's.
+///   Another host waits until the named one was to send, and both that and the locked one were silent, for `startPatience`:
+///   as at the beginning, for it may be what a NAT makes of the new side. With `relocatesAfter` the locked one's silence may
+///   be shorter.
 ///
 /// Pure: packets and times in, verdicts out.
 /// Thread: media.
@@ -50,6 +53,12 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         var goesOn = false
     }
 
+    /// What a NAT has made of an address that signalling named.
+    private struct Translation: BitwiseCopyable {
+        let named: SocketAddress
+        let address: SocketAddress
+    }
+
     private enum Phase: BitwiseCopyable {
         case learning
         case locked
@@ -67,6 +76,9 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     private var current: Source?
     /// The address that was named when that one's was learnt; nil when nobody was, so that it may be anybody's.
     private var learntFor: SocketAddress?
+    /// The last one that was locked behind a NAT and gave way by signalling, which may return to it: music on hold, a transfer
+    /// that is taken back.
+    private var translation: Translation?
     /// The source before it, of which packets may still be under way.
     private var former: Source?
     /// One packet of a source that would be heard after a second in sequence.
@@ -126,6 +138,7 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         if expectsPackets, !self.expectsPackets { began = now }
         self.expectsPackets = expectsPackets
         guard address != named else { return }
+        noteTranslation()
         named = address
         guard address != nil else {
             // A lock stays a lock when signalling names nobody.
@@ -148,6 +161,12 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
             return
         }
         learntFor = address
+    }
+
+    /// Keeps what a NAT has made of the address that was named until now.
+    private mutating func noteTranslation() {
+        guard phase == .locked, let named, let current, learntFor == named, !isOfNamedHost(current) else { return }
+        translation = Translation(named: named, address: current.address)
     }
 
     /// Forgets who was heard, and was nobody whom signalling named.
@@ -201,7 +220,8 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
             guard mayBeLearnt(packet) else { return .refused(refusal) }
         case .relearning:
             refusal = .unnamedHost
-            guard isOfNamedHost(packet) || mayRelocate(packet, heard) && hasWaited(until: packet.arrival) else {
+            let mayBeAnother = isSilent(heard, at: packet.arrival) || mayRelocate(packet, heard)
+            guard isOfNamedHost(packet) || mayBeAnother && hasWaited(until: packet.arrival) else {
                 return .refused(refusal)
             }
         case .locked:
@@ -235,8 +255,11 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         named == nil || isOfNamedHost(packet) || hasWaited(until: packet.arrival)
     }
 
+    /// Whether it came from the host that signalling named, or from the one that a NAT has made of it before.
     private func isOfNamedHost(_ packet: Source) -> Bool {
-        named.map { Self.isSameHost($0, packet.address) } ?? false
+        guard let named else { return false }
+        if Self.isSameHost(named, packet.address) { return true }
+        return translation.map { $0.named == named && Self.isSameHost($0.address, packet.address) } ?? false
     }
 
     /// Whether a NAT explains that the source that is heard goes on from where it was: it has changed an address that was named
@@ -251,6 +274,11 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     private func hasWaited(until now: MediaTime) -> Bool {
         guard expectsPackets, let began else { return false }
         return now.nanoseconds(since: began) >= rules.startPatience.nanoseconds
+    }
+
+    /// Whether the one that is heard, and that signalling has put aside, has fallen silent.
+    private func isSilent(_ heard: Source, at now: MediaTime) -> Bool {
+        now.nanoseconds(since: heard.arrival) >= rules.startPatience.nanoseconds
     }
 
     /// Whether the one that is heard has been silent for so long that the rules let any other take its place.

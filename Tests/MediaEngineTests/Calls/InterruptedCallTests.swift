@@ -135,6 +135,25 @@ import Testing
         #expect(receiver.playout.buffer.interruptions.count == 1)
     }
 
+    // Of one packet, or as long as a spurt of comfort noise.
+    @Test(arguments: [20, 400])
+    func `only a pause of 200 ms or more tells that the sender leaves out silence`(moment: Int) async throws {
+        let receiver = try await CallReceiver()
+        try receiver.hear(count: 100, datagram: datagram)
+        try receiver.engine.advance(by: .milliseconds(moment))
+        try receiver.hear(count: 100) { index in
+            CallReceiver.datagram(
+                payloadType: 0,
+                number: 100 + index,
+                timestamp: (100 + index) * 160 + moment * 8,
+                payload: [UInt8](repeating: 0x90, count: 160)
+            )
+        }
+        try receiver.engine.advance(by: .seconds(5))
+        let open = receiver.call.report().quality.interruptedMs
+        #expect(moment > 200 ? open <= 20 : (4800...5000).contains(open), "\(open) ms")
+    }
+
     @Test func `an outage that ends the stream counts with what was lost in it`() async throws {
         let receiver = try await CallReceiver()
         try receiver.hear(count: 100, datagram: datagram)

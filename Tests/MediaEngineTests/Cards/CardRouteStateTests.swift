@@ -127,6 +127,23 @@ private func seconds(_ seconds: Double) -> MediaTime { .zero + .milliseconds(Int
         #expect(state.current === spare && state.wanted === spare)
     }
 
+    @Test func `who returns to a card that is still being opened waits for that opening`() throws {
+        var state = state()
+        let first = try attempt(state.use(at: .zero))
+        _ = state.finish(first, opened(first), at: .zero)
+        let other = NullCard(name: "other")
+        let second = try attempt(state.setCard(spare, request: 1, at: seconds(1)))
+        let third = try attempt(state.setCard(other, request: 2, at: seconds(1.1)))
+        let actions = state.setCard(spare, request: 3, at: seconds(1.2))
+        #expect(answers(actions).map(\.0) == [2] && answers(actions).map(\.1) == [.superseded])
+        // A second opening would find the card busy because of the first.
+        #expect(!actions.contains { if case .open = $0 { true } else { false } })
+        #expect(state.finish(third, opened(third), at: seconds(1.3)).isEmpty && state.current === slow)
+        let done = state.finish(second, opened(second), at: seconds(2))
+        #expect(numberPut(done) == second.number && answers(done).map(\.0) == [3])
+        #expect(state.current === spare && state.wanted === spare && state.deadline == nil)
+    }
+
     @Test func `a card that is being opened is waited for under another object, too`() throws {
         // Each look gives another object; nothing is opened.
         let list = try CardList(devices: [], bindings: CardBindings())

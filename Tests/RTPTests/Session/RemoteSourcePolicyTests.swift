@@ -237,16 +237,48 @@ import Testing
         #expect(policy.answerAddress == Self.stranger)
     }
 
-    @Test func `a stream that fell silent when signalling moved it is no stranger's after any time`() {
+    @Test func `a stream that signalling moved is learnt as at the beginning once both sides were silent`() {
         var policy = RemoteSourcePolicy(named: Self.named)
         _ = send(&policy, 10, from: Self.named, at: 0)
-        let moved = SocketAddress(ipv4: 0x0A00_0002, port: 5000)
-        policy.name(moved, rules: .init(), at: Self.at(10_000))
-        for time in [11_000, 16_000, 3_600_000] {
+        policy.name(Self.other, rules: .init(), at: Self.at(10_000))
+        _ = send(&policy, 10, from: Self.named, first: 110, at: 11_800)
+        // 5 s after the naming, and then 5 s after the one that was heard.
+        for time in [14_900, 16_900] {
             #expect(send(&policy, 3, from: Self.stranger, at: time).allSatisfy { $0 == .refused(.unnamedHost) })
         }
-        #expect(policy.answerAddress == moved)
-        #expect(send(&policy, 2, from: moved.with(port: 7), at: 3_700_000) == [.refused(.unnamedHost), .begins])
+        #expect(policy.answerAddress == Self.other)
+        #expect(send(&policy, 2, from: Self.stranger, first: 300, at: 17_000) == [.refused(.unnamedHost), .begins])
+        #expect(policy.answerAddress == Self.stranger)
+        // The named one may still begin, and nobody else.
+        #expect(send(&policy, 3, from: Self.unknown, at: 60_000).allSatisfy { $0 == .refused(.otherAddress) })
+        #expect(send(&policy, 1, from: Self.other, at: 61_000) == [.begins])
+    }
+
+    @Test func `a stream that signalling moved to a side that is not to send is no stranger's after any time`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 10, from: Self.named, at: 0)
+        policy.name(Self.other, rules: .init(), expectsPackets: false, at: Self.at(10_000))
+        for time in [16_000, 3_600_000] {
+            #expect(send(&policy, 3, from: Self.stranger, at: time).allSatisfy { $0 == .refused(.unnamedHost) })
+        }
+        let late = send(&policy, 2, from: Self.other.with(port: 7), at: 3_700_000)
+        #expect(late == [.refused(.unnamedHost), .begins])
+    }
+
+    @Test func `who was learnt behind a NAT is heard at once when signalling returns from music on hold`() {
+        let behindNAT = Self.stranger.with(port: 50_000)
+        var policy = RemoteSourcePolicy(named: Self.named)
+        policy.begin(at: .zero)
+        _ = send(&policy, 3, from: behindNAT, at: 5000)
+        for round in 1...3 {
+            let time = 10_000 * round
+            policy.name(Self.unknown, rules: .init(), at: Self.at(time))
+            #expect(send(&policy, 2, from: Self.unknown, ssrc: 2, at: time + 20) == [.begins, .accepted])
+            policy.name(Self.named, rules: .init(), at: Self.at(time + 2000))
+            #expect(send(&policy, 3, from: Self.other, at: time + 2010).allSatisfy { $0 == .refused(.unnamedHost) })
+            let back = send(&policy, 2, from: behindNAT, first: UInt16(1000 * round), at: time + 2100)
+            #expect(back == [.refused(.unnamedHost), .begins] && policy.lockedAddress == behindNAT)
+        }
     }
 
     @Test func `while signalling moves a stream, the rules let another take it only after both had their time`() {

@@ -9,7 +9,9 @@ struct StreamClock: BitwiseCopyable {
     }
 
     func nanoseconds(_ units: Int64) -> Int64 {
-        units / rate &* 1_000_000_000 &+ units % rate &* 1_000_000_000 / rate
+        // Up to two days at 48 kHz one division does.
+        if units.magnitude < 1 << 33 { return units &* 1_000_000_000 / rate }
+        return units / rate &* 1_000_000_000 &+ units % rate &* 1_000_000_000 / rate
     }
 
     func units(_ nanoseconds: Int64) -> Int64 {

@@ -1,5 +1,4 @@
 package import CallBasics
-import Glibc
 
 /// Tells speech from the noise around it, 10 ms at a time.
 ///
@@ -12,13 +11,15 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
     /// The power of the last block: 1 for the loudest sine.
     package private(set) var power = 0.0
     /// The level of the last block, in dBov of a sine.
-    package private(set) var level = Decibels.silence
+    package var level: Decibels { Decibels(amplitude: power.squareRoot()) }
     /// The level of the noise.
-    package private(set) var noiseFloor = Decibels.silence
+    package var noiseFloor: Decibels { Decibels(amplitude: floorPower.squareRoot()) }
 
     /// Whether the last block itself stood out of the noise.
     var isLoud: Bool { hangover == Self.hangoverBlocks }
 
+    /// As a power, so that most blocks need no logarithm.
+    private var floorPower = 0.0
     private var hangover = 0
     private var blockCount = 0
 
@@ -35,17 +36,18 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
     /// Hears 10 ms whose mean square is known, of full scale squared; answers whether someone speaks.
     mutating func process(meanSquare: Double) -> Bool {
         power = 2 * meanSquare
-        level = Decibels(amplitude: power.squareRoot())
+        let heard = max(power, Self.silence)
         // The first half second may begin within a word: the floor then rises no faster than later.
-        if blockCount == 0 || level < noiseFloor {
-            let isFirst = blockCount == 0
-            noiseFloor.value += (level.value - noiseFloor.value) * (isFirst ? 1 : Self.fall)
+        if blockCount == 0 {
+            floorPower = heard
+        } else if heard < floorPower {
+            // By a quarter of the distance in dB.
+            floorPower *= (heard / floorPower).squareRoot().squareRoot()
         } else {
-            noiseFloor.value = min(level.value, noiseFloor.value + Self.rise)
+            floorPower = min(heard, floorPower * Self.rise)
         }
         blockCount &+= 1
-        let floor = max(noiseFloor.value, Self.lowestFloor)
-        if level.value > floor + Self.distance {
+        if heard > max(floorPower, Self.lowestFloor) * Self.distance {
             hangover = Self.hangoverBlocks
         } else if hangover > 0 {
             hangover &-= 1
@@ -54,11 +56,13 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
         return isActive
     }
 
-    private static var fall: Double { 0.3 }
-    /// dB in 10 ms: 3 dB in a second.
-    private static var rise: Double { 0.03 }
-    /// What is quieter than this and `distance` is silence in any case.
-    private static var lowestFloor: Double { -65 }
-    private static var distance: Double { 9 }
+    /// -100 dB.
+    private static var silence: Double { 1e-10 }
+    /// 0.03 dB in 10 ms: 3 dB in a second.
+    private static var rise: Double { 1.006_931_668_851_804_2 }
+    /// -65 dB: what is quieter than this and `distance` is silence in any case.
+    private static var lowestFloor: Double { 3.162_277_660_168_379_5e-7 }
+    /// 9 dB.
+    private static var distance: Double { 7.943_282_347_242_815 }
     private static var hangoverBlocks: Int { 20 }
 }

@@ -33,6 +33,30 @@ import Testing
         let null = try #require(devices.first { $0["id"] as? String == "builtin:null" })
         #expect(null["backend"] as? String == "built-in" && null["capabilities"] as? String == "duplex")
         #expect(null["state"] as? String == "available")
+        #expect(null["playbackProblem"] is NSNull && null["captureProblem"] is NSNull)
+    }
+
+    @Test func `devices tells which cards do not open, and why`() throws {
+        let run = try ToolRun.finished("devices", "--au", "alsa:hw:99", "--json")
+        #expect(run.status == 0 && run.errors.isEmpty)
+        let devices = try #require(try run.json()["devices"] as? [[String: Any]])
+        let role = try #require(devices.first { $0["id"] as? String == "role:AU" })
+        for problem in [role["playbackProblem"], role["captureProblem"]] {
+            #expect((problem as? String)?.contains("hw:99") == true)
+        }
+        let text = try ToolRun.finished("devices", "--au", "alsa:hw:99").output
+        let line = try #require(text.split(separator: "\n").first { $0.contains("role:AU") })
+        #expect(line.split(separator: " ").last == "no" && text.contains("\nAU: Audio Unit Receiver: "))
+    }
+
+    @Test func `a call's graph is drawn in boxes that fit beside each other`() throws {
+        let drawing = try ToolRun.finished("graph", "call", "--format", "dot").output
+        let labels = drawing.split(separator: "\n").filter { $0.contains("[label=") && !$0.contains("->") }
+        #expect(labels.count > 10)
+        for label in labels {
+            let text = try #require(label.split(separator: "\"").dropFirst().first)
+            #expect(text.split(separator: "\\").allSatisfy { $0.count <= 40 }, "\(text)")
+        }
     }
 
     @Test func `codecs tells who registered what, and what is missing and why`() throws {

@@ -9,5 +9,5 @@ public enum CardDirection: String, Hashable, Sendable, BitwiseCopyable, CustomSt
     public var description: String { rawValue }
 
     /// What a card must be capable of.
-    var capability: CardCapabilities { self == .capture ? .capture : .playback }
+    package var capability: CardCapabilities { self == .capture ? .capture : .playback }
 }

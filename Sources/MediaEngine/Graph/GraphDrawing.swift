@@ -29,12 +29,18 @@ extension Graph {
     }
 
     /// The graph in Graphviz's DOT language, one box for each filter, one arrow for each link with its format.
+    ///
+    /// Chains run down, beside each other, and boxes are narrow: a call fits on a screen.
     package func dot() -> String {
-        var lines = ["digraph media {", "    rankdir=LR;", "    node [shape=box, fontname=\"sans-serif\"];"]
+        var lines = [
+            "digraph media {", "    ranksep=0.3;", "    nodesep=0.2;",
+            "    node [shape=box, fontname=\"sans-serif\", fontsize=10, margin=\"0.1,0.05\"];",
+            "    edge [fontname=\"sans-serif\", fontsize=9];",
+        ]
         for filter in filters {
             let style = converters.contains(filter.id) ? ", style=dashed" : ""
-            let text = "\(filter.description.name)\\n\(filter.description.purpose)"
-            lines.append("    f\(filter.id.number) [label=\"\(Self.escape(text))\"\(style)];")
+            let text = ([filter.description.name] + Self.wrapped(filter.description.purpose)).map(Self.escape)
+            lines.append("    f\(filter.id.number) [label=\"\(text.joined(separator: "\\n"))\"\(style)];")
         }
         for link in links {
             guard let source = filter(link.source) else { continue }
@@ -48,6 +54,19 @@ extension Graph {
         guard let source = filter(link.source) else { return nil }
         let port = source.description.outputs[link.output]
         return "\(label(source)).\(port.name) [\(port.kind)]"
+    }
+
+    /// The words of `text` in lines of at most 26 characters, as far as words allow.
+    private static func wrapped(_ text: String) -> [String] {
+        var lines: [String] = []
+        for word in text.split(separator: " ") {
+            if let last = lines.last, last.count + 1 + word.count <= 26 {
+                lines[lines.count - 1] = "\(last) \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines
     }
 
     private static func escape(_ text: String) -> String {

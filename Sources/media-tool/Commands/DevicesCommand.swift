@@ -2,14 +2,16 @@ import ArgumentParser
 import MediaEngine
 
 /// Lists the sound cards and what the roles stand for.
-struct DevicesCommand: ParsableCommand {
+struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "Lists sound cards, and what the roles AU and AQ are bound to.",
+        abstract: "Lists sound cards, whether they open, and what the roles AU and AQ are bound to.",
         discussion: """
             A role stands for the PCM that a flag, the environment (MEDIA_ENGINE_AU, MEDIA_ENGINE_AU_PLAYBACK, \
             MEDIA_ENGINE_AU_CAPTURE, MEDIA_ENGINE_AQ), the file $XDG_CONFIG_HOME/media-engine/config (without that \
-            variable ~/.config/media-engine/config) or, last, ALSA's `default` names. No device is opened.
+            variable ~/.config/media-engine/config) or, last, ALSA's `default` names.
+
+            Each card is opened for a moment as a call would open it; why one does not open is said below the list.
 
             EXAMPLES
               media-tool devices
@@ -21,10 +23,11 @@ struct DevicesCommand: ParsableCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup var roles: BindingOptions
 
-    func run() throws {
+    func run() async throws {
         common.startLogging()
+        Interruption.catchSignals()
         let bindings = try roles.bindings()
-        let cards = try CardList(bindings: bindings).cards.map(\.description)
+        let cards = try await CardTrial.of(CardList(bindings: bindings).cards)
         common.show(
             [
                 "devices": .array(cards.map(Self.json)),
@@ -47,13 +50,16 @@ struct DevicesCommand: ParsableCommand {
         )
     }
 
-    private static func json(_ card: CardDescription) -> JSONValue {
-        [
+    private static func json(_ trial: CardTrial) -> JSONValue {
+        let card = trial.card
+        return [
             "name": .string(card.name),
             "id": .string(card.id.description),
             "backend": .string(card.backend),
             "capabilities": .string(card.capabilities.text),
             "state": .string(card.state.rawValue),
+            "playbackProblem": JSONValue(trial.problems[.playback]),
+            "captureProblem": JSONValue(trial.problems[.capture]),
         ]
     }
 
@@ -61,11 +67,18 @@ struct DevicesCommand: ParsableCommand {
         ["device": .string(binding.device), "source": .string(binding.source)]
     }
 
-    private static func text(_ cards: [CardDescription], _ bindings: CardBindings) -> String {
+    private static func text(_ trials: [CardTrial], _ bindings: CardBindings) -> String {
         func row(_ name: String, _ binding: CardBinding) -> [String] { [name, binding.device, binding.source] }
-        let heading = ["NAME", "ID", "BACKEND", "CAPABILITIES", "STATE"]
-        let rows = cards.map { [$0.name, $0.id.description, $0.backend, $0.capabilities.text, $0.state.rawValue] }
-        return Table.text([heading] + rows) + "\n"
+        let heading = ["NAME", "ID", "BACKEND", "CAPABILITIES", "STATE", "OPENS"]
+        let rows = trials.map { trial in
+            let card = trial.card
+            return [
+                card.name, card.id.description, card.backend, card.capabilities.text, card.state.rawValue, trial.opens,
+            ]
+        }
+        let problems = trials.flatMap(\.explanation)
+        return Table.text([heading] + rows) + (problems.isEmpty ? "" : "\n" + problems.joined(separator: "\n") + "\n")
+            + "\n"
             + Table.text([
                 ["ROLE", "BOUND TO", "BY"],
                 row("\(CardRole.call.rawValue), playback", bindings.callPlayback),

@@ -86,6 +86,7 @@ struct ReplayCommand: AsyncParsableCommand {
             "trace": JSONValue(heard == nil ? nil : trace),
             "notes": JSONValue(replay.notes + (heard?.notes ?? [])),
             "report": heard?.report.legs[0].json ?? .null,
+            "receiverReports": replay.receiverReports(clockRate: chosen.survey.clockRate) ?? .null,
             "gaps": heard.map { GapAnalysis($0.trace).json } ?? .null,
         ]
     }

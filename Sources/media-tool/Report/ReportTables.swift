@@ -15,7 +15,9 @@ struct ReportTables {
 
     /// The section; nothing where nothing is known.
     var html: String {
-        let tables = table("Packets", Self.packets) + table("Delay and sound, ms", Self.delays) + comparison
+        let tables =
+            table("Packets", Self.packets) + table("Delay and sound, ms", Self.delays) + comparison
+            + table("What its receiver reports, by the capture's RTCP", Self.reported)
         return tables.isEmpty ? "" : "<h3>Figures</h3>\n<div class=\"tables\">\n\(tables)</div>\n"
     }
 
@@ -37,6 +39,16 @@ struct ReportTables {
         Line(name: "mouth to ear", figure: "quality one way delay ms", meaning: "measured, or by the round trip"),
         Line(name: "concealed", figure: "received concealed ms", meaning: "in place of packets lost, late or corrupt"),
         Line(name: "stretched", figure: "stretched ms", meaning: "added or taken away to follow the network"),
+    ]
+
+    private static let reported = [
+        Line(name: "reports", figure: "receiver reports count", meaning: "of senders and receivers"),
+        Line(name: "lost", figure: "receiver reports lost", meaning: "packets, by the last report"),
+        Line(name: "worst loss, %", figure: "receiver reports worst loss percent", meaning: "between two reports"),
+        Line(name: "jitter, ms", figure: "receiver reports jitter ms", meaning: "by the last report"),
+        Line(name: "R factor", figure: "receiver reports r factor", meaning: "by the last extended report"),
+        Line(name: "MOS, listening", figure: "receiver reports mos listening", meaning: "by the last extended report"),
+        Line(name: "MOS, conversing", figure: "receiver reports mos conversational", meaning: "the same"),
     ]
 
     private func table(_ title: String, _ lines: [Line]) -> String {

@@ -162,10 +162,16 @@ struct CaptureReplay {
             legs: [call.report()],
             ticks: engine.tickReport
         )
-        let heard = try recorder.finish(report.legs[0], at: engine.now)
+        let reported = receiverReports(clockRate: sound.codec.clockRate)
+        let heard = try recorder.finish(report.legs[0], receiverReports: reported, at: engine.now)
         let endedAt = engine.now < end ? engine.now - MediaTime.zero : nil
         try await call.end()
         return Result(report: report, trace: heard, endedAt: endedAt)
+    }
+
+    /// What the receiver of the stream reports of it by RTCP; nil where it reports nothing.
+    func receiverReports(clockRate: Int?) -> JSONValue? {
+        capture.reports.report(of: chosen.stream.ssrc, from: chosen.stream.source)?.json(clockRate: clockRate)
     }
 
     /// The sound that goes back between the same two addresses, if there is any: of several streams the one that lasts longest

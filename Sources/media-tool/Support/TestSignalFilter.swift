@@ -5,7 +5,7 @@ import Synchronization
 ///
 ///     test signal ─► audio
 ///
-/// The signal repeats every 8 s, so that much is kept.
+/// The signal repeats, so that only its length is kept.
 final class TestSignalFilter: Filter, @unchecked Sendable {
     private let table: UnsafeMutableBufferPointer<Int16>
     private let sampleCount: Int
@@ -13,14 +13,14 @@ final class TestSignalFilter: Filter, @unchecked Sendable {
     private var position = 0
 
     init(format: AudioFormat, frameCount: Int) {
-        let samples = TestSignal.samples(8, format)
+        let samples = SpeechSignal.samples(format)
         table = .allocate(capacity: samples.count)
         _ = table.initialize(from: samples)
         sampleCount = frameCount * format.channelCount
         super.init(
             FilterDescription(
                 name: "test signal",
-                purpose: "Gives chirps of half a second, one per second.",
+                purpose: "Gives syllables and pauses as in speech.",
                 outputs: [.audio(format)]
             )
         )

@@ -84,14 +84,15 @@ final class TraceRecorder {
         try writer?.flush()
     }
 
-    /// Writes the end of the file, with the figures of `report`; answers the trace if it was kept.
+    /// Writes the end of the file, with the figures of `report` and those that the stream's receiver has told; answers the trace
+    /// if it was kept.
     ///
     /// - Throws: `TraceFileError` when the file cannot be written.
     @discardableResult
-    func finish(_ report: LegReport, at now: MediaTime) throws -> TraceFile {
+    func finish(_ report: LegReport, receiverReports: JSONValue? = nil, at now: MediaTime) throws -> TraceFile {
         try poll(at: now)
         kept.droppedRows = trace.droppedCount
-        kept.figures = report.json.figures()
+        kept.figures = report.json.figures() + (receiverReports?.figures("receiver reports") ?? [])
         kept.stream = stream
         try writer?.finish(droppedRows: kept.droppedRows, figures: kept.figures, stream: stream)
         return kept

@@ -76,6 +76,8 @@ struct CapturedStreams: Sendable {
     private(set) var descriptions = CapturedDescriptions()
     /// Handshakes in the capture.
     private(set) var handshakes = EncryptionSigns()
+    /// What receivers report of the streams.
+    private(set) var reports = CapturedReports()
     /// UDP datagrams in the capture.
     private(set) var datagramCount = 0
     /// Datagrams that belong to no stream.
@@ -90,6 +92,7 @@ struct CapturedStreams: Sendable {
             guard DatagramKind(of: bytes) == .rtp, let packet = Self.packet(bytes) else {
                 otherCount += 1
                 handshakes.add(datagram)
+                reports.add(datagram)
                 readDescription(datagram.payload)
                 continue
             }

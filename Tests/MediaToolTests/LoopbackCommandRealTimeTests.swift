@@ -70,6 +70,21 @@ import Testing
         }
     }
 
+    @Test func `both sides of B are recorded in one file`() throws {
+        let scratch = try Scratch()
+        let format = AudioFormat(sampleRate: 8000)
+        try WAVFile.write(scratch.file("in.wav"), format: format, samples: [Int16](repeating: 8000, count: 16_000))
+        let paths = ["--input", scratch.file("in.wav"), "--record", scratch.file("both.wav")]
+        let run = try ToolRun(["loopback", "--virtual", "--codec", "PCMU", "--seconds", "2"] + paths)
+        run.wait()
+        #expect(run.status == 0 && run.errors.isEmpty)
+        let (recorded, samples) = try WAVFile.read(scratch.file("both.wav"))
+        #expect(recorded == AudioFormat(sampleRate: 8000, channelCount: 2) && samples.count == 32_000)
+        // B says the file from its first sample on, and hears A a little later.
+        #expect(samples[0] == 8000 && samples[1] == 0)
+        #expect(samples[31_000] == 8000 && (7500...8500).contains(samples[31_001]))
+    }
+
     @Test func `the metrics go to a file, beside the report`() throws {
         let scratch = try Scratch()
         let path = scratch.file("call.prom")

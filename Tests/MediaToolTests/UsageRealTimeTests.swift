@@ -58,6 +58,8 @@ import Testing
         (["receive", "--sdp", Self.ownFile, "--output", Self.ownFile], "overwrite"),
         (["receive", "--port", "5004", "--output", "x", "--trace", "./x"], "one file"),
         (["loopback", "--input", Self.ownFile, "--pcap", Self.ownFile], "overwrite"),
+        (["loopback", "--record", "x.wav", "--output", "./x.wav"], "one file"),
+        (["loopback", "--record", "x.wav", "--device", "null"], "--record"),
         (["ring", "--file", Self.ownFile, "--output", Self.ownFile], "overwrite"),
         (["group", "serve", "--group", "/tmp/g"], "--name"),
         (["group", "serve", "--group", "", "--name", "n"], "--group"),

@@ -154,7 +154,7 @@ extension Call {
         // All at once, so that one reader who has stopped is waited for once.
         sink.hurry()
         capture?.hurry()
-        for filter in state.withLock({ $0.recording?.filters ?? [] }) { filter.sink.hurry() }
+        for sink in state.withLock({ $0.recording?.sinks ?? [] }) { sink.hurry() }
         await source.close(timebase, loop, keepsStream: keepsStreams)
         await attempt { () throws(EngineError) in
             try await sink.close(timebase, loop, keepsStream: keepsStreams)

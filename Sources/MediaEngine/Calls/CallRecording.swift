@@ -2,20 +2,60 @@ import Synchronization
 
 /// The recorders of a call, for what is sent and what is heard.
 struct CallRecording {
+    /// What is recorded into which file.
+    enum Files: Sendable {
+        /// Each side into a file of its own; nil records it not.
+        case sides(near: String?, far: String?)
+        /// Both sides into one, a channel each.
+        case stereo(String)
+    }
+
+    /// The recorder of both sides, and the way of what is heard into a plan of its own for what is sent.
+    struct Stereo {
+        let recorder: StereoRecorderFilter
+        let heardWriter: SharedBlockWriter
+        let heardReader: SharedBlockReader
+
+        var filters: [Filter] { [recorder, heardWriter, heardReader] }
+
+        init(_ sink: WAVSink, tickDuration: Duration) {
+            recorder = StereoRecorderFilter(sink, tickDuration: tickDuration)
+            let heard = SharedBlock(
+                format: AudioFormat(sampleRate: sink.format.sampleRate),
+                tickDuration: tickDuration
+            )
+            heardWriter = SharedBlockWriter(heard, purpose: "what is heard, for the recording")
+            heardReader = SharedBlockReader(heard, purpose: "what is heard")
+        }
+    }
+
     let near: FileRecorderFilter?
     let far: FileRecorderFilter?
+    let stereo: Stereo?
 
-    var filters: [FileRecorderFilter] { [near, far].compactMap(\.self) }
+    var filters: [Filter] { [near, far].compactMap(\.self) + (stereo?.filters ?? []) }
 
-    /// Recorders into WAV files at the given paths.
-    init(_ stream: AudioStream, near: String?, far: String?) async throws(EngineError) {
+    /// The files' sides.
+    var sinks: [WAVSink] { [near?.sink, far?.sink, stereo?.recorder.sink].compactMap(\.self) }
+
+    /// Recorders of `stream` into WAV files.
+    init(_ stream: AudioStream, _ files: Files, tickDuration: Duration) async throws(EngineError) {
         let (sent, heard) = (stream.format, stream.heardFormat)
-        let nearFile: WAVSink?
-        if let near { nearFile = try await CallSinkEnd.open(near, sent) } else { nearFile = nil }
-        self.near = nearFile.map(FileRecorderFilter.init)
-        let farFile: WAVSink?
-        if let far { farFile = try await CallSinkEnd.open(far, heard) } else { farFile = nil }
-        self.far = farFile.map(FileRecorderFilter.init)
+        switch files {
+        case .sides(let near, let far):
+            let nearFile: WAVSink?
+            if let near { nearFile = try await CallSinkEnd.open(near, sent) } else { nearFile = nil }
+            self.near = nearFile.map(FileRecorderFilter.init)
+            let farFile: WAVSink?
+            if let far { farFile = try await CallSinkEnd.open(far, heard) } else { farFile = nil }
+            self.far = farFile.map(FileRecorderFilter.init)
+            stereo = nil
+        case .stereo(let path):
+            let rate = max(sent.sampleRate, heard.sampleRate)
+            let file = try await CallSinkEnd.open(path, AudioFormat(sampleRate: rate, channelCount: 2))
+            (near, far) = (nil, nil)
+            stereo = Stereo(file, tickDuration: tickDuration)
+        }
     }
 
     /// Completes the files, all of them.
@@ -23,10 +63,10 @@ struct CallRecording {
     /// - Throws: `EngineError` of the first file that some samples could not be written to.
     func close(_ timebase: EngineTimebase) async throws(EngineError) {
         var failure: EngineError?
-        for filter in filters { filter.sink.hurry() }
-        for filter in filters {
+        for sink in sinks { sink.hurry() }
+        for sink in sinks {
             do throws(EngineError) {
-                try await CallSinkEnd.close(filter.sink, timebase)
+                try await CallSinkEnd.close(sink, timebase)
             } catch {
                 failure = failure ?? error
             }
@@ -44,10 +84,24 @@ extension Call {
     ///   - far: The file for what is heard; nil records it not.
     /// - Throws: `EngineError` when a file cannot be written, a recording goes on, or the call has ended.
     public func startRecording(near: String?, far: String?) async throws(EngineError) {
+        try await startRecording(.sides(near: near, far: far))
+    }
+
+    /// Records both sides into one WAV file, from the next tick on: what is sent on the left, what is heard on the right.
+    ///
+    /// The file keeps the higher of the rates that the sides have now, whatever is agreed on later; a side in stereo is
+    /// mixed to one channel.
+    /// - Parameter path: The file.
+    /// - Throws: `EngineError` when the file cannot be written, a recording goes on, or the call has ended.
+    public func startRecording(stereo path: String) async throws(EngineError) {
+        try await startRecording(.stereo(path))
+    }
+
+    private func startRecording(_ files: CallRecording.Files) async throws(EngineError) {
         let number = try beginRecording()
         defer { finishOpening(number) }
         // A file may take as long to open as it likes: a pipe waits for its reader. The call can end meanwhile.
-        let recording = try await CallRecording(stream, near: near, far: far)
+        let recording = try await CallRecording(stream, files, tickDuration: engine.loop.tickDuration)
         do {
             let isWanted = try await EngineError.wrappingAsync {
                 try await changes.withLock { try record(recording, number) }
@@ -91,9 +145,9 @@ extension Call {
         _ = try edit { (sections) throws(GraphError) in
             try sections.add(recording, to: stream, engine.loop)
         }
-        for filter in recording.filters {
-            filter.sink.whenFailing { [weak self] in self?.tell(.recordingFailed(.file($0))) }
-            engine.timebase.add(filter.sink)
+        for sink in recording.sinks {
+            sink.whenFailing { [weak self] in self?.tell(.recordingFailed(.file($0))) }
+            engine.timebase.add(sink)
         }
         state.withLock { $0.recording = recording }
         return true

@@ -180,13 +180,21 @@ struct CallSections {
         _ receiving: inout Graph,
         _ sending: inout Graph?
     ) throws(GraphError) {
-        if let far = recording?.far { try receiving.link(stream.heard, to: far, converting: true) }
-        guard let near = recording?.near else { return }
+        guard let recording else { return }
+        if let far = recording.far { try receiving.link(stream.heard, to: far, converting: true) }
+        let recorders = [recording.near, recording.stereo?.recorder].compactMap { $0 as Filter? }
         if var apart = sending.take() {
-            try apart.link(stream.sent, to: near, converting: true)
+            for recorder in recorders { try apart.link(stream.sent, to: recorder, converting: true) }
+            if let stereo = recording.stereo {
+                try receiving.link(stream.heard, to: stereo.heardWriter, converting: true)
+                try apart.link(stereo.heardReader, to: stereo.recorder, input: 1)
+            }
             sending = apart
         } else {
-            try receiving.link(stream.sent, to: near, converting: true)
+            for recorder in recorders { try receiving.link(stream.sent, to: recorder, converting: true) }
+            if let stereo = recording.stereo {
+                try receiving.link(stream.heard, to: stereo.recorder, input: 1, converting: true)
+            }
         }
     }
 

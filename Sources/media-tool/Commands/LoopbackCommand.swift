@@ -16,6 +16,8 @@ struct LoopbackCommand: AsyncParsableCommand {
             correlating it with the input gives the delay from mouth to ear. It is as long as the call: the input, and \
             the time that its last sound needs to be heard.
 
+            --record keeps both sides of B's leg in one file, a channel each, in step with each other.
+
             --relay IN:OUT has A send to 127.0.0.1:IN and B listen on 127.0.0.1:OUT, for a program of yours to pass \
             packets from IN to OUT. B answers A directly.
 
@@ -30,6 +32,7 @@ struct LoopbackCommand: AsyncParsableCommand {
               media-tool loopback --codec PCMU --dtmf '159#' --seconds 3 --pcap call.pcap
               media-tool loopback --relay 6000:6002 --input speech.wav --output heard.wav
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
+              media-tool loopback --virtual --loss 5 --record both.wav
               media-tool loopback --device role:AU --chirps 10
               media-tool loopback --device 'alsa:plughw:1' --capture-device 'alsa:plughw:2' --json
             """
@@ -49,6 +52,12 @@ struct LoopbackCommand: AsyncParsableCommand {
         completion: .file(extensions: ["wav"])
     )
     var output: String?
+
+    @Option(
+        help: ArgumentHelp("A stereo WAV file: left what B sends, right what B hears.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var record: String?
 
     @Option(help: ArgumentHelp("How long the call lasts. Default: until the input has been heard.", valueName: "n"))
     var seconds: Double?
@@ -87,8 +96,8 @@ struct LoopbackCommand: AsyncParsableCommand {
         try cards.check(
             excluding: [
                 ("--virtual", virtual), ("--input", input != nil), ("--output", output != nil),
-                ("--seconds", seconds != nil), ("--dtmf", encoder.dtmf != nil), ("--trace", trace != nil),
-                ("--metrics", metrics.metrics != nil),
+                ("--record", record != nil), ("--seconds", seconds != nil), ("--dtmf", encoder.dtmf != nil),
+                ("--trace", trace != nil), ("--metrics", metrics.metrics != nil),
             ]
         )
         if virtual, relay != nil {
@@ -101,6 +110,7 @@ struct LoopbackCommand: AsyncParsableCommand {
         }
         try files.read("--input", path)
         try files.write("--output", output)
+        try files.write("--record", record)
         try files.write("--pcap", pcap)
         try files.write("--trace", trace)
         try files.write("--metrics", metrics.metrics)
@@ -127,6 +137,7 @@ struct LoopbackCommand: AsyncParsableCommand {
             let zero = virtual ? nil : MonotonicClock.wallOffset.nanoseconds
             return try TraceRecorder(b, codec: codec, ptime: ptime, unixNanosecondsAtZero: zero, path: path)
         }
+        if let record { try await b.startRecording(stereo: record) }
         let start = engine.now
         try await converse(engine, a, sound, recorder)
         var report = CallReport(

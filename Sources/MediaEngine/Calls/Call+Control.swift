@@ -12,9 +12,10 @@ extension Call {
 
     /// Whether the call is held: no audio is sent and none is heard; keys and RTCP still pass.
     ///
+    /// Where the call was made with a `heldSound`, that is sent, as long as the agreed direction has this side send.
     /// An interruption holds a call, too; who sets this takes the call out of the interruption.
     public var isOnHold: Bool {
-        get { controls.sending.holds(.held) || controls.sending.holds(.interrupted) }
+        get { controls.receiveGain.holds(.held) || controls.receiveGain.holds(.interrupted) }
         set {
             set(.held, newValue)
             set(.interrupted, false)

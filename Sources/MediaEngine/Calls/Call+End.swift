@@ -6,7 +6,7 @@ extension Call {
     /// Thread: under the engine's lock.
     func join(_ shared: inout CardSections, _ loop: MediaLoop) throws -> [GraphRunner.Order] {
         var orders: [GraphRunner.Order] = []
-        var place = CallSections.Place(source: source.filter, sink: sink.filter)
+        var place = CallSections.Place(source: source.filter, sink: sink.filter, held: held?.filter)
         if sink.isCallCard {
             orders += try shared.addPlayback(loop)
             guard let input = shared.mixer.makeInput() else {
@@ -71,6 +71,7 @@ extension Call {
     func begin() {
         listen(to: stream)
         source.begin(engine.timebase, engine.loop) { [weak self] in self?.sourceEnded() }
+        held?.begin(engine.timebase, engine.loop) {}
         sink.begin(engine.timebase, engine.loop) { [weak self] in self?.tell(.recordingFailed($0)) }
         if let capture {
             capture.whenFailing { [weak self] in self?.tell(.recordingFailed(.capture($0))) }
@@ -156,6 +157,7 @@ extension Call {
         capture?.hurry()
         for sink in state.withLock({ $0.recording?.sinks ?? [] }) { sink.hurry() }
         await source.close(timebase, loop, keepsStream: keepsStreams)
+        await held?.close(timebase, loop)
         await attempt { () throws(EngineError) in
             try await sink.close(timebase, loop, keepsStream: keepsStreams)
         }

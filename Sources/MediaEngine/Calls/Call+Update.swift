@@ -95,9 +95,13 @@ extension Call {
         expectMedia()
     }
 
-    /// Stops both directions for `reason`, or no longer.
+    /// Stops both directions for `reason`, or no longer; who is held goes on to hear the sound for that, if there is one.
     func set(_ reason: Switches.Reason, _ holds: Bool) {
-        controls.sending.set(reason, holds)
+        if reason == .held, let sound = controls.heldSound {
+            sound.isPlaying = holds
+        } else {
+            controls.sending.set(reason, holds)
+        }
         controls.receiveGain.set(reason, holds)
         expectMedia()
     }

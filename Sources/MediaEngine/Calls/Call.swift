@@ -44,6 +44,8 @@ public final class Call: Sendable {
     let configuration: CallConfiguration
     let source: CallSourceEnd
     let sink: CallSinkEnd
+    /// The sound for who is held.
+    let held: CallSourceEnd?
     let capture: CaptureFile?
     let sockets: CallSockets
     /// What works on the microphone's signal, unless another call's does.
@@ -62,6 +64,7 @@ public final class Call: Sendable {
         sockets: CallSockets,
         source: CallSourceEnd,
         sink: CallSinkEnd,
+        held: CallSourceEnd?,
         capture: CaptureFile?,
         voice: CallVoice?,
         phase: EncodingPhases.Phase,
@@ -75,6 +78,7 @@ public final class Call: Sendable {
         self.sockets = sockets
         self.source = source
         self.sink = sink
+        self.held = held
         self.capture = capture
         self.engine = engine
         ownVoice = voice

@@ -18,6 +18,25 @@ public enum CallSource: Sendable {
     case filter(Filter)
 }
 
+/// What the other side hears while the call is held.
+public enum HeldSound: Sendable {
+    /// A soft tone every few seconds.
+    case tone
+    /// A WAV file, again and again, at its own level.
+    case file(String)
+    /// A filter with one audio output, as a synthesiser; it is this call's alone.
+    case filter(Filter)
+
+    /// What gives the sound; a tone in `format`.
+    func source(_ format: AudioFormat) -> CallSource {
+        switch self {
+        case .tone: .filter(HoldToneFilter(format: format))
+        case .file(let path): .file(path, repetition: .forever(pause: .zero))
+        case .filter(let filter): .filter(filter)
+        }
+    }
+}
+
 /// Where what a call receives goes.
 public enum CallSink: Sendable {
     /// Nowhere; it is still decoded and measured.
@@ -64,6 +83,10 @@ public struct CallConfiguration: Sendable {
     public var isMuted = false
     /// Whether the call begins on hold.
     public var isOnHold = false
+    /// What the other side hears while the call is held (`Call.isOnHold`); nil, as at first, sends it nothing.
+    ///
+    /// It runs from the call's beginning, so that each hold comes in where it is by then.
+    public var heldSound: HeldSound?
     /// Whether extended reports (RFC 3611) tell the other side how it is heard.
     public var sendsExtendedReports = true
     /// How long nothing may come before `CallEvent.mediaStalled`; nil never tells it.

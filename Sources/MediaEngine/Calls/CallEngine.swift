@@ -121,6 +121,13 @@ public final class CallEngine: Sendable {
         try await core.makeCalls(configurations)
     }
 
+    /// Ends calls, all of them beside each other: as `Call.end`, but they wait for the same ticks and files.
+    ///
+    /// - Throws: `EngineError` of the first whose file could not be completed; all have ended all the same.
+    public func endCalls(_ calls: [Call]) async throws(EngineError) {
+        try await core.endCalls(calls)
+    }
+
     /// The calls that have not ended, in the order in which they were made.
     public var calls: [Call] { core.calls }
 

@@ -18,6 +18,8 @@ struct CallSections {
         var isProcessed = false
         let source: Filter?
         let sink: Filter?
+        /// What gives the sound for who is held.
+        let held: Filter?
 
         /// The canceller that works in the call's own plans.
         var inner: CallVoice? { isProcessed ? nil : voice }
@@ -83,10 +85,10 @@ struct CallSections {
         var receiving = loop.makeGraph()
         try Self.linkReceiving(stream, sinks, in: &receiving)
         if place.captured == nil {
-            try Self.linkSending(stream, from: source, place.inner, stream.heard, in: &receiving)
+            try Self.linkSending(stream, from: source, place, stream.heard, in: &receiving)
         } else {
             var sending = loop.makeGraph()
-            try Self.linkSending(stream, from: source, place.inner, reference, in: &sending)
+            try Self.linkSending(stream, from: source, place, reference, in: &sending)
             self.sending = try Section(sending, stage: CardSections.Stage.sending, loop)
         }
         self.receiving = try Section(receiving, stage: CardSections.Stage.receiving, loop)
@@ -104,14 +106,16 @@ struct CallSections {
     private static func linkSending(
         _ stream: AudioStream,
         from source: Filter,
-        _ voice: CallVoice?,
+        _ place: Place,
         _ heard: Filter?,
         in graph: inout Graph
     ) throws(GraphError) {
-        guard let voice else { return try stream.linkSending(in: &graph, source: source) }
+        guard let voice = place.inner else {
+            return try stream.linkSending(in: &graph, source: source, held: place.held)
+        }
         try graph.link(source, to: voice.filter, converting: true)
         if voice.cancelsEcho, let heard { try graph.link(heard, to: voice.filter, input: 1, converting: true) }
-        try stream.linkSending(in: &graph, source: voice.filter)
+        try stream.linkSending(in: &graph, source: voice.filter, held: place.held)
     }
 
     // MARK: Changes
@@ -136,7 +140,7 @@ struct CallSections {
         let gone = filters.filter { former in !added.contains { $0 === former } }
         guard !gone.isEmpty || added.count != filters.count else { return [] }
         filters = added
-        let (source, sinks, voice, reference) = (source, sinks, place.inner, reference)
+        let (source, sinks, place, reference) = (source, sinks, place, reference)
         return try edit(loop) { receiving, sending throws(GraphError) in
             for filter in gone {
                 receiving.remove(filter)
@@ -144,10 +148,10 @@ struct CallSections {
             }
             try Self.linkReceiving(stream, sinks, in: &receiving)
             if var apart = sending.take() {
-                try Self.linkSending(stream, from: source, voice, reference, in: &apart)
+                try Self.linkSending(stream, from: source, place, reference, in: &apart)
                 sending = apart
             } else {
-                try Self.linkSending(stream, from: source, voice, stream.heard, in: &receiving)
+                try Self.linkSending(stream, from: source, place, stream.heard, in: &receiving)
             }
             try Self.link(recording, to: stream, &receiving, &sending)
         }

@@ -83,6 +83,7 @@ extension EngineCore {
                 configuration.stream,
                 phase: loop.tickDuration * phase.tick,
                 isMuted: configuration.isMuted,
+                hasHeldSound: configuration.heldSound != nil,
                 over: leg
             )
         } catch {
@@ -90,7 +91,11 @@ extension EngineCore {
         }
         leg.session.voicePath = stream.voicePath
         let source = try await CallSourceEnd(configuration.source, format: stream.format, cards: cards)
+        var held: CallSourceEnd?
         do throws(EngineError) {
+            if let sound = configuration.heldSound {
+                held = try await CallSourceEnd(sound.source(stream.format), format: stream.format, cards: cards)
+            }
             let sink = try await CallSinkEnd(configuration.sink, of: stream, cards: cards)
             let voice = try EngineError.wrapping {
                 try CallVoice(
@@ -112,6 +117,7 @@ extension EngineCore {
                 sockets: sockets,
                 source: source,
                 sink: sink,
+                held: held,
                 capture: capture,
                 voice: voice,
                 phase: phase,
@@ -121,6 +127,7 @@ extension EngineCore {
             return call
         } catch {
             await source.close(timebase, loop, keepsStream: true)
+            await held?.close(timebase, loop)
             throw error
         }
     }
@@ -198,6 +205,32 @@ extension EngineCore {
                 throw error
             }
             for call in calls { state.calls[call.number] = call }
+        }
+    }
+
+    /// Ends calls beside each other.
+    func endCalls(_ calls: [Call]) async throws(EngineError) {
+        // Virtual time is moved by one thread at a time. Of others, no more than have room for their orders.
+        let together = timebase.isVirtual ? 1 : 64
+        let failure = await withTaskGroup(of: EngineError?.self) { group in
+            var failure: EngineError?
+            for (index, call) in calls.enumerated() {
+                if index >= together, let error = await group.next() { failure = failure ?? error }
+                group.addTask { await Self.end(call) }
+            }
+            for await error in group { failure = failure ?? error }
+            return failure
+        }
+        if let failure { throw failure }
+    }
+
+    /// Ends a call; answers what went wrong.
+    private static func end(_ call: Call) async -> EngineError? {
+        do throws(EngineError) {
+            try await call.end()
+            return nil
+        } catch {
+            return error
         }
     }
 

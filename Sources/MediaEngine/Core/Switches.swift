@@ -6,7 +6,7 @@ import Synchronization
 /// Thread: written by the control side, read by the media thread.
 struct Switches: ~Copyable, Sendable {
     /// Why something is off.
-    struct Reason: Sendable {
+    struct Reason: Sendable, Equatable {
         fileprivate let bit: UInt8
 
         /// The user muted it.

@@ -7,16 +7,19 @@ struct StreamControls: Sendable {
     let receiveGain = GainControl()
     /// Why no sound is sent.
     let sending = SendingControl()
+    /// Whether a sound for who is held is sent in place of what is said; nil where there is none.
+    let heldSound: HeldSoundControl?
 
     /// Controls of a leg that begins; a filter made for them begins as they are, without a fade.
-    init(isMuted: Bool) {
+    init(isMuted: Bool, hasHeldSound: Bool) {
+        heldSound = hasHeldSound ? HeldSoundControl() : nil
         sendGain.set(.muted, isMuted)
     }
 }
 
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
 ///
-///     send     source ─► gain ─► meter ─► tones ─► encoder ─► RTP send
+///     send     source ─► gain ─► (held sound) ─► meter ─► tones ─► encoder ─► RTP send
 ///     receive  RTP receive ─► playout ┬► gain ─► meter ─► sink
 ///                                     └► DTMF detector, where asked for
 ///
@@ -36,6 +39,8 @@ package final class AudioStream: @unchecked Sendable {
     let playoutTrace: PlayoutTrace?
 
     let sendGain: GainFilter
+    /// Brings in the sound for who is held, where there is one.
+    let heldSound: HeldSoundFilter?
     let sendMeter: LevelMeterFilter
     let sendTones: ToneFilter
     let encoder: EncoderFilter
@@ -62,6 +67,7 @@ package final class AudioStream: @unchecked Sendable {
     ///   - configuration: What this side wants.
     ///   - phase: At which times packets begin, so that many legs do not encode in the same tick; nil at once.
     ///   - isMuted: Whether it begins muted.
+    ///   - hasHeldSound: Whether there is a sound for who is held.
     ///   - leg: Session and port, which know the agreement.
     ///   - former: The stream whose place this one is to take.
     /// - Throws: `CodecError` when encoder or decoder cannot be made.
@@ -71,6 +77,7 @@ package final class AudioStream: @unchecked Sendable {
         _ configuration: AudioStreamConfiguration,
         phase: Duration? = nil,
         isMuted: Bool = false,
+        hasHeldSound: Bool = false,
         over leg: RTPLeg,
         continuing former: AudioStream? = nil
     ) throws(CodecError) {
@@ -80,7 +87,7 @@ package final class AudioStream: @unchecked Sendable {
         self.configuration = configuration
         self.leg = leg
         codec = description
-        controls = former?.controls ?? StreamControls(isMuted: isMuted)
+        controls = former?.controls ?? StreamControls(isMuted: isMuted, hasHeldSound: hasHeldSound)
         var encoding = configuration.encoder
         encoding.usesFEC = configuration.fec == .on
         if let packetTime = agreement.packetTime { encoding.ptime = packetTime }
@@ -128,6 +135,9 @@ package final class AudioStream: @unchecked Sendable {
         let keepsSendFormat = former?.format == encoder.format
         sendGain =
             former.flatMap { keepsSendFormat ? $0.sendGain : nil } ?? GainFilter(format: format, controls.sendGain)
+        heldSound = controls.heldSound.map { [format] control in
+            former.flatMap { keepsSendFormat ? $0.heldSound : nil } ?? HeldSoundFilter(format: format, control)
+        }
         sendMeter = former.flatMap { keepsSendFormat ? $0.sendMeter : nil } ?? LevelMeterFilter(format: format)
         sendTones = former.flatMap { keepsSendFormat ? $0.sendTones : nil } ?? ToneFilter(format: format)
         let heardFormat = playoutCore.format
@@ -301,7 +311,7 @@ package final class AudioStream: @unchecked Sendable {
     /// The stream's filters.
     var filters: [Filter] {
         [sendGain, sendMeter, sendTones, encoder, sender, receiver, playout, receiveGain, receiveMeter]
-            + [keyListener].compactMap(\.self)
+            + [heldSound, keyListener].compactMap { $0 as Filter? }
     }
 
     /// Adds the receiving direction to `graph`, as far as it is not there.
@@ -312,12 +322,19 @@ package final class AudioStream: @unchecked Sendable {
         if let keyListener { try graph.link(playout, to: keyListener) }
     }
 
-    /// Adds the sending direction to `graph`, fed by `source`, as far as it is not there.
+    /// Adds the sending direction to `graph`, fed by `source` and, while the other side is held, by `held`, as far as it is
+    /// not there.
     ///
-    /// - Throws: `GraphError` when `source` gives something that cannot be converted.
-    package func linkSending(in graph: inout Graph, source: Filter) throws(GraphError) {
+    /// - Throws: `GraphError` when `source` or `held` gives something that cannot be converted.
+    package func linkSending(in graph: inout Graph, source: Filter, held: Filter? = nil) throws(GraphError) {
         try graph.link(source, to: sendGain, converting: true)
-        try graph.link(sendGain, to: sendMeter)
+        if let heldSound {
+            try graph.link(sendGain, to: heldSound)
+            if let held { try graph.link(held, to: heldSound, input: 1, converting: true) }
+            try graph.link(heldSound, to: sendMeter)
+        } else {
+            try graph.link(sendGain, to: sendMeter)
+        }
         try graph.link(sendMeter, to: sendTones)
         try graph.link(sendTones, to: encoder)
         try graph.link(encoder, to: sender)

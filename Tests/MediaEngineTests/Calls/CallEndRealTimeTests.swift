@@ -92,6 +92,47 @@ import Testing
         #expect(await Polling.eventually { core == nil })
     }
 
+    @Test func `an engine that is dropped with running calls and their files frees all`() async throws {
+        let (file, both) = (TemporaryFile(), TemporaryFile())
+        var engine: CallEngine? = try CallEngine()
+        weak let core = engine?.core
+        var configuration = Self.quiet("left")
+        configuration.heldSound = .tone
+        configuration.sink = .file(file.path)
+        var call = try await engine?.makeCall(configuration)
+        weak let leftCall = call
+        weak let stream = call?.stream
+        weak let heldSound = call?.stream.heldSound
+        try await call?.startRecording(stereo: both.path)
+        call?.isOnHold = true
+        let events = try #require(call?.events)
+        #expect(leftCall != nil && stream != nil && heldSound != nil)
+        engine = nil
+        for await _ in events {}
+        call = nil
+        #expect(
+            await Polling.eventually { core == nil && leftCall == nil && stream == nil && heldSound == nil }
+        )
+        #expect(try WAVFile.read(both.path).0.channelCount == 2)
+    }
+
+    @Test func `calls end beside each other, in the time of one`() async throws {
+        let engine = try CallEngine()
+        var calls: [Call] = []
+        for number in 0..<200 {
+            let (link, _) = MemoryLink.pair()
+            var configuration = Self.quiet("\(number)")
+            configuration.network = .link(link, local: link.localAddress)
+            calls.append(try await engine.makeCall(configuration))
+        }
+        let before = engine.tickStatistics.count
+        try await engine.endCalls(calls)
+        #expect(engine.calls.isEmpty && calls.allSatisfy(\.hasEnded))
+        // One after the other, each waits for a tick of its own.
+        #expect(engine.tickStatistics.count - before < 150)
+        await engine.shutDown()
+    }
+
     @Test func `many calls are made and ended beside others, which lose nothing`() async throws {
         let engine = try CallEngine()
         let (left, right) = MemoryLink.pair()

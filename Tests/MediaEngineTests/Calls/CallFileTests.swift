@@ -75,6 +75,29 @@ import Testing
         for await _ in pair.caller.events {}
     }
 
+    @Test func `all calls end, also beside one whose file is not whole`() async throws {
+        let file = TemporaryFile()
+        let pair = try await CallPair(saying: .silence)
+        let other = try await CallPair(saying: .silence, engine: pair.engine)
+        try await pair.caller.startRecording(near: file.path, far: nil)
+        let sink = try #require(pair.caller.state.withLock { $0.recording }?.near?.sink)
+        for _ in 0..<6 { _ = sink.write([Int16](repeating: 1, count: 8000).span) }
+        let calls = [pair.caller, pair.callee, other.caller]
+        await #expect(throws: EngineError.self) { try await pair.engine.endCalls(calls) }
+        #expect(calls.allSatisfy(\.hasEnded) && pair.engine.calls.map(\.name) == ["B"])
+        // Those that have ended stay so.
+        try await pair.engine.endCalls(calls + [other.callee])
+        #expect(pair.engine.calls.isEmpty)
+    }
+
+    @Test func `a call that has ended sends no keys`() async throws {
+        let pair = try await CallPair(saying: .silence)
+        try await pair.caller.end()
+        let error = #expect(throws: EngineError.self) { try pair.caller.sendDTMF("1") }
+        guard case .state(let failure) = error else { throw try #require(error) }
+        #expect(failure.code == .callEnded)
+    }
+
     @Test func `a plugin may ask the engine while it is loaded`() throws {
         let engine = try CallEngine(.virtual())
         let count = engine.registry.codecs.count

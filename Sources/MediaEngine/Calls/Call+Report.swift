@@ -11,9 +11,10 @@ extension Call {
     public func report(hearing peer: Call? = nil) -> LegReport {
         let keys = receivedKeys
         let stream = stream
-        return LegReport(
+        let rtp = stream.rtpStatistics
+        var report = LegReport(
             name: name,
-            rtp: stream.rtpStatistics,
+            rtp: rtp,
             socketDropCount: stream.socketDropCount,
             unreachableCount: stream.unreachableCount,
             playout: stream.playout.statistics,
@@ -26,6 +27,11 @@ extension Call {
             heardLevel: stream.receiveMeter.speechLevel ?? heardLevel.rms,
             echo: state.withLock { $0.sections?.place.voice }?.filter.statistics
         )
+        report.endpoints.localAddress = localAddress.description
+        report.endpoints.remoteAddress = (rtp.remoteAddress ?? stream.agreement.remote)?.description
+        report.endpoints.localSSRC = rtp.localSSRC
+        report.endpoints.remoteSSRC = rtp.remoteSSRC
+        return report
     }
 
     private var protection: LegReport.Protection {

@@ -5,9 +5,17 @@ extension CallReport {
     /// Units: seconds, bytes and ratios of 0 to 1, whatever the table shows, and what a name ends with. What is not
     /// known has no sample.
     /// Source: OpenMetrics 1.0 (draft-richih-opsawg-openmetrics-00)
-    public var openMetrics: String {
-        var text = OpenMetricsText()
-        text.add("media_call", .info, help: "What kind of call it was.", [([("codec", codec), ("mode", mode)], 1)])
+    public var openMetrics: String { metrics(.openMetrics) }
+
+    /// The same in Prometheus' own text format, which `promtool check metrics` and node_exporter's textfile collector read.
+    ///
+    /// Source: Prometheus, "Exposition formats", "Text-based format" 0.0.4
+    public var prometheusText: String { metrics(.prometheus) }
+
+    private func metrics(_ form: OpenMetricsText.Form) -> String {
+        var text = OpenMetricsText(form)
+        let about = "What kind of call it was, and between whom: addresses of RTP, SSRC in hexadecimal."
+        text.add("media_call", .info, help: about, legs.map { (infoLabels($0), 1) })
         text.add("media_call_duration", .gauge, unit: "seconds", help: "How long the call lasted.", [([], seconds)])
         text.add("media_ticks", .counter, help: "Ticks that ran.", [([], Double(ticks.count))])
         text.add("media_late_ticks", .counter, help: "Ticks that started late.", [([], Double(ticks.late))])
@@ -226,6 +234,22 @@ extension CallReport {
             let name = before == 0 ? card.name : "\(card.name) (\(before + 1))"
             return [("direction", "\(card.direction)"), ("card", name)]
         }
+    }
+
+    /// What `media_call_info` says of a leg; what is not known is left out.
+    private func infoLabels(_ leg: LegReport) -> [OpenMetricsText.Label] {
+        let known: [(name: String, value: String?)] = [
+            ("leg", leg.name), ("codec", codec), ("mode", mode),
+            ("local_address", leg.endpoints.localAddress), ("remote_address", leg.endpoints.remoteAddress),
+            ("local_ssrc", leg.endpoints.localSSRC.map(Self.hexadecimal)),
+            ("remote_ssrc", leg.endpoints.remoteSSRC.map(Self.hexadecimal)),
+        ]
+        return known.compactMap { label in label.value.map { (label.name, $0) } }
+    }
+
+    private static func hexadecimal(_ ssrc: UInt32) -> String {
+        let digits = String(ssrc, radix: 16)
+        return "0x" + String(repeating: "0", count: 8 - digits.count) + digits
     }
 
     private func samples(_ value: (LegReport) -> Double?) -> [(labels: [OpenMetricsText.Label], value: Double?)] {

@@ -128,8 +128,25 @@ public struct LegReport: Sendable, Hashable {
         }
     }
 
+    /// Between whom a leg is.
+    public struct Endpoints: Sendable, Hashable {
+        /// Where this side receives RTP, as "192.0.2.7:5004".
+        public var localAddress: String?
+        /// Where the RTP that is heard comes from, or is to be sent before any has come; nil while nobody has said.
+        public var remoteAddress: String?
+        /// The SSRC that is sent.
+        public var localSSRC: UInt32?
+        /// The SSRC that is heard; nil before the first packet.
+        public var remoteSSRC: UInt32?
+
+        /// Nothing is known.
+        public init() {}
+    }
+
     /// The leg's name.
     public var name: String
+    /// Between whom it is.
+    public var endpoints = Endpoints()
     /// What was sent.
     public var sent: Sent
     /// What was received.

@@ -1,8 +1,18 @@
 /// Puts metric families into the text that Prometheus and its kin read.
 ///
-/// A family's metadata come first and its samples stand together; names of families are unique; `# EOF` ends it all.
-/// Source: OpenMetrics 1.0 (draft-richih-opsawg-openmetrics-00), sections 3 to 5
+/// A family's metadata come first and its samples stand together; names of families are unique.
+/// Source: OpenMetrics 1.0 (draft-richih-opsawg-openmetrics-00), sections 3 to 5; Prometheus, "Exposition formats",
+/// "Text-based format" 0.0.4
 struct OpenMetricsText {
+    /// Which of the two texts is written: no reader takes both.
+    enum Form {
+        /// What servers ask for over HTTP: families without the suffixes of their samples, units, and `# EOF` at the end.
+        case openMetrics
+        /// What `promtool check metrics` and node_exporter's textfile collector read: families are named as their samples, no
+        /// type `info`, and quotation marks stand as they are in help.
+        case prometheus
+    }
+
     /// What a family's numbers do.
     enum Kind: String {
         /// They only grow.
@@ -23,10 +33,16 @@ struct OpenMetricsText {
 
     typealias Label = (name: String, value: String)
 
+    private let form: Form
     private var text = ""
 
+    /// An empty text.
+    init(_ form: Form = .openMetrics) {
+        self.form = form
+    }
+
     /// The text, ended.
-    var ended: String { text + "# EOF\n" }
+    var ended: String { form == .openMetrics ? text + "# EOF\n" : text }
 
     /// Adds a family, unless it has no samples.
     ///
@@ -46,21 +62,28 @@ struct OpenMetricsText {
         let known = samples.compactMap { sample in sample.value.map { (sample.labels, $0) } }
         guard !known.isEmpty else { return }
         let fullName = unit.map { "\(name)_\($0)" } ?? name
-        text += "# TYPE \(fullName) \(kind.rawValue)\n"
-        if let unit { text += "# UNIT \(fullName) \(unit)\n" }
-        text += "# HELP \(fullName) \(Self.escaped(help))\n"
+        switch form {
+        case .openMetrics:
+            text += "# TYPE \(fullName) \(kind.rawValue)\n"
+            if let unit { text += "# UNIT \(fullName) \(unit)\n" }
+            text += "# HELP \(fullName) \(Self.escaped(help))\n"
+        case .prometheus:
+            let sampleName = fullName + kind.suffix
+            text += "# HELP \(sampleName) \(Self.escaped(help, escapesQuotes: false))\n"
+            text += "# TYPE \(sampleName) \(kind == .info ? Kind.gauge.rawValue : kind.rawValue)\n"
+        }
         for (labels, value) in known {
             let list = labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
             text += fullName + kind.suffix + (list.isEmpty ? "" : "{\(list)}") + " \(Self.number(value))\n"
         }
     }
 
-    private static func escaped(_ text: String) -> String {
+    private static func escaped(_ text: String, escapesQuotes: Bool = true) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\\": result += "\\\\"
-            case "\"": result += "\\\""
+            case "\"" where escapesQuotes: result += "\\\""
             case "\n": result += "\\n"
             default: result.unicodeScalars.append(scalar)
             }

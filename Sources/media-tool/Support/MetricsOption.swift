@@ -1,10 +1,13 @@
 import ArgumentParser
 import MediaEngine
 
-/// Where a call's report goes as OpenMetrics text.
+/// Where a call's report goes as text for Prometheus.
 struct MetricsOption: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Write the report as OpenMetrics text (Prometheus) at the end.", valueName: "file"),
+        help: ArgumentHelp(
+            "Write the report in Prometheus' text format at the end, as node_exporter reads it.",
+            valueName: "file"
+        ),
         completion: .file(extensions: ["prom"])
     )
     var metrics: String?
@@ -13,6 +16,6 @@ struct MetricsOption: ParsableArguments {
     ///
     /// - Throws: `ToolFailure` when it cannot be written.
     func write(_ report: CallReport) throws {
-        if let metrics { try TextFile.write(report.openMetrics, to: metrics) }
+        if let metrics { try TextFile.write(report.prometheusText, to: metrics) }
     }
 }

@@ -204,6 +204,8 @@ import Testing
         #expect(report.table.contains("120 / 20") && report.table.contains("dropped by the socket"))
         let text = report.openMetrics
         try OpenMetricsGrammar.check(text)
+        try PrometheusGrammar.check(report.prometheusText)
+        #expect(report.prometheusText.contains("\n# TYPE media_lost_packets_total counter\nmedia_lost_packets_total{"))
         let score = try #require(report.legs[1].quality.mosListening)
         #expect(text.contains("media_mos_listening{leg=\"B\",codec=\"PCMU\"} \(score)\n"))
         #expect(text.contains("media_lost_packets_total{leg=\"B\",codec=\"PCMU\"} \(report.legs[1].received.lost)\n"))

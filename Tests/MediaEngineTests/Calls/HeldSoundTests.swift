@@ -7,7 +7,8 @@ import Testing
 
 /// What the other side hears while it is held.
 @Suite struct HeldSoundTests {
-    private static let wide = AudioFormat(sampleRate: 48_000)
+    /// As L16 has it, so that nothing is resampled.
+    private static let wide = AudioFormat(sampleRate: 44_100)
     /// What is said, and what is played to who is held.
     private static let (said, music): (Int16, Int16) = (8000, 3000)
     private static let speech = CallSource.samples([Int16](repeating: said, count: 48_000 * 10), wide)
@@ -107,7 +108,8 @@ import Testing
             agreement.codec = AgreedCodec(codec)
             try await pair.caller.update(agreement)
             try pair.advance(500)
-            #expect(Self.isNear(try #require(pair.heard.samples.last), Self.music))
+            // Resampled, the file has edges where it begins again.
+            #expect(pair.heard.samples.suffix(400).count { Self.isNear($0, Self.music) } > 200)
         }
     }
 

@@ -36,7 +36,7 @@ import Testing
         pair.caller.isOnHold = true
         #expect(pair.caller.isOnHold)
         try pair.advance(2000)
-        #expect(pair.caller.report().sent.packets - packets == 100)
+        #expect(pair.caller.report().sent.packets - packets == 200)
         #expect(Self.isNear(try #require(pair.heard.samples.last), Self.music))
         let held = pair.heard.samples.count
         #expect(pair.heard.samples[(held - 48_000)...].allSatisfy { Self.isNear($0, Self.music) })

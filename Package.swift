@@ -82,6 +82,7 @@ let package = Package(
         .target(name: "CallBasics", swiftSettings: settings),
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
+        .target(name: "SIP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -166,6 +167,7 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
+        .testTarget(name: "SIPTests", dependencies: ["SIP", "CallBasics"], swiftSettings: settings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [
@@ -258,7 +260,8 @@ package.targets += examples.map { name, dependencies in
 // Not built for the thread sanitizer (Scripts/test thread) is what has no threads, and the tool, which tests run as another
 // program.
 if Context.environment["THREAD_SANITIZER"] == "1" {
-    let others = ["SDPTests", "RTPTests", "MediaToolTests", "ExampleTests", "media-tool"] + examples.map(\.key)
+    let others =
+        ["SDPTests", "RTPTests", "SIPTests", "MediaToolTests", "ExampleTests", "media-tool"] + examples.map(\.key)
     package.targets.removeAll { others.contains($0.name) }
     package.products.removeAll { others.contains($0.name) }
 }

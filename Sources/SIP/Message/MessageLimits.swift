@@ -1,0 +1,11 @@
+/// What is more than this is refused, before memory is taken for it.
+package enum MessageLimits {
+    package static let byteCount = 65_536
+    package static let lineCount = 128
+    /// Of one header line, and of the Request-URI.
+    package static let valueByteCount = 16_384
+    /// In one header line.
+    package static let listCount = 64
+    /// Behind one value.
+    package static let parameterCount = 32
+}

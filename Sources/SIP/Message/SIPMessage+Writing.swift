@@ -1,0 +1,38 @@
+extension SIPMessage: CustomStringConvertible {
+    /// Appends the message in the strict form.
+    package func serialize(into bytes: inout [UInt8]) {
+        bytes.reserveCapacity(bytes.count + storage.count + 64)
+        serializeStartLine(into: &bytes)
+        for field in fields where field.name != .contentLength {
+            serializeName(of: field, into: &bytes)
+            bytes += ": ".utf8
+            bytes += storage[field.valueRange.range]
+            bytes += "\r\n".utf8
+        }
+        bytes += "Content-Length: \(bodyBytes.count)\r\n\r\n".utf8
+        bytes += bodyBytes
+    }
+
+    /// The message as it is written.
+    package var bytes: [UInt8] {
+        var written: [UInt8] = []
+        serialize(into: &written)
+        return written
+    }
+
+    /// The message as text; what is not UTF-8 in it is replaced.
+    public var description: String { String(decoding: bytes, as: UTF8.self) }
+
+    private func serializeStartLine(into bytes: inout [UInt8]) {
+        if let method {
+            bytes += method.name.utf8
+            bytes.append(.space)
+            bytes += startBytes
+            bytes += " SIP/2.0\r\n".utf8
+        } else if let statusCode {
+            bytes += "SIP/2.0 \(statusCode) ".utf8
+            bytes += startBytes
+            bytes += "\r\n".utf8
+        }
+    }
+}

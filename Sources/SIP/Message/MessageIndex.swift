@@ -114,6 +114,7 @@ struct MessageIndex {
         func field(_ value: Bytes) -> HeaderField {
             HeaderField(name: name, nameRange: ByteRange(nameRange), valueRange: ByteRange(value.indices))
         }
+        guard fields.count < MessageLimits.fieldCount else { return noteFieldCount() }
         // Where a value ends nobody can say when quotes are not closed: it stays whole, and is refused when it is read.
         guard name.isSplit, value.contains(.comma), let values = value.listValues() else {
             return fields.append(field(value))
@@ -121,7 +122,12 @@ struct MessageIndex {
         guard values.count <= MessageLimits.listCount else {
             return note("A header has \(values.count) values. At most \(MessageLimits.listCount) are taken.")
         }
+        guard fields.count + values.count <= MessageLimits.fieldCount else { return noteFieldCount() }
         fields += values.map(field)
+    }
+
+    private mutating func noteFieldCount() {
+        note("There are more than \(MessageLimits.fieldCount) headers and values. Send fewer.")
     }
 
     /// Moves a folded line behind the one that it continues, with one space between them; returns their end.

@@ -6,6 +6,8 @@ package enum MessageLimits {
     package static let valueByteCount = 16_384
     /// In one header line.
     package static let listCount = 64
-    /// Behind one value.
+    /// Of a message, where a line with several values counts as several.
+    package static let fieldCount = 512
+    /// Behind one value, and headers in one URI.
     package static let parameterCount = 32
 }

@@ -99,6 +99,9 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
                         ($0.firstIndex(of: .equals) ?? $0.startIndex) > $0.startIndex
                     })
                 else { throw refused("A character that does not belong there is") }
+                guard scanner.rest.count(where: { $0 == 0x26 }) < MessageLimits.parameterCount else {
+                    throw refused("More than \(MessageLimits.parameterCount) headers are")
+                }
             }
         }
         self.port = port

@@ -128,6 +128,18 @@ import Testing
         #expect(try isRefused("Route: " + Array(repeating: "<sip:a>", count: 65).joined(separator: ",")))
     }
 
+    @Test func `many values count as many headers`() throws {
+        let line = "Route: " + Array(repeating: "<sip:a>", count: 64).joined(separator: ",")
+        func message(_ lineCount: Int) throws -> SIPMessage {
+            let lines = Array(repeating: line, count: lineCount).joined(separator: "\r\n")
+            return try SIPMessage(datagram: Messages.request(Messages.options, lines))
+        }
+        #expect(try message(7).defect == nil)
+        let tooMany = try message(8)
+        #expect(tooMany.defect?.code.statusCode == 400)
+        #expect(tooMany.fields.count <= MessageLimits.fieldCount)
+    }
+
     @Test func `a datagram's rest is dropped, and without a length the body goes to its end`() throws {
         let two = Messages.request(Messages.options, "l: 2") + Array("abINVITE".utf8)
         #expect(try SIPMessage(datagram: two).body == Array("ab".utf8))

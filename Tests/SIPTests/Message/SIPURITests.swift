@@ -44,6 +44,13 @@ import Testing
         #expect(throws: SIPError.self) { try SIPURI(text) }
     }
 
+    @Test func `more than 32 headers are refused, for each is compared with each`() throws {
+        #expect(try SIPURI("sip:a@b?" + Array(repeating: "c=d", count: 32).joined(separator: "&")).headers.count == 32)
+        #expect(throws: SIPError.self) {
+            try SIPURI("sip:a@b?" + Array(repeating: "c=d", count: 33).joined(separator: "&"))
+        }
+    }
+
     @Test func `a URI that is too long has its own answer`() throws {
         let error = #expect(throws: SIPError.self) { try SIPURI("sip:" + String(repeating: "a", count: 16_384)) }
         #expect(error?.code.statusCode == 414)

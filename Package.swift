@@ -167,7 +167,7 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
-        .testTarget(name: "SIPTests", dependencies: ["SIP", "CallBasics"], swiftSettings: settings),
+        .testTarget(name: "SIPTests", dependencies: ["SIP", "CallBasics"], swiftSettings: testSettings),
         .testTarget(
             name: "MediaEngineTests",
             dependencies: [

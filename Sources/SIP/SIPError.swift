@@ -1,10 +1,10 @@
 public import CallBasics
 
 /// Why a message, or a part of one, cannot be read or written; the code says which answer a request with it deserves.
-public typealias SIPError = Failure<SIPErrorCode>
+public typealias SIPError = Failure<SIPFault>
 
 /// What is wrong with a message.
-public enum SIPErrorCode: Hashable, Sendable {
+public enum SIPFault: Hashable, Sendable {
     /// The bytes are not a message at all; nothing can be answered.
     case notAMessage
     /// Something breaks the grammar, or the rules for what a message must hold.

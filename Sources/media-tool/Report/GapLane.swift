@@ -33,9 +33,10 @@ struct GapLane {
         }
     }
 
-    /// The lane as a `figure` element; nothing where nothing happened.
+    /// The lane as a `figure` element; nothing where nothing happened but markers.
     var html: String {
-        guard !gaps.isEmpty || !events.isEmpty else { return "" }
+        // Markers alone are told in a sentence.
+        guard !gaps.isEmpty || events.contains(where: { $0.kind != .marker }) else { return "" }
         let isDense = gaps.count > Self.longestBandList
         var svg =
             "<svg viewBox=\"0 0 \(Int(Plot.width)) \(Int(Plot.top + Self.height + 24))\" role=\"img\""

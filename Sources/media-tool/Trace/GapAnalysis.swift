@@ -254,6 +254,11 @@ struct GapAnalysis: Sendable, Hashable {
             let late = sum(range.lowerBound...(limit - 1)) { $0.lateCount }
             let lost = lostCount(range, missing: missing, late: late)
             if discarded > 0, discarded >= missing { return .discarded }
+            // A sender that stood still, or a network that did, leaves no number out.
+            let unheard = unheardCount(range)
+            if unheard > 0, Float(unheard) * ptime * 2 >= Float(range.count) * rowLength {
+                return late * 2 >= unheard ? .late : .lost
+            }
             let (quiet, end) = longestQuiet(range)
             if quiet >= max(3 * ptime, 60), quiet * 2 >= Float(range.count) * rowLength {
                 if late > 0, late * 2 >= missing { return .late }
@@ -263,6 +268,20 @@ struct GapAnalysis: Sendable, Hashable {
             if lost <= late, isRunningDry(range) { return .drift }
             guard lost + late > 0 else { return .unknown }
             return late >= lost ? .late : .lost
+        }
+
+        /// How many packets of those between the ones that were heard last before and first after `range` were not heard, by their
+        /// numbers; 0 where these do not tell.
+        private func unheardCount(_ range: ClosedRange<Int>) -> Int {
+            guard let last = lastNumber(before: range.lowerBound), let next = nextNumber(after: range.upperBound)
+            else { return 0 }
+            // A row tells the number of its last packet alone.
+            let perRow = max(Int(rowLength / ptime), 1)
+            let heard = Set(rows[range].compactMap(\.sequenceNumber)).subtracting([last, next]).count
+            let count = Int(next &- last) - 1 - heard * perRow - (perRow - 1)
+            // Further apart than the time between them are numbers of different sequences.
+            let longest = Float(range.count) * rowLength * 2 + 200
+            return Float(count) * ptime <= longest ? max(count, 0) : 0
         }
 
         private func lostCount(_ range: ClosedRange<Int>, missing: Int, late: Int) -> Int {

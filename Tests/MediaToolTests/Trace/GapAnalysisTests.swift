@@ -82,6 +82,28 @@ import Testing
         #expect(found.map { Int($0.duration.milliseconds.rounded()) } == lengths)
     }
 
+    // The packets came in another order meanwhile: what was counted as lost before is taken back.
+    @Test(arguments: [
+        ("....qqqC.....", true, Cause.lost), ("....qqqC.....", false, .senderStalled),
+        ("..qqqqCCCCCC....", true, .lost), ("..qqqqCCCCCC....", false, .senderStalled),
+        ("....c.......", true, .lost), ("....c.......", false, .unknown),
+        ("....qqqC..L......", true, .late),
+    ])
+    func `numbers that are left out tell a loss from a stall`(line: String, isLeftOut: Bool, cause: Cause) {
+        var numbered = rows(line)
+        var number: UInt16 = 65_530
+        for index in numbered.indices {
+            if numbered[index].operation == .play {
+                number &+= 1
+                numbered[index].sequenceNumber = number
+            } else if isLeftOut {
+                number &+= 1
+            }
+        }
+        let events = [TraceEvent(timeMs: 60, kind: .lost, amount: -1)]
+        #expect(GapAnalysis(rows: numbered, events: events).gaps.map(\.cause) == [cause])
+    }
+
     @Test func `a gap is told with its place after the first row`() {
         let found = GapAnalysis(rows: rows("....mm....")).gaps
         #expect(found == [AudibleGap(start: .milliseconds(80), duration: .milliseconds(40), cause: .lost)])

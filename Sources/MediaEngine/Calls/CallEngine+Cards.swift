@@ -2,6 +2,8 @@ extension CallEngine {
     // MARK: Cards
 
     /// The cards that are there; a role's card stands for what the role is bound to.
+    ///
+    /// In virtual time they are the roles and the built-in cards.
     public var cards: CardList { core.cards.list }
 
     /// Looks anew which cards there are, those of `CallEngineConfiguration.fallbackDevices` among them.

@@ -41,8 +41,10 @@ final class EngineCards: Sendable {
         onEvent: @escaping @Sendable (CardRouteEvent) -> Void
     ) throws(EngineError) {
         let bindings = configuration.cardBindings
+        let isVirtual = timebase.isVirtual
         try self.init(configuration, timebase: timebase, onEvent: onEvent) { () throws(CardError) in
-            try CardList(bindings: bindings)
+            // Virtual time has no part in the machine's cards, and asks none of its sound servers.
+            isVirtual ? try CardList(builtInBeside: bindings) : try CardList(bindings: bindings)
         }
     }
 

@@ -18,6 +18,13 @@ public struct CardList: Sendable {
         try self.init(devices: ALSAEnumeration.cards() + Self.builtIn(), bindings: bindings)
     }
 
+    /// The roles and the built-in cards alone; ALSA is not asked.
+    ///
+    /// - Throws: `CardError` when a binding is the name of a role.
+    init(builtInBeside bindings: CardBindings) throws(CardError) {
+        try self.init(devices: Self.builtIn(), bindings: bindings)
+    }
+
     /// The roles over `devices`, in place of what is really there.
     ///
     /// - Throws: `CardError` when a binding is the name of a role.

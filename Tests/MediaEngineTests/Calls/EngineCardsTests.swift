@@ -33,6 +33,12 @@ import Testing
         ) { () throws(CardError) in try CardList(devices: devices.value, bindings: bindings) }
     }
 
+    @Test func `in virtual time nobody asks ALSA for its cards`() throws {
+        let cards = try CallEngine(.virtual()).cards.cards.map(\.description)
+        #expect(cards.map(\.backend).filter { $0 != "built-in" }.count == CardRole.allCases.count)
+        #expect(cards.contains { $0.id == "builtin:null" })
+    }
+
     @Test func `a fallback card that is plugged in later stands in once the cards are looked at again`() async throws {
         let devices = Watched<[any SoundCard]>([DeafCard()])
         let cards = try cards(devices)

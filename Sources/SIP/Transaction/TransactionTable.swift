@@ -1,0 +1,204 @@
+package import CallBasics
+
+/// All transactions of a stack: messages and time go in, messages to send and messages for the user come out.
+///
+///     flow ──receive──►              ──poll──► send, to a flow
+///     user ──request, respond──►     ──poll──► request, response, failure, to the user
+///     time ──handleTimeout──►        ──deadline──► when to call it next
+///
+/// After each call, `poll` until it is nil. A transaction that ends leaves every table in the same step. Requests that
+/// break a rule, that came another way before, or that are too many are answered here; they make no transaction.
+/// Thread: control; it allocates. A copy is a snapshot.
+/// Source: RFC 3261, section 17; RFC 6026; RFC 4320
+package struct TransactionTable: Sendable {
+    /// What is refused, so that no one takes all memory.
+    package struct Limits: Hashable, Sendable {
+        /// Transactions that requests of one address may have at once.
+        package var perSource = 1024
+        /// Transactions that received requests may have at once.
+        package var received = 65_536
+        /// When a request that is refused may come again.
+        package var retryAfterSeconds: UInt32 = 10
+
+        package init() {}
+    }
+
+    /// What `poll` gives.
+    package enum Output: Sendable {
+        /// Bytes that leave by a flow.
+        case send([UInt8], Flow)
+        /// A new request; answer it by `respond`.
+        case request(SIPMessage, TransactionID, Flow)
+        /// The ACK to a 2xx; with the transaction when its branch is that of the INVITE, as RFC 2543 had it.
+        case acknowledgement(SIPMessage, TransactionID?, Flow)
+        /// An INVITE was taken back, and has been answered 487.
+        case cancelled(TransactionID, SIPMessage)
+        /// A response to a request of the user.
+        case response(SIPMessage, TransactionID, Flow)
+        case failure(TransactionID, TransactionFailure)
+    }
+
+    package let limits: Limits
+    let timers: TransactionTimers
+    var slots = TransactionSlots()
+    var clients: [ClientKey: Int] = [:]
+    var servers: [ServerKey: Int] = [:]
+    var merged: [MergeKey: Int] = [:]
+    var sources: [SocketAddress: Int] = [:]
+    private var deadlines = DeadlineQueue()
+    private var generator: SeededGenerator
+    /// What makes the tags of answers without a transaction, the same for each repeat.
+    let tagSeed: UInt64
+    private var outputs: [Output] = []
+    private var polledCount = 0
+    /// Messages that nothing could be done with: faulty or unexpected responses, requests that cannot be answered.
+    package private(set) var droppedCount = 0
+
+    /// The same seed and the same calls give the same bytes; it should not be guessed by others.
+    package init(seed: UInt64, timers: TransactionTimers = TransactionTimers(), limits: Limits = Limits()) {
+        (self.timers, self.limits) = (timers, limits)
+        generator = SeededGenerator(seed: seed)
+        tagSeed = generator.next()
+    }
+
+    /// When `handleTimeout` is to be called; nil when nothing waits for time.
+    package var deadline: MediaTime? { deadlines.first?.time }
+
+    /// How many entries each table has.
+    package var counts: TransactionCounts {
+        var counts = TransactionCounts()
+        counts.transactions = slots.count
+        counts.clients = clients.count
+        counts.servers = servers.count
+        counts.merged = merged.count
+        counts.sources = sources.count
+        counts.deadlines = deadlines.count
+        counts.outputs = outputs.count - polledCount
+        return counts
+    }
+
+    /// The next thing to do; nil when all is done.
+    package mutating func poll() -> Output? {
+        guard polledCount < outputs.count else { return nil }
+        let output = outputs[polledCount]
+        polledCount += 1
+        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
+        return output
+    }
+
+    /// Does what is due; before `deadline` that is nothing.
+    package mutating func handleTimeout(at now: MediaTime) {
+        while let first = deadlines.first, first.time <= now {
+            guard var entry = slots.take(first.slot) else { return }
+            let actions = entry.machine.handleTimeout(at: now)
+            finish(entry, in: first.slot, actions, at: now)
+        }
+    }
+
+    /// A flow does not carry messages any more; its transactions end, but for calls that were accepted.
+    ///
+    /// It looks at all transactions.
+    package mutating func handleTransportError(on flow: Flow, at now: MediaTime) {
+        for slot in slots.indices {
+            guard var entry = slots.take(slot) else { continue }
+            let actions = entry.flow == flow ? entry.machine.handleTransportError() : []
+            finish(entry, in: slot, actions, at: now)
+        }
+    }
+
+    /// A Via for a request by a flow, with a branch of its own, such as the ACK to a 2xx needs.
+    package mutating func makeVia(on flow: Flow) -> Via {
+        Via(
+            transport: Bytes("\(flow.transport.name)"),
+            host: flow.local.sentBy,
+            port: flow.local.port,
+            branch: Bytes("z9hG4bK" + makeWord())
+        )
+    }
+
+    /// A word that no other message has: 128 pseudo-random bits.
+    mutating func makeWord() -> String {
+        String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+    }
+
+    mutating func add(_ output: Output) { outputs.append(output) }
+    mutating func drop() { droppedCount += 1 }
+
+    /// Does what the machine asks for, and puts the entry back, or takes it out of every table when it ended.
+    ///
+    /// `message` is what came or what the user answers.
+    mutating func finish(
+        _ changed: TransactionEntry,
+        in slot: Int,
+        _ actions: [TransactionAction],
+        message: SIPMessage? = nil,
+        at now: MediaTime
+    ) {
+        var entry = changed
+        var isCancelSent = false
+        for action in actions {
+            switch action {
+            case .send: break
+            case .sendNew: entry.kept = message?.bytes ?? []
+            case .sendTrying: entry.kept = answer(to: entry, status: 100)
+            case .sendAck: entry.kept = message.flatMap { acknowledgement(of: entry, to: $0) } ?? []
+            case .sendCancel: isCancelSent = true
+            case .deliver: deliver(message, of: entry, in: slot)
+            case .fail(let failure):
+                if !entry.isInternal { add(.failure(entry.id(slot), failure)) }
+            }
+            switch action {
+            case .send, .sendNew, .sendTrying, .sendAck:
+                if !entry.kept.isEmpty { add(.send(entry.kept, entry.flow)) }
+            case .sendCancel, .deliver, .fail: break
+            }
+        }
+        let request = entry.request
+        if entry.machine.isAnswered { entry.request = nil }
+        if entry.machine.isTerminated {
+            leave(entry, slot)
+        } else {
+            deadlines.set(slot, to: entry.machine.deadline)
+            slots.put(entry, in: slot)
+        }
+        if isCancelSent, let request { sendCancel(of: request, reason: entry.cancelReason, on: entry.flow, at: now) }
+    }
+
+    private mutating func deliver(_ message: SIPMessage?, of entry: TransactionEntry, in slot: Int) {
+        guard !entry.isInternal, let message else { return }
+        if message.statusCode != nil {
+            add(.response(message, entry.id(slot), entry.flow))
+        } else {
+            add(.acknowledgement(message, entry.id(slot), entry.flow))
+        }
+    }
+
+    private mutating func leave(_ entry: TransactionEntry, _ slot: Int) {
+        deadlines.set(slot, to: nil)
+        slots.free(slot)
+        if let key = entry.clientKey { clients[key] = nil }
+        if let key = entry.serverKey { servers[key] = nil }
+        if let key = entry.mergeKey { merged[key] = nil }
+        guard let source = entry.source else { return }
+        let count = sources[source, default: 1] - 1
+        sources[source] = count == 0 ? nil : count
+    }
+}
+
+/// How many entries each table of a stack's transactions has; all are 0 when all is over.
+public struct TransactionCounts: Hashable, Sendable {
+    /// Transactions that run, of either side.
+    public internal(set) var transactions = 0
+    /// Requests sent, by their branch.
+    public internal(set) var clients = 0
+    /// Requests received, by their branch.
+    public internal(set) var servers = 0
+    /// Requests received that may come another way, too.
+    public internal(set) var merged = 0
+    /// Addresses whose requests have transactions.
+    public internal(set) var sources = 0
+    /// Transactions that wait for a time.
+    public internal(set) var deadlines = 0
+    /// What was not polled.
+    public internal(set) var outputs = 0
+}

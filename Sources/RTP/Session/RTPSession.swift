@@ -217,7 +217,7 @@ package final class RTPSession {
     private func receiveMedia(_ bytes: Span<UInt8>, from source: SocketAddress, arrival: MediaTime) -> RTPReception {
         guard let packet = try? RTPPacket(parsing: bytes) else { return malformed() }
         guard packet.header.ssrc != sender.ssrc else {
-            guard receiver.policy.lockedAddress.map({ $0 == source }) ?? true else { return refused(.otherAddress) }
+            if let refusal = receiver.policy.refusal(ofOwnFrom: source, at: arrival) { return refused(refusal) }
             return receiveOwnSSRC(from: source, arrival: arrival)
         }
         let wasHeard = receiver.heardSource?.ssrc

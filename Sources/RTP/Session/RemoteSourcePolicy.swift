@@ -11,12 +11,13 @@ package import CallBasics
 /// - **Locked.** Only the locked address is heard. A new SSRC from it (a transfer, music on hold, a conference) is
 ///   taken at once; when it was a single stray packet, the former one comes back with its second packet in sequence.
 ///   Another address is refused, whatever its SSRC and however long the locked one is silent, unless `relocatesAfter`
-///   allows that.
+///   allows that. Where the locked one was learnt, the named one itself may still begin: with two packets in sequence while
+///   the locked one goes on, for a stray would end that for good.
 /// - **Relearning**, since signalling named another address: it is taken with its first packet, another port of its host
 ///   after two in sequence. Until then the locked one goes on being heard, but what is said goes to the named one: whom
 ///   signalling has put aside hears nothing more, however long the new side is silent. Only where a NAT explains that it
-///   goes on from where it was, it is locked again after `startPatience`. Where signalling returns to an address that was
-///   learnt behind a NAT before, that NAT's host counts as the named one's.
+///   goes on from where it was, it is locked again after `startPatience`. Where signalling returns to one of the last
+///   addresses that were learnt behind NATs, that NAT's host counts as the named one's.
 ///   Another host waits until the named one was to send, and both that and the locked one were silent, for `startPatience`:
 ///   as at the beginning, for it may be what a NAT makes of the new side. With `relocatesAfter` the locked one's silence may
 ///   be shorter.
@@ -65,20 +66,29 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         case relearning
     }
 
+    /// What the silence of the named address says.
+    private enum Wait: BitwiseCopyable {
+        /// Nothing: it is not to send.
+        case suspended
+        /// Nothing yet: nobody waits for it.
+        case notBegun
+        /// It has had time to send since then.
+        case since(MediaTime)
+    }
+
     private var rules: RemoteSourceRules
     private var named: SocketAddress?
     private var phase = Phase.learning
-    /// Since when the named address has had time to send.
-    private var began: MediaTime?
-    /// Whether the other side is to send; if not, its silence says nothing.
-    private var expectsPackets: Bool
+    private var wait: Wait
     /// The source that is heard: on trial while learning.
     private var current: Source?
     /// The address that was named when that one's was learnt; nil when nobody was, so that it may be anybody's.
     private var learntFor: SocketAddress?
-    /// The last one that was locked behind a NAT and gave way by signalling, which may return to it: music on hold, a transfer
-    /// that is taken back.
-    private var translation: Translation?
+    /// The last ones that were locked behind NATs and gave way by signalling, the newest first: it may return to them, as from
+    /// music on hold or another party.
+    private var translations = InlineArray<4, Translation?>(repeating: nil)
+    /// What a NAT has made of the address that is named, when it was named before.
+    private var translated: SocketAddress?
     /// The source before it, of which packets may still be under way.
     private var former: Source?
     /// One packet of a source that would be heard after a second in sequence.
@@ -107,7 +117,7 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     ) {
         self.named = named
         self.rules = rules
-        self.expectsPackets = expectsPackets
+        wait = expectsPackets ? .notBegun : .suspended
     }
 
     /// The address that has been locked; nil while learning.
@@ -135,17 +145,21 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         at now: MediaTime
     ) {
         self.rules = rules
-        if expectsPackets, !self.expectsPackets { began = now }
-        self.expectsPackets = expectsPackets
+        if !expectsPackets {
+            wait = .suspended
+        } else if case .suspended = wait {
+            wait = .since(now)
+        }
         guard address != named else { return }
         noteTranslation()
         named = address
+        translated = translation(of: address)
         guard address != nil else {
             // A lock stays a lock when signalling names nobody.
             if phase == .relearning { phase = .locked }
             return
         }
-        began = now
+        if expectsPackets { wait = .since(now) }
         candidate = nil
         control = nil
         guard let current else { return }
@@ -154,7 +168,7 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         } else if phase != .learning, learntFor != nil {
             phase = .relearning
             return
-        } else if isOfNamedHost(current) {
+        } else if isOfNamedHost(current.address) {
             phase = .learning
         } else {
             forget()
@@ -165,8 +179,23 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Keeps what a NAT has made of the address that was named until now.
     private mutating func noteTranslation() {
-        guard phase == .locked, let named, let current, learntFor == named, !isOfNamedHost(current) else { return }
-        translation = Translation(named: named, address: current.address)
+        guard phase == .locked, let named, let current, learntFor == named, !Self.isSameHost(named, current.address)
+        else { return }
+        // The place of what was known of it, else a free one, else that of the oldest.
+        var place = 0
+        while place < translations.count - 1, let known = translations[place], known.named != named { place += 1 }
+        while place > 0 {
+            translations[place] = translations[place - 1]
+            place -= 1
+        }
+        translations[0] = Translation(named: named, address: current.address)
+    }
+
+    private func translation(of address: SocketAddress?) -> SocketAddress? {
+        for index in translations.indices {
+            if let known = translations[index], known.named == address { return known.address }
+        }
+        return nil
     }
 
     /// Forgets who was heard, and was nobody whom signalling named.
@@ -178,7 +207,9 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     }
 
     /// Begins to wait for the named address at `now`; without this, with the first packet of anybody.
-    package mutating func begin(at now: MediaTime) { began = began ?? now }
+    package mutating func begin(at now: MediaTime) {
+        if case .notBegun = wait { wait = .since(now) }
+    }
 
     // MARK: RTP
 
@@ -201,32 +232,43 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
         if phase == .learning, sequenceNumber == heard.sequenceNumber &+ 1 { phase = .locked }
         current?.arrival = now
         current?.goesOn = true
-        if Int16(bitPattern: sequenceNumber &- heard.sequenceNumber) > 0 { current?.sequenceNumber = sequenceNumber }
+        // Whatever it is: numbers may begin anew, and the next two in sequence count.
+        current?.sequenceNumber = sequenceNumber
         return .accepted
     }
 
     private mutating func admitFirst(_ packet: Source) -> Verdict {
-        guard mayBeLearnt(packet) else { return .refused(.unnamedHost) }
+        guard mayBeLearnt(packet.address, at: packet.arrival) else { return .refused(.unnamedHost) }
         return take(packet, phase: packet.address == named ? .locked : .learning)
+    }
+
+    /// Why a packet of this side's own SSRC that came from `address` says nothing; nil when it is of whom is heard, or may be.
+    func refusal(ofOwnFrom address: SocketAddress, at now: MediaTime) -> Refusal? {
+        if address == current?.address || address == named { return nil }
+        guard phase == .learning else { return .otherAddress }
+        return mayBeLearnt(address, at: now) ? nil : .unnamedHost
     }
 
     /// From another address than the one that is heard.
     private mutating func admitOther(_ packet: Source, _ heard: Source) -> Verdict {
-        if packet.address == named { return take(packet, phase: .locked) }
+        let silence = packet.arrival.nanoseconds(since: heard.arrival)
+        if packet.address == named, phase != .locked || silence >= Self.shortestReign {
+            return take(packet, phase: .locked)
+        }
         let refusal: Refusal
         switch phase {
         case .learning:
             refusal = .unnamedHost
-            guard mayBeLearnt(packet) else { return .refused(refusal) }
+            guard mayBeLearnt(packet.address, at: packet.arrival) else { return .refused(refusal) }
         case .relearning:
             refusal = .unnamedHost
             let mayBeAnother = isSilent(heard, at: packet.arrival) || mayRelocate(packet, heard)
-            guard isOfNamedHost(packet) || mayBeAnother && hasWaited(until: packet.arrival) else {
+            guard isOfNamedHost(packet.address) || mayBeAnother && hasWaited(until: packet.arrival) else {
                 return .refused(refusal)
             }
         case .locked:
             refusal = .otherAddress
-            guard mayRelocate(packet, heard) else { return .refused(refusal) }
+            guard packet.address == named || mayRelocate(packet, heard) else { return .refused(refusal) }
         }
         return continuesCandidate(packet) ? take(packet, phase: .locked) : .refused(refusal)
     }
@@ -242,7 +284,7 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
             // It may only have been under way.
             self.former?.goesOn = isNext
             self.former?.arrival = packet.arrival
-            if isNext { self.former?.sequenceNumber = packet.sequenceNumber }
+            self.former?.sequenceNumber = packet.sequenceNumber
             return .refused(.formerSource)
         }
         let isHasty = lastChange.map { packet.arrival.nanoseconds(since: $0) < Self.shortestReign } ?? false
@@ -251,15 +293,14 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
     }
 
     /// Whether an address that is not the named one may be learnt now: its host is the named one's, or that had its time.
-    private func mayBeLearnt(_ packet: Source) -> Bool {
-        named == nil || isOfNamedHost(packet) || hasWaited(until: packet.arrival)
+    private func mayBeLearnt(_ address: SocketAddress, at now: MediaTime) -> Bool {
+        named == nil || isOfNamedHost(address) || hasWaited(until: now)
     }
 
-    /// Whether it came from the host that signalling named, or from the one that a NAT has made of it before.
-    private func isOfNamedHost(_ packet: Source) -> Bool {
-        guard let named else { return false }
-        if Self.isSameHost(named, packet.address) { return true }
-        return translation.map { $0.named == named && Self.isSameHost($0.address, packet.address) } ?? false
+    /// Whether it is of the host that signalling named, or of the one that a NAT has made of it before.
+    private func isOfNamedHost(_ address: SocketAddress) -> Bool {
+        if let named, Self.isSameHost(named, address) { return true }
+        return translated.map { Self.isSameHost($0, address) } ?? false
     }
 
     /// Whether a NAT explains that the source that is heard goes on from where it was: it has changed an address that was named
@@ -272,7 +313,7 @@ package struct RemoteSourcePolicy: Sendable, BitwiseCopyable {
 
     /// Whether the named address has had its time.
     private func hasWaited(until now: MediaTime) -> Bool {
-        guard expectsPackets, let began else { return false }
+        guard case .since(let began) = wait else { return false }
         return now.nanoseconds(since: began) >= rules.startPatience.nanoseconds
     }
 

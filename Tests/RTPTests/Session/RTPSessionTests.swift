@@ -447,6 +447,16 @@ import Testing
         #expect(session.statistics.collisionCount == 1 && session.statistics.loopedCount == 1)
     }
 
+    @Test func `a stranger with this side's SSRC changes nothing, also before anybody is locked`() {
+        let session = Self.session { $0.addresses.destination = Self.peerAddress }
+        let own = session.localSSRC
+        let stranger = session.receive(Self.packet(1, ssrc: own).span, from: Self.otherAddress, arrival: Self.at(10))
+        #expect(Self.reason(stranger) == .refused(.unnamedHost) && session.localSSRC == own)
+        #expect(session.statistics.unnamedHostCount == 1 && session.statistics.collisionCount == 0)
+        let peer = session.receive(Self.packet(1, ssrc: own).span, from: Self.peerAddress, arrival: Self.at(20))
+        #expect(Self.reason(peer) == .collision && session.localSSRC != own)
+    }
+
     @Test func `two sessions measure loss, jitter and round trip by RTCP`() throws {
         let one = Self.session(1) {
             $0.addresses.isMultiplexed = true

@@ -52,8 +52,26 @@ import Testing
         #expect(policy.lockedAddress == Self.behindNAT && policy.answerAddress == Self.behindNAT)
         // The named address itself may still begin.
         #expect(!policy.isFixed)
-        #expect(send(&policy, 2, from: Self.named, ssrc: 9, at: 60) == [.begins, .accepted])
+        #expect(send(&policy, 1, from: Self.named, ssrc: 9, at: 200) == [.begins])
         #expect(policy.isFixed)
+    }
+
+    @Test func `a stray packet of the named address does not end a stream that was learnt`() {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        _ = send(&policy, 3, from: Self.behindNAT, at: 0)
+        #expect(send(&policy, 1, from: Self.named, ssrc: 9, first: 7, at: 50) == [.refused(.otherAddress)])
+        #expect(send(&policy, 3, from: Self.behindNAT, first: 103, at: 60).allSatisfy { $0 == .accepted })
+        #expect(send(&policy, 1, from: Self.named, ssrc: 9, first: 90, at: 110) == [.refused(.otherAddress)])
+        // One that goes on is what signalling said.
+        #expect(send(&policy, 1, from: Self.named, ssrc: 9, first: 91, at: 130) == [.begins] && policy.isFixed)
+    }
+
+    @Test(arguments: [5000, 20_000] as [UInt16])
+    func `a source on trial whose numbers begin anew is locked by the next two in sequence`(stray: UInt16) {
+        var policy = RemoteSourcePolicy(named: Self.named)
+        #expect(send(&policy, 1, from: Self.behindNAT, first: stray, at: 0) == [.begins])
+        #expect(send(&policy, 2, from: Self.behindNAT, first: 100, at: 20) == [.accepted, .accepted])
+        #expect(policy.lockedAddress == Self.behindNAT && policy.answerAddress == Self.behindNAT)
     }
 
     @Test func `other hosts wait until the named one has been silent for 5 s from the beginning`() {
@@ -278,6 +296,41 @@ import Testing
             #expect(send(&policy, 3, from: Self.other, at: time + 2010).allSatisfy { $0 == .refused(.unnamedHost) })
             let back = send(&policy, 2, from: behindNAT, first: UInt16(1000 * round), at: time + 2100)
             #expect(back == [.refused(.unnamedHost), .begins] && policy.lockedAddress == behindNAT)
+        }
+    }
+
+    @Test func `parties that were learnt behind NATs take turns, and the oldest of many is learnt anew`() {
+        // Named privately, each behind a NAT of its own.
+        func party(_ index: Int) -> (named: SocketAddress, heard: SocketAddress) {
+            (
+                SocketAddress(ipv4: 0x0A01_0000 + UInt32(index), port: 4000),
+                SocketAddress(ipv4: 0xC633_6400 + UInt32(index), port: 50_000)
+            )
+        }
+        var policy = RemoteSourcePolicy(named: party(0).named)
+        policy.begin(at: .zero)
+        var time = 0
+        /// What becomes of two packets straight after signalling named party `index`, and of more 6 s later.
+        func meet(_ index: Int) -> [RemoteSourcePolicy.Verdict] {
+            policy.name(party(index).named, rules: .init(), at: Self.at(time))
+            let first = send(&policy, 2, from: party(index).heard, first: UInt16(time / 20), at: time + 20)
+            let later = UInt16(time / 20 + 300)
+            _ = send(&policy, 3, from: party(index).heard, first: later, at: time + 6000)
+            #expect(policy.lockedAddress == party(index).heard)
+            time += 7000
+            return first
+        }
+        let unknown: [RemoteSourcePolicy.Verdict] = [.refused(.unnamedHost), .refused(.unnamedHost)]
+        let known: [RemoteSourcePolicy.Verdict] = [.refused(.unnamedHost), .begins]
+        #expect(meet(0) == unknown && meet(1) == unknown)
+        for _ in 0..<3 { #expect(meet(0) == known && meet(1) == known) }
+        #expect(meet(2) == unknown && meet(3) == unknown && meet(4) == unknown)
+        #expect(meet(1) == known && meet(0) == unknown)
+        // What is known of one host says nothing of another.
+        policy.name(party(1).named, rules: .init(), at: Self.at(time))
+        for stranger in [party(3).heard, party(9).heard, Self.unknown] {
+            let early = send(&policy, 3, from: stranger, at: time + 20)
+            #expect(early.allSatisfy { $0 == .refused(.unnamedHost) })
         }
     }
 

@@ -19,6 +19,8 @@ package struct PacketHeader: Sendable, BitwiseCopyable, Equatable {
     /// Whether the packet only holds its sequence number: it carried something else than the codec's sound, such as a
     /// telephone event, and has no payload here.
     package var isNumberOnly = false
+    /// Whether the packet, of a number only, had a payload type that nothing here decodes: sound may have been in it.
+    package var isUndecodable = false
     /// Whether the packet is a copy that a later one brought (RED): its own may still come, and `arrival` is when the
     /// later one came, so it says nothing of the network's delay.
     package var isRedundant = false

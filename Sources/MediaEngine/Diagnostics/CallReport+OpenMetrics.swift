@@ -239,7 +239,7 @@ extension CallReport {
     /// What `media_call_info` says of a leg; what is not known is left out.
     private func infoLabels(_ leg: LegReport) -> [OpenMetricsText.Label] {
         let known: [(name: String, value: String?)] = [
-            ("leg", leg.name), ("codec", codec), ("mode", mode),
+            ("leg", leg.name), ("codec", codec), ("mode", mode.rawValue),
             ("local_address", leg.endpoints.localAddress), ("remote_address", leg.endpoints.remoteAddress),
             ("local_ssrc", leg.endpoints.localSSRC.map(Self.hexadecimal)),
             ("remote_ssrc", leg.endpoints.remoteSSRC.map(Self.hexadecimal)),

@@ -7,9 +7,9 @@ extension JitterBuffer {
     /// Senders that leave out silence may stop for as long; of those it is not known before.
     private static var shortestOutage: Int64 { 3_000_000_000 }
 
-    /// What packets hold that are missing before `next`.
+    /// What packets hold that are missing before `next`, or that nothing here decodes.
     func missing(before next: PacketStore.Entry) -> Int64 {
-        timeline.missingCount(before: next.sequence) &* packetDuration
+        (timeline.missingCount(before: next.sequence) &+ timeline.undecodableCount) &* packetDuration
     }
 
     /// Counts what was invented as loss, or as silence that the sender left out; what is beyond a loss is silence, too.

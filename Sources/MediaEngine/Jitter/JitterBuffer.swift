@@ -271,7 +271,8 @@ final class JitterBuffer {
     /// Goes on with the packet behind a gap, of which it may hold the last part; in a pause, the rest was silence.
     private func leaveGap(before first: PacketStore.Entry, recovering last: Int64 = 0) {
         let isPause = notePause(before: first) > 0 || timeline.isSoundPaused
-        let lost = countLoss(first) &* packetDuration &- last
+        countLoss(first)
+        let lost = missing(before: first) &- last
         settleInvented(isLoss: true, atMost: isPause ? max(lost, 0) : .max)
         playhead = first.timestamp
         timeline.skip(to: first.sequence)
@@ -361,9 +362,14 @@ final class JitterBuffer {
 
     private func dropNumbersOnly() {
         while let first = store.first, first.header.isNumberOnly {
-            timeline.passNumber(first.sequence)
+            let isUndecodable = first.header.isUndecodable
+            timeline.passNumber(first.sequence, isUndecodable: isUndecodable)
             store.removeFirst()
-            if timeline.isSoundPaused { settleInvented(isLoss: false) }
+            if isUndecodable {
+                counters.undecodableCount &+= 1
+            } else if timeline.isSoundPaused {
+                settleInvented(isLoss: false)
+            }
         }
     }
 
@@ -374,12 +380,11 @@ final class JitterBuffer {
         timeline.pass(packet.sequence, isComfortNoise: packet.header.isComfortNoise)
     }
 
-    /// Takes note of the packets missing before `next`, and answers how many.
-    private func countLoss(_ next: PacketStore.Entry) -> Int64 {
+    /// Takes note of the packets missing before `next`.
+    private func countLoss(_ next: PacketStore.Entry) {
         let count = timeline.missingCount(before: next.sequence)
         counters.missingCount &+= Int(count)
         target.noteMissing(count)
-        return count
     }
 
     /// Draws the line anew; what waited on the old one is thrown away.

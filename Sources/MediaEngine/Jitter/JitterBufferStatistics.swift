@@ -10,6 +10,8 @@ package struct JitterBufferStatistics: Sendable, BitwiseCopyable, Equatable {
     package internal(set) var missingCount = 0
     /// Packets thrown away because the buffer held too much.
     package internal(set) var discardedCount = 0
+    /// Packets that came and that nothing here decodes, when their time came.
+    package internal(set) var undecodableCount = 0
     /// Times the buffer started anew because the stream jumped or everything came late.
     package internal(set) var restartCount = 0
     /// Clock-rate units that were invented because a packet was lost or late.

@@ -16,8 +16,10 @@ struct PacketTimeline: BitwiseCopyable {
     private(set) var hasPlayed = false
     /// Packets of a number only that were passed behind a gap since the last packet was played.
     private var passedNumbers: Int64 = 0
-    /// Whether the packet passed last was comfort noise, or of a number only with none missing before it: the sender goes
-    /// on, but not with sound.
+    /// Packets that nothing here decodes, which had their turn since the last packet was played.
+    private(set) var undecodableCount: Int64 = 0
+    /// Whether the packet passed last was comfort noise, or of another kind than sound with none missing before it:
+    /// the sender goes on, but not with sound.
     private(set) var isSoundPaused = false
 
     /// The extended number and time stamp of a packet that comes when `position` is played, or would be.
@@ -61,6 +63,7 @@ struct PacketTimeline: BitwiseCopyable {
         playedSequence = sequence
         hasPlayed = true
         passedNumbers = 0
+        undecodableCount = 0
         isSoundPaused = isComfortNoise
     }
 
@@ -68,17 +71,19 @@ struct PacketTimeline: BitwiseCopyable {
     mutating func skip(to sequence: Int64) {
         playedSequence = sequence &- 1
         passedNumbers = 0
+        undecodableCount = 0
         isSoundPaused = false
     }
 
     /// A packet of a number only has had its turn.
-    mutating func passNumber(_ sequence: Int64) {
-        if sequence == playedSequence &+ 1 {
-            playedSequence = sequence
-            isSoundPaused = true
-        } else {
+    mutating func passNumber(_ sequence: Int64, isUndecodable: Bool) {
+        if isUndecodable { undecodableCount &+= 1 }
+        guard sequence == playedSequence &+ 1 else {
             passedNumbers &+= 1
+            return
         }
+        playedSequence = sequence
+        if !isUndecodable { isSoundPaused = true }
     }
 
     /// Numbers between the packet played last and `sequence` that belong to no packet that came.

@@ -42,6 +42,8 @@ package struct PlayoutTraceRow: Sendable, BitwiseCopyable, Hashable {
     package var discardedCount: UInt16 = 0
     /// Packets rebuilt from the copy in their successor.
     package var recoveredCount: UInt16 = 0
+    /// Packets that nothing here decodes, which had their turn.
+    package var undecodableCount: UInt16 = 0
     /// Invented sound.
     package var concealed: Float = 0
     /// Sound added (above 0) or taken away (below 0) by stretching.

@@ -56,6 +56,7 @@ struct PlayoutTracer {
         row.discardedCount = count(new.discardedCount, old.discardedCount)
         row.recoveredCount = count(after.recoveredCount, before.recoveredCount)
         row.missingCount = count(new.missingCount, old.missingCount)
+        row.undecodableCount = count(new.undecodableCount, old.undecodableCount)
         row.markedCount = count(after.markedCount, before.markedCount)
         row.codecChangeCount = count(after.codecChangeCount, before.codecChangeCount)
         row.jumpCount = count(after.leapCount &+ new.restartCount, before.leapCount &+ old.restartCount)

@@ -211,11 +211,9 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
         if takesRedundancy { redReceiver.note(header, isAudio: isAudio) }
         guard isAudio || isNoise else {
             // What is no sound shares the audio's sequence numbers: without this, the numbers it took would look lost.
-            append(
-                Span(),
-                PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival),
-                to: packets
-            )
+            var number = PacketHeader(sequenceNumber: header.sequenceNumber, isNumberOnly: true, arrival: arrival)
+            if case .unknown = kind { number.isUndecodable = true }
+            append(Span(), number, to: packets)
             return
         }
         var fields = PacketHeader(

@@ -142,7 +142,7 @@ struct LoopbackCommand: AsyncParsableCommand {
         try await converse(engine, a, sound, recorder)
         var report = CallReport(
             codec: codec.name,
-            mode: virtual ? "virtual" : "udp",
+            mode: virtual ? .virtual : .udp,
             seconds: (engine.now - start).roundedSeconds,
             legs: [a.report(hearing: b), b.report(hearing: a)],
             ticks: engine.tickReport

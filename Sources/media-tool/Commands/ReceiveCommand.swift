@@ -135,7 +135,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         try await listen(call, start, recorder)
         var report = CallReport(
             codec: wanted.codec.name,
-            mode: "udp",
+            mode: .udp,
             seconds: (engine.now - start).roundedSeconds,
             legs: [call.report()],
             ticks: engine.tickReport

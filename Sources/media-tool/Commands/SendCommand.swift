@@ -91,7 +91,7 @@ struct SendCommand: AsyncParsableCommand {
         try await call.end()
         var report = CallReport(
             codec: codec.name,
-            mode: "udp",
+            mode: .udp,
             seconds: length.roundedSeconds,
             legs: [call.report()],
             ticks: engine.tickReport

@@ -1,3 +1,4 @@
+internal import CallBasics
 import MediaEngine
 
 /// Where a direction was choppy and why, and what else happened, with what finds it in Wireshark.
@@ -74,7 +75,8 @@ struct ReportGaps {
 
     /// A display filter that shows the packets around `gap`.
     private func packets(_ gap: AudibleGap) -> String {
-        let source = ssrc(at: gap.start.milliseconds).map { "rtp.ssrc == \(CaptureReplay.hexadecimal($0)) && " } ?? ""
+        let ssrc = ssrc(at: gap.start.milliseconds).map { "rtp.ssrc == \(CaptureReplay.hexadecimal($0)) && " } ?? ""
+        let source = ssrc + (sender.map { "\($0) && " } ?? "")
         switch (gap.lastHeard, gap.nextHeard) {
         case (let last?, let next?) where last <= next: return source + "rtp.seq >= \(last) && rtp.seq <= \(next)"
         // The numbers began again at 0 between them.
@@ -82,6 +84,17 @@ struct ReportGaps {
         case (let one?, nil), (nil, let one?): return source + "rtp.seq == \(one)"
         case (nil, nil): return ""
         }
+    }
+
+    /// What shows the sender's packets alone, for both sides of a call may have one SSRC; nil where it was not always the same
+    /// address, or is not known.
+    private var sender: String? {
+        guard sources.isEmpty, let text = leg.trace.stream.source, let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...])
+        else { return nil }
+        let host = text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" && $0 != "%" }
+        guard let address = SocketAddress(host: String(host), port: port) else { return nil }
+        return "\(address.isIPv4 ? "ip" : "ipv6").src == \(host) && udp.srcport == \(port)"
     }
 
     /// The source that was heard at a time: the first one, or the one that took over last.

@@ -5,7 +5,7 @@ extension CallReport {
     var json: JSONValue {
         [
             "codec": .string(codec),
-            "mode": .string(mode),
+            "mode": .string(mode.rawValue),
             "seconds": .number(seconds),
             "legs": .array(legs.map(\.json)),
             "ticks": [

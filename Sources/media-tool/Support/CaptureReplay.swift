@@ -157,7 +157,7 @@ struct CaptureReplay {
         progress.clear()
         let report = CallReport(
             codec: sound.codec.name,
-            mode: "replay",
+            mode: .replay,
             seconds: (engine.now - .zero).roundedSeconds,
             legs: [call.report()],
             ticks: engine.tickReport

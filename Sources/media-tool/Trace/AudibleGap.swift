@@ -14,6 +14,8 @@ struct AudibleGap: Sendable, Hashable {
         case xrun
         /// Sound was thrown away, because too much waited.
         case discarded
+        /// Packets came that nothing here decodes.
+        case noDecoder
         /// The trace does not show why.
         case unknown
 
@@ -26,6 +28,7 @@ struct AudibleGap: Sendable, Hashable {
             case .drift: "drift"
             case .xrun: "xrun"
             case .discarded: "discarded"
+            case .noDecoder: "no decoder"
             case .unknown: "unknown"
             }
         }
@@ -42,6 +45,8 @@ struct AudibleGap: Sendable, Hashable {
             case .xrun:
                 "The playback card ran empty. Allow real-time scheduling (media-tool doctor), or take a larger buffer."
             case .discarded: "Too much waited, and sound was thrown away. Bursts of packets do that."
+            case .noDecoder:
+                "Packets came whose payload type nothing here decodes. Let the other side send what was agreed."
             case .unknown: "The trace does not show why."
             }
         }

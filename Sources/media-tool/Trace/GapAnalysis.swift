@@ -147,8 +147,9 @@ struct GapAnalysis: Sendable, Hashable {
             let row = rows[index]
             let discarded = Float(row.discardedCount) * ptime
             guard !isPause[index] else { return discarded }
-            // Comfort noise stands where the sender was silent: nobody misses anything.
-            let invented = row.operation == .comfort ? 0 : row.concealed
+            // Comfort noise stands where the sender was silent: nobody misses anything, but what there is no decoder for.
+            let undecoded = min(Float(row.undecodableCount) * ptime, rowLength)
+            let invented = row.operation == .comfort ? undecoded : row.concealed
             let silent = row.operation == .idle ? rowLength : 0
             return max(invented, silent) + discarded
         }
@@ -250,10 +251,12 @@ struct GapAnalysis: Sendable, Hashable {
             let seen = max(0, range.lowerBound - 1)...min(rows.count - 1, range.upperBound + GapAnalysis.mergeReach)
             let missing = max(0, sum(seen) { $0.missingCount } - sum(seen) { $0.recoveredCount })
             let discarded = sum(range) { $0.discardedCount }
+            let undecoded = sum(seen) { $0.undecodableCount }
             let limit = min(rows.count, max(next, range.upperBound + 1), range.upperBound + 1 + GapAnalysis.lateReach)
             let late = sum(range.lowerBound...(limit - 1)) { $0.lateCount }
             let lost = lostCount(range, missing: missing, late: late)
             if discarded > 0, discarded >= missing { return .discarded }
+            if Float(undecoded) * ptime * 2 >= Float(range.count) * rowLength { return .noDecoder }
             // A sender that stood still, or a network that did, leaves no number out.
             let unheard = unheardCount(range)
             if unheard > 0, Float(unheard) * ptime * 2 >= Float(range.count) * rowLength {

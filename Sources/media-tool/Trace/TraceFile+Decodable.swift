@@ -162,6 +162,7 @@ private struct CodedRow: Decodable {
         row.level = try value()
         if !container.isAtEnd { row.paused = try value() }
         if !container.isAtEnd { row.sequenceNumber = try container.decodeNil() ? nil : container.decode(UInt16.self) }
+        if !container.isAtEnd { row.undecodableCount = try container.decode(UInt16.self) }
         valueCount = container.currentIndex
         try check(container.isAtEnd, "a row has more values than there are columns")
     }

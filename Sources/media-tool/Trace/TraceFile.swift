@@ -2,7 +2,7 @@ import MediaEngine
 
 /// The trace of a playout as a JSON file: a header, a row for each 20 ms, and what happened beside them.
 ///
-///     {"format": "media-engine trace", "version": 3, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
+///     {"format": "media-engine trace", "version": 4, "codec": "opus", "clockRate": 48000, "ptimeMs": 20, "rowMs": 20,
 ///      "columns": ["timeMs", "operation", …], "rows": [[0, "play", …], …],
 ///      "droppedRows": 0, "events": [{"timeMs": 1240, "kind": "lost", "amount": 2}], "figures": [{"name": …, "value": …}],
 ///      "stream": {"startUnixMs": 1700000000000, "source": "192.0.2.1:5004", "destination": "192.0.2.2:5004", "ssrc": 1}}
@@ -11,7 +11,7 @@ import MediaEngine
 /// `arrivalDelayMs` or null; `targetDelayMs`, `playoutDelayMs`; counts of packets `arrived`, `missing`, `late`,
 /// `discarded`, `recovered`; `concealedMs`, `stretchedMs`; `levelDBov`; `pausedMs` of silence that turned out to be the
 /// sender's, which version 1 does not have; `sequence`, the RTP sequence number of the packet played last, or null, which
-/// with `stream` versions 1 and 2 do not have. What is not known of `stream` is left out.
+/// with `stream` versions 1 and 2 do not have; `undecodable`, packets without a decoder, which is new in version 4. What is not known of `stream` is left out.
 struct TraceFile: Sendable, Hashable {
     /// One line of the report of the whole call.
     struct Figure: Sendable, Hashable, Decodable {
@@ -41,8 +41,8 @@ struct TraceFile: Sendable, Hashable {
 
     /// What the file says that it is.
     static let formatName = "media-engine trace"
-    /// The version of the format that is written; versions 1 and 2 are read, too.
-    static let version = 3
+    /// The version of the format that is written; versions 1 to 3 are read, too.
+    static let version = 4
     /// Larger files are refused: a day of rows takes 350 MB.
     static let maximumByteCount = 1 << 29
     /// Events beyond these are left out.
@@ -52,10 +52,11 @@ struct TraceFile: Sendable, Hashable {
     static let columns = [
         "timeMs", "operation", "arrivalDelayMs", "targetDelayMs", "playoutDelayMs", "arrived", "missing", "late",
         "discarded", "recovered", "concealedMs", "stretchedMs", "levelDBov", "pausedMs", "sequence",
+        "undecodable",
     ]
 
     /// How many of the columns each version has, from version 1 on.
-    static let columnCounts = [13, 14, 15]
+    static let columnCounts = [13, 14, 15, 16]
 
     /// The codec's name.
     var codec: String

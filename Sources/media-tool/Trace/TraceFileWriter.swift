@@ -62,7 +62,8 @@ final class TraceFileWriter {
             append(",")
             append(Double(value))
         }
-        append(row.sequenceNumber.map { ",\($0)]" } ?? ",null]")
+        append(row.sequenceNumber.map { ",\($0)" } ?? ",null")
+        append(",\(row.undecodableCount)]")
         rowCount += 1
         if buffer.count >= Self.bufferByteCount { try flush() }
     }

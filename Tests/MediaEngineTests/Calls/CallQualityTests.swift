@@ -35,7 +35,7 @@ import Testing
         try engine.advance(by: .seconds(seconds))
         return CallReport(
             codec: codec,
-            mode: "virtual",
+            mode: .virtual,
             seconds: Double(seconds),
             legs: [calls[0].report(hearing: calls[1]), calls[1].report()],
             ticks: CallReport.Ticks(engine.tickStatistics)
@@ -201,7 +201,12 @@ import Testing
             #expect(report.openMetrics.contains(sample), "\(reason)")
         }
         #expect(report.openMetrics.contains("media_socket_dropped_datagrams_total{leg=\"B\",codec=\"PCMU\"} 60\n"))
-        #expect(report.table.contains("120 / 20") && report.table.contains("dropped by the socket"))
+        #expect(report.table.contains("120 / 20") && !report.table.contains("dropped by the socket"))
+        report.mode = .udp
+        #expect(report.table.contains("dropped by the socket") && report.table.contains("level sent"))
+        report.mode = .replay
+        let ofSending = ["sent ", "peer", "round trip", "loss protection", "mouth to ear", "socket", "unreachable"]
+        #expect(ofSending.allSatisfy { !report.table.contains($0) } && report.table.contains("level heard"))
         let text = report.openMetrics
         try OpenMetricsGrammar.check(text)
         try PrometheusGrammar.check(report.prometheusText)

@@ -8,7 +8,7 @@ import Testing
     private static func report(_ pair: CallPair) -> CallReport {
         CallReport(
             codec: "PCMU",
-            mode: "virtual",
+            mode: .virtual,
             seconds: 0.1,
             legs: [pair.caller.report()],
             ticks: pair.engine.tickReport

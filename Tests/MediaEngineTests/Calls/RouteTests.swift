@@ -181,7 +181,7 @@ import Testing
         try fixture.engine.advance(by: .seconds(1))
         var report = CallReport(
             codec: "L16",
-            mode: "virtual",
+            mode: .virtual,
             seconds: 21,
             legs: [fixture.call.report()],
             ticks: CallReport.Ticks(fixture.engine.tickStatistics)

@@ -59,7 +59,7 @@ import Testing
         try pair.advance(1000)
         let legs = [pair.caller.report(), pair.callee.report()]
         let ticks = CallReport.Ticks(pair.engine.tickStatistics)
-        let report = CallReport(codec: "PCMU", mode: "virtual", seconds: 1, legs: legs, ticks: ticks)
+        let report = CallReport(codec: "PCMU", mode: .virtual, seconds: 1, legs: legs, ticks: ticks)
         #expect(legs[0].endpoints.localAddress == pair.caller.localAddress.description)
         #expect(legs[0].endpoints.remoteAddress == legs[1].endpoints.localAddress)
         #expect(legs[0].endpoints.remoteSSRC == legs[1].endpoints.localSSRC)

@@ -75,6 +75,28 @@ import Testing
         #expect(buffer.interruptedDuration / 48 == 120 && buffer.interruptionCount == 1)
     }
 
+    @Test(arguments: ["0.1.2.3.E.F.G.H.8.9.........", "0.1.2.3.E...G.H.8.9........."])
+    func `packets that nothing decodes are sound that is missing, and no pause`(arrivals: String) {
+        let buffer = PlayoutTimeline(arrivals, delay: .automatic).statistics.buffer
+        #expect(buffer.pausedDuration == 0 && buffer.comfortDuration == 0)
+        #expect(buffer.interruptedDuration / 48 == 80 && buffer.interruptionCount == 1)
+        let missing = arrivals.contains("F") ? 0 : 1
+        #expect(buffer.missingCount == missing && buffer.undecodableCount == 4 - missing)
+        // Keys in their place are none.
+        let keys = PlayoutTimeline(arrivals.lowercased(), delay: .automatic).statistics.buffer
+        #expect(keys.undecodableCount == 0 && keys.interruptedDuration / 48 <= 20)
+    }
+
+    @Test func `a pause beside packets that nothing decodes is as long as it was`() {
+        let result = PlayoutTimeline(
+            "0.1.2.3.E.F." + Self.nothing + "6.7.8.9.........",
+            delay: .automatic,
+            timestamp: { UInt32($0 * 160 + ($0 < 6 ? 0 : 1600)) }
+        )
+        #expect(result.statistics.buffer.pausedDuration / 48 == 200)
+        #expect(result.statistics.buffer.undecodableCount == 2)
+    }
+
     @Test func `losses alone are no pause`() {
         #expect(paused("0.1.2.......6.7.8.9.........") == 0)
     }

@@ -3,7 +3,8 @@
 /// A stream of 20 ms packets through a buffer: arrivals above, playout below, one character for 10 ms.
 ///
 ///     arrivals   the last digit of the packet that arrives in this tick, `.` for none, a letter for an event that takes
-///                the number of its place in the alphabet; what stands in brackets arrives in one tick
+///                the number of its place in the alphabet, a capital for a packet that nothing decodes; what stands in
+///                brackets arrives in one tick
 ///     playout    the last digit of the packet that is heard, `-` invented, `r` recovered, ` ` silence
 struct PlayoutTimeline {
     /// What is heard, tick by tick.
@@ -34,9 +35,10 @@ struct PlayoutTimeline {
         for character in arrivals {
             if character == "[" || character == "]" { isBurst = character == "[" }
             if character.isLetter {
-                let number = Int(character.asciiValue ?? 97) - 97
+                let number = Int(character.asciiValue ?? 65) % 32 - 1
                 highest = max(highest, number)
-                let header = PacketHeader(sequenceNumber: Self.sequence(number), isNumberOnly: true, arrival: now)
+                var header = PacketHeader(sequenceNumber: Self.sequence(number), isNumberOnly: true, arrival: now)
+                header.isUndecodable = character.isUppercase
                 let nothing: [UInt8] = []
                 playout.insert(header, payload: nothing.span)
             }

@@ -77,7 +77,15 @@ import Testing
         #expect(text.contains("<td class=\"n\">11:40:00.823</td>"))
         #expect(text.contains("rtp.ssrc == 0x1A2B3C4D &amp;&amp; (rtp.seq &gt;= 65534 || rtp.seq &lt;= 0)"))
         #expect(text.contains("rtp.ssrc == 0xDEADBEEF &amp;&amp; rtp.seq &gt;= 63 &amp;&amp; rtp.seq &lt;= 65"))
-        #expect(text.contains("took over, SSRC 0xDEADBEEF."))
+        #expect(text.contains("took over, SSRC 0xDEADBEEF.") && !text.contains("udp.srcport"))
+        // Both sides may have one SSRC.
+        trace.events = []
+        let sender = "0x1A2B3C4D &amp;&amp; ip.src == 192.0.2.1 &amp;&amp; udp.srcport == 4000 &amp;&amp; rtp.seq"
+        #expect(page(trace).contains(sender))
+        trace.stream.source = "[fe80::1%2]:4002"
+        #expect(page(trace).contains("&amp;&amp; ipv6.src == fe80::1 &amp;&amp; udp.srcport == 4002 &amp;&amp;"))
+        trace.stream.source = "nonsense"
+        #expect(!page(trace).contains("udp.srcport"))
     }
 
     @Test func `up to fifty gaps are bands, and more are a strip to the very end`() throws {

@@ -161,12 +161,18 @@ import Testing
         #expect(!replay.notes.contains { $0.contains("no decoder") })
     }
 
-    @Test func `sound of a type without a decoder is said to be missing`() throws {
+    @Test func `sound of a type without a decoder is said to be missing`() async throws {
         var capture = CaptureBuilder()
         capture.stream(100, type: 0)
         capture.stream(40, type: 4, first: 100, byteCount: 24)
-        let notes = try replay(capture).notes
-        #expect(notes.contains { $0.contains("40 packets have payload type 4 (G723)") }, "\(notes)")
+        capture.stream(100, type: 0, first: 140)
+        let replay = try replay(capture)
+        #expect(replay.notes.contains { $0.contains("40 packets have payload type 4 (G723)") }, "\(replay.notes)")
+        let leg = try await replay.run(output: nil, trace: nil).report.legs[0]
+        #expect(leg.received.rejected == 40 && leg.received.lost == 0)
+        let quality = leg.quality
+        #expect(780...820 ~= quality.interruptedMs, "\(quality.interruptedMs) ms")
+        #expect((quality.mosListening ?? 5) < 4, "\(quality)")
     }
 
     @Test func `a picture is not chosen, however many packets it has`() throws {

@@ -12,7 +12,8 @@ import Testing
     /// `.` plays, `c` conceals and a packet came, `C` conceals and none came, `q` plays and none came, `i` is idle and
     /// none came, `m` conceals and one packet is known to be missing, `M` the same and none came, `L` plays and a late
     /// packet came, `b` plays and eight packets came, `d` plays and throws a packet away, `n` is comfort noise, `r` recovers,
-    /// `p` plays the packet behind a pause of 120 ms.
+    /// `p` plays the packet behind a pause of 120 ms, `u`, `U` and `I` conceal, are noise and are idle for a packet that
+    /// nothing decodes.
     private func rows(_ line: String, level: Float = -20, delay: (Int) -> Float = { _ in 60 }) -> [PlayoutTraceRow] {
         line.enumerated().map { index, letter in
             var row = PlayoutTraceRow()
@@ -35,6 +36,11 @@ import Testing
             case "n":
                 row.operation = .comfort
                 row.concealed = 20
+            case "u", "U", "I":
+                row.operation = letter == "u" ? .conceal : letter == "U" ? .comfort : .idle
+                row.concealed = letter == "I" ? 0 : 20
+                row.arrivedCount = 0
+                row.undecodableCount = 1
             case "p": row.paused = 120
             case "r":
                 row.operation = .recover
@@ -67,6 +73,10 @@ import Testing
         ("....ddd.....", [.discarded], [60]),
         ("....nnnnnn..", [], []),
         ("iiii........iiii", [], []),
+        ("....uuuuuuuu....", [.noDecoder], [160]),
+        ("....uuuuIIII....", [.noDecoder], [160]),
+        ("....nUUUn.......", [.noDecoder], [60]),
+        ("....mmmmu.......", [.lost], [100]),
         ("....c.......", [.unknown], [20]),
         ("....CCCCCCp...", [], []),
         ("....CCCnnnp...", [], []),

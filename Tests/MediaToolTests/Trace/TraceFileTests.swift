@@ -26,6 +26,7 @@ import Testing
             row.level = -127
             row.paused = Float(index) * 12.5
             row.sequenceNumber = index == 2 ? nil : UInt16(truncatingIfNeeded: 65_533 + index)
+            row.undecodableCount = UInt16(index)
             trace.rows.append(row)
         }
         trace.droppedRows = 7
@@ -74,7 +75,7 @@ import Testing
         #expect(try TraceFile(parsing: [UInt8](again)) == trace)
     }
 
-    @Test(arguments: [1, 2])
+    @Test(arguments: [1, 2, 3])
     func `an older trace is read, without what its version does not have`(version: Int) throws {
         var trace = example()
         var object = try #require(try JSONSerialization.jsonObject(with: Data(try write(trace))) as? [String: Any])
@@ -82,18 +83,19 @@ import Testing
             try TraceFile(parsing: [UInt8](try JSONSerialization.data(withJSONObject: object)))
         }
         object["version"] = version
-        object["stream"] = nil
+        if version < 3 { object["stream"] = nil }
         #expect(throws: TraceFileError.self) { try parsed() }
-        let missing = 3 - version
+        let missing = 4 - version
         object["columns"] = Array(TraceFile.columns.dropLast(missing))
         #expect(throws: TraceFileError.self) { try parsed() }
         let rows = try #require(object["rows"] as? [[Any]])
         object["rows"] = rows.map { Array($0.dropLast(missing)) }
         for index in trace.rows.indices {
             if version == 1 { trace.rows[index].paused = 0 }
-            trace.rows[index].sequenceNumber = nil
+            if version < 3 { trace.rows[index].sequenceNumber = nil }
+            trace.rows[index].undecodableCount = 0
         }
-        trace.stream = TraceFile.Stream()
+        if version < 3 { trace.stream = TraceFile.Stream() }
         #expect(try parsed() == trace)
     }
 
@@ -145,7 +147,7 @@ import Testing
 
     @Test(arguments: [
         ("", TraceFileFault.notATrace), ("{}", .notATrace), ("[1,2]", .notATrace), ("{\"a\":1}", .notATrace),
-        ("{\"format\":\"else\"}", .damaged), ("{\"format\":\"media-engine trace\",\"version\":4}", .newer),
+        ("{\"format\":\"else\"}", .damaged), ("{\"format\":\"media-engine trace\",\"version\":5}", .newer),
         ("{\"a\":" + String(repeating: "[", count: 100_000), .notATrace),
         ("{\"format\":\"media-engine trace\",\"version\":1,\"rows\":[[0,\"dance\"]]}", .damaged),
         ("{\"format\":\"media-engine trace\",\"version\":1e400}", .damaged),

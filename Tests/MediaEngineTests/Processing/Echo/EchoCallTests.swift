@@ -40,7 +40,7 @@ import Testing
         #expect(level.value < -50)
 
         let ticks = CallReport.Ticks(TickStatistics())
-        let metrics = CallReport(codec: "L16", mode: "virtual", seconds: 12, legs: [report], ticks: ticks).openMetrics
+        let metrics = CallReport(codec: "L16", mode: .virtual, seconds: 12, legs: [report], ticks: ticks).openMetrics
         try OpenMetricsGrammar.check(metrics)
         let labels = "{leg=\"\(report.name)\",codec=\"L16\"}"
         #expect(metrics.contains("media_echo_return_loss_enhancement_db\(labels) \(echo.erleDb)\n"))

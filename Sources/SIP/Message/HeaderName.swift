@@ -35,24 +35,58 @@ package enum HeaderName: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     }
 
     /// The header of a name, long or compact, in whatever case.
-    package init(_ name: Bytes) {
+    package init(_ name: Bytes) { self.init(name.span, 0..<name.count) }
+
+    /// The header whose name, long or compact, stands at `range`, in whatever case.
+    init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         self = .other
-        guard let first = name.first else { return }
-        if name.count == 1 {
-            self = Self.compact[Int(first.lowercase & 0x7F)]
-            if first >= 0x80 { self = .other }
+        guard let first = range.first, let last = range.last else { return }
+        if range.count == 1 {
+            if bytes[first] < 0x80 { self = Self.compact[Int(bytes[first].lowercase)] }
             return
         }
-        guard name.count < Self.byCount.count else { return }
-        for candidate in Self.byCount[name.count] where name.isNamed(candidate.canonical) {
-            self = candidate
-            return
+        var slot = Self.slot(count: range.count, bytes[first], bytes[range.lowerBound + range.count / 2], bytes[last])
+        while true {
+            let candidate = Self.bySlot[slot]
+            guard candidate != .other else { return }
+            if candidate.isSpelled(bytes, range) {
+                self = candidate
+                return
+            }
+            slot = (slot + 1) & Self.slotMask
         }
     }
 
-    private static let byCount: [[HeaderName]] = {
-        var table = Array(repeating: [HeaderName](), count: 32)
-        for name in allCases where name != .other { table[name.canonical.utf8CodeUnitCount].append(name) }
+    private func isSpelled(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        let long = canonical
+        guard long.utf8CodeUnitCount == range.count else { return false }
+        return long.withUTF8Buffer { letters in
+            for offset in 0..<letters.count {
+                guard bytes[range.lowerBound + offset].lowercase == letters[offset].lowercase else { return false }
+            }
+            return true
+        }
+    }
+
+    // MARK: Names to headers
+
+    private static let slotMask = 255
+
+    /// Where a name is looked for first, by its length and three of its letters.
+    private static func slot(count: Int, _ first: UInt8, _ middle: UInt8, _ last: UInt8) -> Int {
+        let letters = Int(first | 0x20) &* 31 &+ Int(middle | 0x20) &* 7 &+ Int(last | 0x20)
+        return (letters &* 5 &+ count &* 17) & slotMask
+    }
+
+    /// The long names, each at its slot or behind it; most slots are empty.
+    private static let bySlot: [HeaderName] = {
+        var table = Array(repeating: HeaderName.other, count: slotMask + 1)
+        for name in allCases where name != .other {
+            let letters = Bytes(name.canonical.description)
+            var slot = slot(count: letters.count, letters[0], letters[letters.count / 2], letters[letters.count - 1])
+            while table[slot] != .other { slot = (slot + 1) & slotMask }
+            table[slot] = name
+        }
         return table
     }()
 

@@ -1,6 +1,6 @@
 internal import CallBasics
 
-/// Finds the pieces of a message: one walk over its head, which moves folded lines together where they stand.
+/// Finds the pieces of a message: one walk over its head.
 struct MessageIndex {
     private(set) var fields: [HeaderField] = []
     private(set) var startText = ByteRange.none
@@ -11,51 +11,36 @@ struct MessageIndex {
 
     /// Reads the head at the front of `storage`; one that ends without an empty line has a defect.
     ///
+    /// Lines that are folded are moved together where they stand.
     /// Throws: `notAMessage` when there is no start line of SIP; a fault behind it is a `defect`
     static func read(_ storage: inout [UInt8]) throws(SIPError) -> (MessageIndex, SIPMessage.StartLine) {
         var index = MessageIndex()
         index.fields.reserveCapacity(24)
-        var position = storage.firstIndex { $0 != .carriageReturn && $0 != .lineFeed } ?? storage.count
-        let start = index.takeLine(&position, storage)
-        let startLine = try index.readStartLine(storage[start])
-        while true {
-            let line = index.takeLine(&position, storage)
-            if line.isEmpty {
-                if line.upperBound == position { index.note("The empty line behind the headers is missing. Send it.") }
-                break
-            }
-            index.readField(line, &position, &storage)
-        }
-        index.headEnd = position
+        let start = storage.firstIndex { $0 != .carriageReturn && $0 != .lineFeed } ?? storage.count
+        let line = Line(in: storage.span, at: start)
+        let startLine = try index.readStartLine(storage[line.content])
+        index.readFields(&storage, from: line.end)
         return (index, startLine)
     }
 
-    private mutating func note(_ what: String) {
-        if defect == nil { defect = SIPError(.badRequest, what) }
+    private mutating func note(_ what: @autoclosure () -> String) {
+        if defect == nil { defect = SIPError(.badRequest, what()) }
     }
 
-    /// The line at `position` without its end, behind which `position` then stands.
-    private func takeLine(_ position: inout Int, _ storage: [UInt8]) -> Range<Int> {
-        let start = position
-        var end = position
-        while end < storage.count, storage[end] != .lineFeed { end += 1 }
-        position = min(end + 1, storage.count)
-        // What ends without a line feed keeps its last byte.
-        if end < storage.count, end > start, storage[end - 1] == .carriageReturn { end -= 1 }
-        return start..<end
-    }
+    // MARK: The start line
 
     private mutating func readStartLine(_ line: Bytes) throws(SIPError) -> SIPMessage.StartLine {
-        let notAMessage = SIPError(.notAMessage, "\"\(line.excerpt)\" is no start line of SIP.")
-        guard let first = line.firstIndex(of: .space) else { throw notAMessage }
+        guard let first = line.firstIndex(of: .space) else { throw Self.notAMessage(line) }
         if line.prefix(4).isNamed("SIP/") {
             let rest = line[(first + 1)...]
             let code = rest.prefix(3)
-            guard code.count == 3, let status: Int = code.decimal(), 100...699 ~= status else { throw notAMessage }
+            guard code.count == 3, let status: Int = code.decimal(), 100...699 ~= status else {
+                throw Self.notAMessage(line)
+            }
             let phrase = rest.dropFirst(3)
-            guard phrase.isEmpty || phrase.first == .space else { throw notAMessage }
+            guard phrase.isEmpty || phrase.first == .space else { throw Self.notAMessage(line) }
             readVersion(line[..<first])
-            checkCharacters(phrase)
+            if phrase.contains(where: { $0 == 0 || $0 == .carriageReturn }) { noteCharacters(phrase) }
             startText = ByteRange((phrase.isEmpty ? phrase : phrase.dropFirst()).indices)
             return .response(status)
         }
@@ -64,7 +49,7 @@ struct MessageIndex {
         guard let method = SIPMethod(parsing: line[..<first]), let last = request.lastIndex(where: \.isBlank),
             last > first,
             request[(last + 1)...].prefix(4).isNamed("SIP/")
-        else { throw notAMessage }
+        else { throw Self.notAMessage(line) }
         readVersion(request[(last + 1)...])
         let uri = request[(first + 1)..<last]
         if uri.isEmpty || uri.contains(where: { $0 <= 0x20 || $0 == 0x7F }) {
@@ -74,75 +59,157 @@ struct MessageIndex {
         return .request(method)
     }
 
+    private static func notAMessage(_ line: Bytes) -> SIPError {
+        SIPError(.notAMessage, "\"\(line.excerpt)\" is no start line of SIP.")
+    }
+
     private mutating func readVersion(_ version: Bytes) {
         guard !version.isNamed("SIP/2.0"), defect == nil else { return }
         defect = SIPError(.unsupportedVersion, "\"\(version.excerpt)\" is not spoken here. Send SIP/2.0.")
     }
 
-    private mutating func checkCharacters(_ value: Bytes) {
-        if value.contains(where: { $0 == 0 || $0 == .carriageReturn }) {
-            note("There is a NUL or a CR without LF in \"\(value.excerpt)\". Take it out.")
+    private mutating func noteCharacters(_ value: Bytes) {
+        note("There is a NUL or a CR without LF in \"\(value.excerpt)\". Take it out.")
+    }
+
+    // MARK: Headers
+
+    /// Reads the headers from `position` on, with the empty line behind them.
+    private mutating func readFields(_ storage: inout [UInt8], from position: Int) {
+        var position = position
+        while true {
+            var line = Line(in: storage.span, at: position)
+            position = line.end
+            guard !line.content.isEmpty else {
+                if line.content.upperBound == position {
+                    note("The empty line behind the headers is missing. Send it.")
+                }
+                headEnd = position
+                return
+            }
+            lineCount += 1
+            if position < storage.count, storage[position].isBlank {
+                let end = join(line.content, &position, &storage)
+                line = Line(in: storage.span.extracting(first: end), at: line.content.lowerBound)
+            }
+            readField(line, storage)
         }
     }
 
-    /// Reads one header with the lines that are folded into it.
-    private mutating func readField(_ first: Range<Int>, _ position: inout Int, _ storage: inout [UInt8]) {
-        lineCount += 1
-        var end = first.upperBound
+    /// Moves what is folded into a line, and stands at `position`, behind it, with one space between; answers where that ends.
+    ///
+    /// Source: RFC 3261, section 7.3.1
+    private mutating func join(_ line: Range<Int>, _ position: inout Int, _ storage: inout [UInt8]) -> Int {
+        var end = line.upperBound
         while position < storage.count, storage[position].isBlank {
             lineCount += 1
-            let next = takeLine(&position, storage)
-            end = Self.join(first.lowerBound..<end, next, &storage)
+            while end > line.lowerBound, storage[end - 1].isBlank { end -= 1 }
+            storage[end] = .space
+            end += 1
+            let next = Line(in: storage.span, at: position)
+            var source = next.content.lowerBound
+            while source < next.content.upperBound, storage[source].isBlank { source += 1 }
+            while source < next.content.upperBound {
+                storage[end] = storage[source]
+                end += 1
+                source += 1
+            }
+            position = next.end
         }
-        let line = storage[first.lowerBound..<end]
+        return end
+    }
+
+    private mutating func readField(_ line: Line, _ storage: [UInt8]) {
         guard lineCount <= MessageLimits.lineCount else {
             return note("There are more than \(MessageLimits.lineCount) header lines. Send fewer.")
         }
-        guard let colon = line.firstIndex(of: .colon), line[..<colon].trimmed.isToken,
-            line.first.map(\.isBlank) == false
-        else { return note("\"\(line.excerpt)\" is no header. Write a name, a colon and a value.") }
-        let value = line[(colon + 1)...].trimmed
-        checkCharacters(value)
+        guard let name = line.name, !storage[line.content.lowerBound].isBlank else {
+            return note("\"\(storage[line.content].excerpt)\" is no header. Write a name, a colon and a value.")
+        }
+        let value = line.value(in: storage.span)
+        if line.hasControl { noteCharacters(storage[value]) }
         guard value.count <= MessageLimits.valueByteCount else {
             return note("A header has \(value.count) bytes. At most \(MessageLimits.valueByteCount) are taken.")
         }
-        let nameBytes = line[..<colon].trimmed
-        append(HeaderName(nameBytes), nameBytes.indices, value)
+        append(HeaderName(storage.span, name), name, value, line.hasComma, storage)
     }
 
-    private mutating func append(_ name: HeaderName, _ nameRange: Range<Int>, _ value: Bytes) {
-        func field(_ value: Bytes) -> HeaderField {
-            HeaderField(name: name, nameRange: ByteRange(nameRange), valueRange: ByteRange(value.indices))
+    private mutating func append(
+        _ name: HeaderName,
+        _ nameRange: Range<Int>,
+        _ value: Range<Int>,
+        _ hasComma: Bool,
+        _ storage: [UInt8]
+    ) {
+        func field(_ value: Range<Int>) -> HeaderField {
+            HeaderField(name: name, nameRange: ByteRange(nameRange), valueRange: ByteRange(value))
         }
         guard fields.count < MessageLimits.fieldCount else { return noteFieldCount() }
         // Where a value ends nobody can say when quotes are not closed: it stays whole, and is refused when it is read.
-        guard name.isSplit, value.contains(.comma), let values = value.listValues() else {
+        guard hasComma, name.isSplit, let values = storage[value].listValues() else {
             return fields.append(field(value))
         }
         guard values.count <= MessageLimits.listCount else {
             return note("A header has \(values.count) values. At most \(MessageLimits.listCount) are taken.")
         }
         guard fields.count + values.count <= MessageLimits.fieldCount else { return noteFieldCount() }
-        fields += values.map(field)
+        fields += values.map { field($0.indices) }
     }
 
     private mutating func noteFieldCount() {
         note("There are more than \(MessageLimits.fieldCount) headers and values. Send fewer.")
     }
+}
 
-    /// Moves a folded line behind the one that it continues, with one space between them; returns their end.
-    private static func join(_ line: Range<Int>, _ next: Range<Int>, _ storage: inout [UInt8]) -> Int {
-        var end = line.upperBound
-        while end > line.lowerBound, storage[end - 1].isBlank { end -= 1 }
-        storage[end] = .space
-        end += 1
-        var source = next.lowerBound
-        while source < next.upperBound, storage[source].isBlank { source += 1 }
-        while source < next.upperBound {
-            storage[end] = storage[source]
-            end += 1
-            source += 1
+/// One line of a head: where it and its name stand, and what is in it.
+private struct Line {
+    /// The line without its end.
+    let content: Range<Int>
+    /// Where the next line begins.
+    let end: Int
+    /// The token before the first colon, without the blanks behind it; nil when there is none.
+    private(set) var name: Range<Int>?
+    private(set) var hasComma = false
+    /// Whether there is a NUL, or a CR without LF, behind the name.
+    private(set) var hasControl = false
+    private var valueStart = 0
+
+    init(in bytes: Span<UInt8>, at start: Int) {
+        var index = start
+        while index < bytes.count, bytes[index].isToken { index += 1 }
+        let nameEnd = index
+        while index < bytes.count, bytes[index].isBlank { index += 1 }
+        if index < bytes.count, bytes[index] == .colon, nameEnd > start {
+            name = start..<nameEnd
+            index += 1
         }
-        return end
+        valueStart = index
+        var returnCount = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == .lineFeed { break }
+            index += 1
+            if byte > .comma { continue }
+            switch byte {
+            case .comma: hasComma = true
+            case .carriageReturn: returnCount += 1
+            case 0: hasControl = true
+            default: break
+            }
+        }
+        // What ends without a line feed keeps its last byte.
+        let hasFeed = index < bytes.count
+        let hasReturn = hasFeed && index > start && bytes[index - 1] == .carriageReturn
+        if returnCount > (hasReturn ? 1 : 0) { hasControl = true }
+        content = start..<(hasReturn ? index - 1 : index)
+        end = hasFeed ? index + 1 : index
+    }
+
+    /// What stands behind the colon, without blanks around it.
+    func value(in bytes: Span<UInt8>) -> Range<Int> {
+        var (start, end) = (valueStart, content.upperBound)
+        while start < end, bytes[start].isBlank { start += 1 }
+        while start < end, bytes[end - 1].isBlank { end -= 1 }
+        return start..<end
     }
 }

@@ -32,9 +32,8 @@ extension SIPMessage {
 
     /// The body's length as told; nil when it is not told, or not by one number, which is a `defect`.
     mutating func readContentLength() -> Int? {
-        let values = values(of: .contentLength)
-        guard let value = values.first else { return nil }
-        guard values.count == 1, let length = value.decimal(Int.self) else {
+        guard let value = first(.contentLength) else { return nil }
+        guard count(of: .contentLength) == 1, let length = value.decimal(Int.self) else {
             setDefect(SIPError(.badRequest, "Content-Length is \"\(value.excerpt)\" or there twice. Send one number."))
             return nil
         }

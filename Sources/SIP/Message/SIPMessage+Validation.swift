@@ -27,14 +27,14 @@ extension SIPMessage {
     }
 
     private func checkCounts() throws(SIPError) {
-        for name in [HeaderName.via, .from, .to, .callID, .cSeq] where count(of: name) == 0 {
-            throw SIPError(.badRequest, "\(name.canonical) is missing. Send it.")
-        }
-        var seen: Set<HeaderName> = []
-        for field in fields where field.name.isSingle {
-            guard seen.insert(field.name).inserted else {
+        var seen = HeaderNameSet()
+        for field in fields {
+            guard seen.insert(field.name) || !field.name.isSingle else {
                 throw SIPError(.badRequest, "\(field.name.canonical) is there twice. Send it once.")
             }
+        }
+        for name in [HeaderName.via, .from, .to, .callID, .cSeq] where !seen.contains(name) {
+            throw SIPError(.badRequest, "\(name.canonical) is missing. Send it.")
         }
     }
 
@@ -65,5 +65,18 @@ extension SIPMessage {
         guard uri.headers.isEmpty else {
             throw SIPError(.badRequest, "The Request-URI \"\(uri.bytes.excerpt)\" has headers. Leave them out.")
         }
+    }
+}
+
+/// Headers that a message has: a bit for each.
+private struct HeaderNameSet {
+    private var bits: UInt128 = 0
+
+    func contains(_ name: HeaderName) -> Bool { bits & 1 << name.rawValue != 0 }
+
+    /// Adds a name; false when it was there.
+    mutating func insert(_ name: HeaderName) -> Bool {
+        defer { bits |= 1 << name.rawValue }
+        return !contains(name)
     }
 }

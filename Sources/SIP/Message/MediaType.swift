@@ -20,6 +20,12 @@ package struct MediaType: HeaderValue {
         self.type.isNamed(type) && self.subtype.isNamed(subtype)
     }
 
+    /// Whether it is `name`, written as type/subtype, without case and whatever its parameters.
+    package func isNamed(_ name: Bytes) -> Bool {
+        guard let slash = name.firstIndex(of: .slash) else { return false }
+        return type.isNamed(name[..<slash]) && subtype.isNamed(name[(slash + 1)...])
+    }
+
     package func serialize(into bytes: inout [UInt8]) {
         bytes += type
         bytes.append(.slash)

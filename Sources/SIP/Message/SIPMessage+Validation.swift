@@ -20,10 +20,10 @@ extension SIPMessage {
         try checkRequestURI()
     }
 
-    /// Whether an answer finds its way: the topmost Via can be read, and it is no ACK.
+    /// Whether an answer may be understood: there is a Via, be it well-formed or not, and it is no ACK.
     package var isAnswerable: Bool {
         guard let method, method != .ack else { return false }
-        return (try? topVia()) != nil
+        return first(.via) != nil
     }
 
     private func checkCounts() throws(SIPError) {

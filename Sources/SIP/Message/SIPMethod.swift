@@ -46,4 +46,9 @@ public struct SIPMethod: Hashable, Sendable, CustomStringConvertible {
     public static let message = SIPMethod(known: "MESSAGE")
     /// Publishes the state of events (RFC 3903).
     public static let publish = SIPMethod(known: "PUBLISH")
+
+    /// Those above: one that is none of them is not implemented, whoever is asked.
+    static let known: Set<SIPMethod> = [
+        invite, ack, bye, cancel, register, options, prack, update, info, refer, subscribe, notify, message, publish,
+    ]
 }

@@ -137,7 +137,8 @@ extension TransactionTable {
         var words = SeededGenerator(seed: hash ^ tagSeed)
         do {
             var request = message
-            if var via = try message.topVia() {
+            // One that is not well-formed goes back as it came; the answer leaves by the flow anyway.
+            if var via = try? message.topVia() {
                 via.note(sourceHost: flow.remote.hostBytes, port: flow.remote.port)
                 try request.replaceFirst(.via, by: via)
             }
@@ -152,7 +153,7 @@ extension TransactionTable {
 
     private mutating func makeAnswer(to request: SIPMessage, status: Int, tag: Bytes) -> SIPMessage? {
         do {
-            return try request.response(status: status, reason: Self.phrase(status), tag: tag)
+            return try request.response(status: status, reason: SIPStatus.phrase(status), tag: tag)
         } catch {
             drop()
             return nil
@@ -162,23 +163,5 @@ extension TransactionTable {
     private static func toTag(of message: SIPMessage) -> Bytes? {
         guard let to = try? message.to() else { return nil }
         return to.tag?.detached
-    }
-
-    /// The words behind the codes of the answers that are given here.
-    private static func phrase(_ status: Int) -> String {
-        switch status {
-        case 100: "Trying"
-        case 200: "OK"
-        case 400: "Bad Request"
-        case 414: "Request-URI Too Long"
-        case 416: "Unsupported URI Scheme"
-        case 481: "Call/Transaction Does Not Exist"
-        case 482: "Loop Detected"
-        case 487: "Request Terminated"
-        case 503: "Service Unavailable"
-        case 505: "Version Not Supported"
-        case 513: "Message Too Large"
-        default: "Refused"
-        }
     }
 }

@@ -1,0 +1,98 @@
+internal import CallBasics
+
+/// What a user agent takes: each request is checked by it, and others are told of it.
+///
+/// Source: RFC 3261, sections 8.2 and 11.2
+package struct Capabilities: Hashable, Sendable {
+    /// The types of body that a method may bring; a body of a method that is not listed is passed over.
+    package struct BodyTypes: Hashable, Sendable {
+        package var method: SIPMethod
+        /// As `type/subtype`, the one that is liked best first.
+        package var types: [String]
+
+        package init(_ method: SIPMethod, _ types: [String]) { (self.method, self.types) = (method, types) }
+    }
+
+    /// The methods that are taken, as Allow tells them.
+    package var methods: [SIPMethod]
+    /// The option tags that are understood, as Supported tells them.
+    package var extensions: [String]
+    /// What bodies may be, as Accept tells it.
+    package var bodies: [BodyTypes]
+
+    package init(methods: [SIPMethod], extensions: [String] = [], bodies: [BodyTypes] = []) {
+        (self.methods, self.extensions, self.bodies) = (methods, extensions, bodies)
+    }
+
+    /// An answer to a request that is not taken.
+    package struct Refusal: Hashable, Sendable {
+        package var status: Int
+        /// What the answer tells besides: what would be taken.
+        package var headers: [Header] = []
+
+        package struct Header: Hashable, Sendable {
+            package var name: HeaderName
+            package var value: String
+        }
+
+        /// The response with this refusal.
+        ///
+        /// Throws: `invalidCharacter` when what is taken over from the request would end its line
+        package func response(to request: SIPMessage, tag: Bytes) throws(SIPError) -> SIPMessage {
+            var response = try request.response(status: status, reason: SIPStatus.phrase(status), tag: tag)
+            for header in headers { try response.append(header.name, Bytes(header.value)) }
+            return response
+        }
+    }
+
+    /// Why a request that is sound is not taken; nil when it is.
+    ///
+    /// In this order: method, required extensions, type and encoding of the body. An ACK gets no answer, and a CANCEL is about
+    /// its request: both are taken.
+    /// Throws: `badRequest` when what is looked at breaks its grammar
+    package func refusal(of request: SIPMessage) throws(SIPError) -> Refusal? {
+        guard let method = request.method, method != .ack, method != .cancel else { return nil }
+        guard methods.contains(method) else {
+            return SIPMethod.known.contains(method)
+                ? Refusal(status: 405, headers: [.init(name: .allow, value: allow)]) : Refusal(status: 501)
+        }
+        let unknown = try request.tokens(of: .require).filter { !understands($0) }
+        guard unknown.isEmpty else {
+            return Refusal(status: 420, headers: unknown.map { .init(name: .unsupported, value: $0) })
+        }
+        return try refusalOfBody(of: request, method)
+    }
+
+    private func refusalOfBody(of request: SIPMessage, _ method: SIPMethod) throws(SIPError) -> Refusal? {
+        let isOptional = try request.value(.contentDisposition, as: ParameterizedValue.self)?.parameters
+            .value("handling")?.isNamed("optional")
+        guard !request.bodyBytes.isEmpty, isOptional != true,
+            let types = bodies.first(where: { $0.method == method })?.types
+        else { return nil }
+        // RFC 3261, section 7.4.1: a body has a type; what has none is taken for what the method usually brings.
+        if let type = try request.contentType(), !types.contains(where: { type.isNamed(Bytes($0)) }) {
+            return Refusal(status: 415, headers: [.init(name: .accept, value: types.joined(separator: ", "))])
+        }
+        let encodings = try request.tokens(of: .contentEncoding)
+        guard encodings.allSatisfy({ $0.lowercased() == "identity" }) else {
+            return Refusal(status: 415, headers: [.init(name: .acceptEncoding, value: "identity")])
+        }
+        return nil
+    }
+
+    private func understands(_ tag: String) -> Bool { extensions.contains { $0.lowercased() == tag.lowercased() } }
+
+    private var allow: String { methods.map(\.name).joined(separator: ", ") }
+
+    /// Tells what is taken, as the answer to OPTIONS does.
+    ///
+    /// Throws: `invalidCharacter` when a type or a tag would end its line
+    package func describe(in message: inout SIPMessage) throws(SIPError) {
+        try message.set(.allow, to: Bytes(allow))
+        var types: [String] = []
+        for type in bodies.flatMap(\.types) where !types.contains(type) { types.append(type) }
+        if !types.isEmpty { try message.set(.accept, to: Bytes(types.joined(separator: ", "))) }
+        try message.set(.acceptEncoding, to: Bytes("identity"))
+        if !extensions.isEmpty { try message.set(.supported, to: Bytes(extensions.joined(separator: ", "))) }
+    }
+}

@@ -156,7 +156,7 @@ import Testing
         let html = String(decoding: try scratch.bytes("c.html"), as: UTF8.self)
         let ssrcs = try streams.map { try #require($0["ssrc"] as? String) }
         #expect(html.split(separator: "<section").count == 3 && ssrcs.allSatisfy { html.contains("SSRC \($0)") })
-        #expect(html.contains("1970-01-01") && html.contains("UTC</th>"))
+        #expect(!html.contains("1970-01-01") && !html.contains("UTC</th>"))
         let text = try ToolRun.finished("replay", scratch.file("c.pcap"))
         #expect(text.output.contains(other) && text.output.contains("concealed ms"))
     }

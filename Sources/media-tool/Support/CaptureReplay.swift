@@ -210,9 +210,14 @@ struct CaptureReplay {
     /// The engine runs for so long before the first packet comes.
     private static let lead = Duration.milliseconds(20)
 
-    /// The capture's time at the zero of virtual time; nil where pauses were cut, after which it would be wrong.
+    /// Before this, in 1980, nobody captured RTP: a capture of virtual time begins in 1970.
+    private static let firstPlausibleNanoseconds: Int64 = 315_532_800_000_000_000
+
+    /// The capture's time at the zero of virtual time; nil where pauses were cut, after which it would be wrong, or where it is no
+    /// time of day.
     private var unixNanosecondsAtZero: Int64? {
-        link.cutPauseCount > 0 ? nil : chosen.stream.firstNanoseconds &- Self.lead.nanoseconds
+        let first = chosen.stream.firstNanoseconds
+        return link.cutPauseCount > 0 || first < Self.firstPlausibleNanoseconds ? nil : first &- Self.lead.nanoseconds
     }
 
     /// What the sender of the stream would have had an agreement on.

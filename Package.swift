@@ -143,7 +143,7 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting",
+                "CallBasics", "SDP", "SIP", "RTP", "MediaEngine", "MediaEngineTesting",
                 "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -181,7 +181,8 @@ let package = Package(
         .testTarget(
             name: "MediaToolTests",
             dependencies: [
-                "media-tool", "CallBasics", "SDP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore", "Mailbox",
+                "media-tool", "CallBasics", "SDP", "SIP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore",
+                "Mailbox",
                 "SharedCorePeer", "TestSupport",
             ],
             swiftSettings: testSettings

@@ -40,6 +40,9 @@ import Testing
         (["receive", "--port", "5004", "--sdp", "x.sdp"], "--sdp"),
         (["receive", "--port", "70000"], "70000"),
         (["receive", "--port", "5004", "--output", "x.wav", "--device", "null"], "--device"),
+        (["sip", "parse"], "<file>"),
+        (["sip", "parse", "x", "--sdp", "--stream"], "--sdp"),
+        (["sip", "parse", "x", "--print", "nice"], "nice"),
         (["graph", "nothing"], "nothing"),
         (["graph", "call", "--format", "svg"], "svg"),
         (["detect"], "<file>"),
@@ -150,6 +153,7 @@ import Testing
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
+        "sip", "sip parse",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])

@@ -27,6 +27,8 @@ public struct SIPMessage: Sendable {
     private var bodyRange: ByteRange
     /// The first thing that is wrong with the start line, the form of the headers or the body's length.
     package private(set) var defect: SIPError?
+    /// How many bytes of the datagram lay behind the message, and were left out.
+    package private(set) var restByteCount = 0
 
     /// A request without headers.
     package init(_ method: SIPMethod, to uri: SIPURI) {
@@ -90,6 +92,9 @@ public struct SIPMessage: Sendable {
         fields.first { $0.name == name }.map { storage[$0.valueRange.range] }
     }
 
+    /// How many headers there are, one for each value of those that are split.
+    package var headerCount: Int { fields.count }
+
     package func count(of name: HeaderName) -> Int { fields.count { $0.name == name } }
 
     /// The Request-URI or the reason phrase as it came.
@@ -118,6 +123,7 @@ public struct SIPMessage: Sendable {
 
     /// Leaves out what comes behind the first `count` bytes of the body.
     mutating func cutBody(to count: Int) {
+        restByteCount = max(bodyRange.range.count - count, 0)
         bodyRange = ByteRange(bodyRange.range.prefix(count))
     }
 

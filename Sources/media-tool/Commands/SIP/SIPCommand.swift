@@ -1,0 +1,17 @@
+import ArgumentParser
+
+/// What can be done with SIP from the shell.
+struct SIPCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sip",
+        abstract: "Reads SIP messages, URIs and session descriptions, and says what is wrong with them.",
+        discussion: """
+            Calls and registrations are not there yet.
+
+            EXAMPLES
+              media-tool sip parse invite.sip
+              media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
+            """,
+        subcommands: [SIPParseCommand.self]
+    )
+}

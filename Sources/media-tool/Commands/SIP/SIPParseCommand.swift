@@ -1,0 +1,84 @@
+import ArgumentParser
+import SIP
+
+/// Reads messages as the stack reads them.
+struct SIPParseCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "parse",
+        abstract: "Reads SIP messages, and says what is wrong with them and which answer that gets.",
+        discussion: """
+            Each file is one datagram. What is wrong with a message is what a stack here refuses: methods, extensions and \
+            types of body, which users choose, are not looked at. It fails when anything is wrong.
+
+            With --json, each message is one JSON object on a line.
+
+            EXAMPLES
+              media-tool sip parse invite.sip
+              media-tool sip parse invite.sip --print canonical
+              media-tool sip parse --stream dump.bin --json
+              media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
+              media-tool sip parse --sdp offer.sdp
+            """
+    )
+
+    /// Whether messages are written as this stack would.
+    enum Printing: String, ExpressibleByArgument, CaseIterable {
+        case canonical, none
+    }
+
+    @Argument(
+        help: ArgumentHelp("The files, or URIs with --uri. \(InputPath.help)", valueName: "file"),
+        completion: .file()
+    )
+    var files: [String]
+
+    @Flag(help: "Read each file as a stream: message after message, with keep-alives between them.")
+    var stream = false
+
+    @Flag(help: "Read the arguments themselves as URIs.")
+    var uri = false
+
+    @Flag(help: "Read session descriptions (SDP).")
+    var sdp = false
+
+    @Option(help: "Write each as it is written here: canonical or none.")
+    var print = Printing.none
+
+    @OptionGroup var common: CommonOptions
+
+    /// A stream of more is not read.
+    private static let longestStream = 1 << 26
+
+    func validate() throws {
+        let chosen = [("--stream", stream), ("--uri", uri), ("--sdp", sdp)].filter(\.1).map(\.0)
+        guard chosen.count < 2 else {
+            throw ValidationError("'\(chosen[0])' and '\(chosen[1])' exclude each other. Leave out one.")
+        }
+    }
+
+    func run() throws {
+        common.startLogging()
+        var failureCount = 0
+        for file in files {
+            for finding in try findings(in: file) {
+                if finding.problem != nil { failureCount += 1 }
+                common.show(
+                    finding.json(file, isPrinted: print == .canonical),
+                    text: finding.text(file, isPrinted: print == .canonical)
+                )
+            }
+        }
+        if failureCount > 0 { throw ExitCode.failure }
+    }
+
+    private func findings(in file: String) throws -> [SIPFinding] {
+        if uri { return [SIPFinding(uri: file)] }
+        let limit = stream ? Self.longestStream : MessageLimits.byteCount
+        let bytes = try InputContent.read(InputPath.path(of: file), limit: limit).bytes
+        guard bytes.count <= limit || !stream else {
+            throw ToolFailure("\(InputPath.name(of: file)) has more than \(limit) bytes. Cut the stream.")
+        }
+        if sdp { return [SIPFinding(sdp: bytes)] }
+        return stream ? SIPFinding.all(inStream: bytes) : [SIPFinding(datagram: bytes)]
+    }
+}

@@ -43,6 +43,8 @@ import Testing
         (["sip", "parse"], "<file>"),
         (["sip", "parse", "x", "--sdp", "--stream"], "--sdp"),
         (["sip", "parse", "x", "--print", "nice"], "nice"),
+        (["sip", "torture", "x"], "--expect"),
+        (["sip", "torture", "x", "--expect", "y", "--mutations", "-1"], "--mutations"),
         (["graph", "nothing"], "nothing"),
         (["graph", "call", "--format", "svg"], "svg"),
         (["detect"], "<file>"),
@@ -153,7 +155,7 @@ import Testing
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
-        "sip", "sip parse",
+        "sip", "sip parse", "sip torture",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])

@@ -28,12 +28,14 @@ package struct Capabilities: Hashable, Sendable {
     package struct Refusal: Hashable, Sendable {
         package var status: Int
         /// What the answer tells besides: what would be taken.
-        package var headers: [Header] = []
+        package var headers: [Header]
 
         package struct Header: Hashable, Sendable {
             package var name: HeaderName
             package var value: String
         }
+
+        package init(status: Int, headers: [Header] = []) { (self.status, self.headers) = (status, headers) }
 
         /// The response with this refusal.
         ///

@@ -12,6 +12,6 @@ struct SIPCommand: ParsableCommand {
               media-tool sip parse invite.sip
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
             """,
-        subcommands: [SIPParseCommand.self]
+        subcommands: [SIPParseCommand.self, SIPTortureCommand.self]
     )
 }

@@ -1,0 +1,195 @@
+internal import CallBasics
+import MediaEngine
+import SIP
+
+/// How messages that are hard to read are answered, beside what an RFC asks for.
+struct TortureScore {
+    /// What is asked.
+    enum Subject {
+        /// The reader of messages alone: methods and types of body are not looked at.
+        case parser
+        /// Transactions and the rules of a user agent, as a message goes through them.
+        case stack
+    }
+
+    /// One line of the table of expectations.
+    struct Expectation: Hashable {
+        var file: String
+        var section: String
+        /// "accept", "accept-first", a status code, or two of them with "-or-".
+        var expected: String
+
+        /// Whether there is one right answer only.
+        var isExact: Bool { Int(expected) != nil }
+
+        /// Whether a final answer with that code fits; 0 is a message that was taken, nil one without an answer.
+        func isMet(by answer: Int?, isResponse: Bool, subject: Subject) -> Bool {
+            if isResponse { return answer == nil || answer == 0 }
+            return TortureScore.parts(of: expected).contains { part in
+                switch part {
+                case "accept", "accept-first", "lenient": answer == 0
+                case "405", "415", "420", "501": answer == Int(part) || subject == .parser && answer == 0
+                default: answer == Int(part)
+                }
+            }
+        }
+    }
+
+    /// What became of one file.
+    struct Row {
+        var expectation: Expectation
+        var answer: Int?
+        var isMet: Bool
+    }
+
+    private(set) var rows: [Row] = []
+    /// Messages that were made from the files by changing one byte.
+    private(set) var mutationCount = 0
+    /// The longest time that a message took.
+    private(set) var slowest = Duration.zero
+
+    private let subject: Subject
+    private var generator: SeededGenerator
+
+    init(_ subject: Subject, seed: UInt64) {
+        self.subject = subject
+        generator = SeededGenerator(seed: seed)
+    }
+
+    /// Takes the file that an expectation is about, and so many messages that differ from it in one byte.
+    mutating func add(_ expectation: Expectation, _ bytes: [UInt8], mutations: Int) {
+        let answer = timed(bytes)
+        let isResponse = bytes.starts(with: Array("SIP/2.0 ".utf8))
+        let isMet = expectation.isMet(by: answer, isResponse: isResponse, subject: subject)
+        rows.append(Row(expectation: expectation, answer: answer, isMet: isMet))
+        guard !bytes.isEmpty else { return }
+        for _ in 0..<mutations {
+            var mutated = bytes
+            let number = generator.next()
+            mutated[Int(number % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: number >> 56)
+            _ = timed(mutated)
+            mutationCount += 1
+        }
+    }
+
+    private mutating func timed(_ bytes: [UInt8]) -> Int? {
+        let start = MonotonicClock.current
+        defer { slowest = max(slowest, MonotonicClock.current - start) }
+        return subject == .parser ? Self.parserAnswer(bytes) : Self.stackAnswer(bytes)
+    }
+
+    private static func parserAnswer(_ bytes: [UInt8]) -> Int? {
+        do throws(SIPError) {
+            let message = try SIPMessage(datagram: bytes)
+            do throws(SIPError) {
+                try message.validate()
+                return 0
+            } catch {
+                return message.isAnswerable ? error.code.statusCode : nil
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    /// What a user agent takes that takes all that the torture messages ask for, but what must be refused.
+    private static let capabilities = Capabilities(
+        methods: [.invite, .ack, .bye, .cancel, .options, .register, .message],
+        bodies: [.init(.invite, ["application/sdp"]), .init(.message, ["multipart/mixed", "text/plain"])]
+    )
+    private static let flow = Flow(
+        .udp,
+        local: SocketAddress(ipv4: 0xC000_0202, port: 5060),
+        remote: SocketAddress(ipv4: 0xC000_0201, port: 5060)
+    )
+
+    private static func stackAnswer(_ bytes: [UInt8]) -> Int? {
+        guard let message = try? SIPMessage(datagram: bytes) else { return nil }
+        var table = TransactionTable(seed: 1)
+        table.receive(message, on: flow, at: .zero)
+        var answer: Int?
+        while let output = table.poll() {
+            switch output {
+            case .request(let request, let id, _):
+                guard let refused = refusal(of: request) else { return 0 }
+                table.respond(refused, to: id, at: .zero)
+            case .acknowledgement: return 0
+            case .send(let sent, _):
+                let status = (try? SIPMessage(datagram: sent))?.statusCode
+                if status != 100 { answer = status }
+            case .cancelled, .response, .failure: break
+            }
+        }
+        return answer
+    }
+
+    private static func refusal(of request: SIPMessage) -> SIPMessage? {
+        let tag = Array("t".utf8)[...]
+        do throws(SIPError) {
+            return try capabilities.refusal(of: request)?.response(to: request, tag: tag)
+        } catch {
+            return try? Capabilities.Refusal(status: error.code.statusCode ?? 400).response(to: request, tag: tag)
+        }
+    }
+
+    // MARK: The table of expectations
+
+    /// The lines of a table with the columns name, section and expect, below one that names them.
+    ///
+    /// - Throws: `ToolFailure` that names the line.
+    static func expectations(_ text: String) throws -> [Expectation] {
+        let lines = text.split(whereSeparator: \.isNewline).dropFirst()
+        return try lines.enumerated().map { index, line in
+            let columns = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            guard columns.count >= 3, !columns[0].isEmpty, !columns[0].contains("/") else {
+                let what = "Line \(index + 2) of the table has no name, section and expectation."
+                throw ToolFailure(what + " Separate them by tabs.")
+            }
+            guard parts(of: columns[2]).allSatisfy(isKnown) else {
+                let known = "accept, accept-first, a status code, 400-or-lenient or the like"
+                throw ToolFailure("Line \(index + 2) of the table expects '\(columns[2].printable)'. Write \(known).")
+            }
+            return Expectation(file: columns[0], section: columns[1], expected: columns[2])
+        }
+    }
+
+    private static func parts(of expected: String) -> [Substring] {
+        expected.split(separator: "-or-", omittingEmptySubsequences: false)
+    }
+
+    private static func isKnown(_ part: Substring) -> Bool {
+        ["accept", "accept-first", "lenient"].contains(part) || Int(part).map { 300...699 ~= $0 } == true
+    }
+
+    // MARK: What is told
+
+    /// Whether every answer fits.
+    var isMet: Bool { rows.allSatisfy(\.isMet) }
+
+    var json: JSONValue {
+        let exact = rows.filter(\.expectation.isExact)
+        return [
+            "files": .integer(rows.count), "ok": .integer(rows.count(where: \.isMet)),
+            "exact": ["asked": .integer(exact.count), "ok": .integer(exact.count(where: \.isMet))],
+            "lenient": .integer(rows.count { $0.expectation.expected.contains("-or-") && $0.answer == 0 }),
+            "noAnswer": .integer(rows.count { $0.answer == nil }),
+            "mutations": .integer(mutationCount),
+            "slowestMs": .milliseconds(slowest),
+            "failed": JSONValue(rows.filter { !$0.isMet }.map(\.expectation.file)),
+        ]
+    }
+
+    var text: String {
+        let lines = rows.map { row in
+            [
+                row.expectation.file.printable, row.expectation.section.printable, row.expectation.expected,
+                row.answer.map { $0 == 0 ? "taken" : "\($0)" } ?? "no answer", row.isMet ? "ok" : "FAILED",
+            ]
+        }
+        let met = rows.count(where: \.isMet)
+        let changed = mutationCount > 0 ? ", \(mutationCount) with one byte changed" : ""
+        return Table.text([["FILE", "SECTION", "EXPECTED", "GOT", ""]] + lines)
+            + "\(met) of \(English.count(rows.count, "message")) as expected\(changed), none took longer than "
+            + "\((slowest.milliseconds * 100).rounded() / 100) ms\n"
+    }
+}

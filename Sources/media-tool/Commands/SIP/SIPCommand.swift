@@ -8,6 +8,8 @@ struct SIPCommand: ParsableCommand {
         discussion: """
             Calls and registrations are not there yet.
 
+            With --json, what is found is one JSON object on a line.
+
             EXAMPLES
               media-tool sip parse invite.sip
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'

@@ -70,6 +70,7 @@ let package = Package(
         .systemLibrary(name: "CVectors"),
         .systemLibrary(name: "CSemaphore"),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
         .systemLibrary(name: "CGSM", providers: [.apt(["libgsm1-dev"])]),
@@ -82,7 +83,7 @@ let package = Package(
         .target(name: "CallBasics", swiftSettings: settings),
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
-        .target(name: "SIP", dependencies: ["CallBasics"], swiftSettings: settings),
+        .target(name: "SIP", dependencies: ["CallBasics", "COpenSSL"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",

@@ -1,12 +1,19 @@
 extension SIPMessage: CustomStringConvertible {
     /// Appends the message in the strict form.
-    package func serialize(into bytes: inout [UInt8]) {
+    package func serialize(into bytes: inout [UInt8]) { serialize(into: &bytes, isRedacted: false) }
+
+    private func serialize(into bytes: inout [UInt8], isRedacted: Bool) {
         bytes.reserveCapacity(bytes.count + storage.count + 64)
         serializeStartLine(into: &bytes)
         for field in fields where field.name != .contentLength {
             serializeName(of: field, into: &bytes)
             bytes += ": ".utf8
-            bytes += storage[field.valueRange.range]
+            if isRedacted, isSecret(field) {
+                let value = try? AuthenticationValue(parsing: storage[field.valueRange.range])
+                bytes += (value?.description ?? Secret("").description).utf8
+            } else {
+                bytes += storage[field.valueRange.range]
+            }
             bytes += "\r\n".utf8
         }
         bytes += "Content-Length: \(bodyBytes.count)\r\n\r\n".utf8
@@ -20,8 +27,21 @@ extension SIPMessage: CustomStringConvertible {
         return written
     }
 
-    /// The message as text; what is not UTF-8 in it is replaced.
-    public var description: String { String(decoding: bytes, as: UTF8.self) }
+    /// The message as text, without what proves a password; what is not UTF-8 in it is replaced.
+    public var description: String {
+        var written: [UInt8] = []
+        serialize(into: &written, isRedacted: true)
+        return String(decoding: written, as: UTF8.self)
+    }
+
+    /// Whether a header proves a password, to the server or back from it.
+    private func isSecret(_ field: HeaderField) -> Bool {
+        switch field.name {
+        case .authorization, .proxyAuthorization, .authenticationInfo: true
+        case .other: storage[field.nameRange.range].isNamed("Proxy-Authentication-Info")
+        default: false
+        }
+    }
 
     private func serializeStartLine(into bytes: inout [UInt8]) {
         if let method {

@@ -1,0 +1,90 @@
+internal import COpenSSL
+
+/// The hash functions of digest authentication, by OpenSSL; all use of it is in this file.
+///
+/// SHA-512-256 is a function of its own, with its own initial values, and not a cut SHA-512.
+/// Source: RFC 7616, section 3.2; FIPS 180-4, section 5.3.6
+package enum DigestHash: Hashable, Sendable, CaseIterable {
+    case md5, sha256, sha512_256
+
+    /// Whether the library offers it; in FIPS mode it has no MD5.
+    package var isAvailable: Bool { Self.available.contains(self) }
+
+    /// How many hexadecimal digits a hash has.
+    package var digitCount: Int { self == .md5 ? 32 : 64 }
+
+    /// The hash of the parts with colons between them, in lower-case hexadecimal digits.
+    ///
+    /// To ask for one that is not available is a mistake of the caller.
+    package func hex(_ parts: Bytes...) -> Bytes {
+        guard let hash = hash(Array(parts.joined(separator: [.colon]))) else {
+            preconditionFailure("\(self) is not available.")
+        }
+        return hash.hexadecimal
+    }
+
+    private func hash(_ bytes: [UInt8]) -> [UInt8]? {
+        var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        guard EVP_Digest(bytes, bytes.count, &hash, &count, function, nil) == 1 else { return nil }
+        return Array(hash.prefix(Int(count)))
+    }
+
+    private var function: OpaquePointer? {
+        switch self {
+        case .md5: EVP_md5()
+        case .sha256: EVP_sha256()
+        case .sha512_256: EVP_sha512_256()
+        }
+    }
+
+    private static let available = Set(allCases.filter { $0.hash([]) != nil })
+}
+
+/// The keyed hash of `bytes`: HMAC with SHA-256, 32 bytes (RFC 2104).
+func keyedHash(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var count: UInt32 = 0
+    guard HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &hash, &count) != nil else {
+        preconditionFailure("SHA-256 is not available.")
+    }
+    return Array(hash.prefix(Int(count)))
+}
+
+/// Whether both are the same; how long that takes says nothing of where they differ.
+func isSameSecret(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
+    one.count == other.count && CRYPTO_memcmp(Array(one), Array(other), one.count) == 0
+}
+
+extension Sequence where Element == UInt8 {
+    /// Two lower-case digits for each byte.
+    var hexadecimal: Bytes {
+        flatMap { [UInt8.hexadecimalDigit($0 >> 4), .hexadecimalDigit($0 & 15)] }[...]
+    }
+}
+
+extension FixedWidthInteger where Self: UnsignedInteger {
+    /// All lower-case digits, the highest first.
+    var hexadecimal: Bytes {
+        stride(from: Self.bitWidth - 4, through: 0, by: -4).map {
+            UInt8.hexadecimalDigit(UInt8(truncatingIfNeeded: self >> $0) & 15)
+        }[...]
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The number that hexadecimal digits of its full width write; nil when they are fewer, more, or others.
+    func hexadecimal<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type = Number.self) -> Number? {
+        guard count == Number.bitWidth / 4 else { return nil }
+        var value: Number = 0
+        for byte in self {
+            guard let digit = byte.hexadecimalValue else { return nil }
+            value = value << 4 | Number(digit)
+        }
+        return value
+    }
+}
+
+extension UInt8 {
+    fileprivate static func hexadecimalDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+}

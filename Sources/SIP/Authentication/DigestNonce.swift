@@ -1,0 +1,92 @@
+internal import CallBasics
+
+/// A nonce that its server knows again without a table: when it was made, which one it is, and a keyed hash of both.
+///
+///     time, 16 digits | number, 8 digits | keyed hash, 32 digits
+///
+/// Source: RFC 7616, section 3.3 (nonce) and 5.4
+struct DigestNonce: Hashable, Sendable {
+    let time: MediaTime
+    /// Nonces of one server count up.
+    let number: UInt32
+
+    init(time: MediaTime, number: UInt32) {
+        (self.time, self.number) = (time, number)
+    }
+
+    /// Nil when it was not made with this key for this realm and kind.
+    init?(parsing text: Bytes, realm: Bytes, kind: DigestKind, key: Secret) {
+        let number = text.dropFirst(16).prefix(8)
+        guard text.count == 56, let time: UInt64 = text.prefix(16).hexadecimal(),
+            let number: UInt32 = number.hexadecimal()
+        else { return nil }
+        self.init(time: MediaTime(nanoseconds: Int64(bitPattern: time)), number: number)
+        guard isSameSecret(text, bytes(realm: realm, kind: kind, key: key)) else { return nil }
+    }
+
+    func bytes(realm: Bytes, kind: DigestKind, key: Secret) -> Bytes {
+        let head = UInt64(bitPattern: time.nanoseconds).hexadecimal + number.hexadecimal
+        let subject = head + Bytes(kind == .server ? "s" : "p") + realm
+        return head + keyedHash(of: Array(subject), key: Array(key.bytes)).prefix(16).hexadecimal
+    }
+}
+
+/// Which counts of which nonces were used, so that no request is let in twice; what it forgets is stale.
+struct NonceWindow: Sendable {
+    private struct Entry: Sendable {
+        var nonce: DigestNonce
+        var highest: UInt32
+        /// Bit n says that the count n below the highest was used.
+        var used: UInt64
+    }
+
+    private let capacity: Int
+    /// In the order of their numbers.
+    private var entries: [Entry] = []
+    /// Nonces below this number were forgotten.
+    private var firstNumber: UInt32 = 0
+
+    init(capacity: Int) {
+        precondition(capacity > 0)
+        self.capacity = capacity
+    }
+
+    var count: Int { entries.count }
+
+    /// Whether the count was not used yet; counts that come out of order are known for 64 of them.
+    mutating func use(_ count: UInt32, of nonce: DigestNonce) -> Bool {
+        guard nonce.number >= firstNumber else { return false }
+        let place = place(of: nonce.number)
+        guard place < entries.count, entries[place].nonce == nonce else {
+            entries.insert(Entry(nonce: nonce, highest: count, used: 1), at: place)
+            if entries.count > capacity { firstNumber = entries.removeFirst().nonce.number &+ 1 }
+            return true
+        }
+        let highest = entries[place].highest
+        if count > highest {
+            let distance = count - highest
+            entries[place].used = distance < 64 ? entries[place].used << UInt64(distance) | 1 : 1
+            entries[place].highest = count
+            return true
+        }
+        let distance = highest - count
+        guard distance < 64, entries[place].used & 1 << UInt64(distance) == 0 else { return false }
+        entries[place].used |= 1 << UInt64(distance)
+        return true
+    }
+
+    /// Forgets the nonces that were made before `time`.
+    mutating func forget(before time: MediaTime) {
+        let kept = entries.firstIndex { $0.nonce.time >= time } ?? entries.endIndex
+        entries.removeFirst(kept)
+    }
+
+    private func place(of number: UInt32) -> Int {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].nonce.number < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,97 @@
+/// What a client knows of one realm that has asked it: the last nonce, and how often it was used.
+struct DigestProtection: Sendable {
+    /// What a nonce is for; 401 and 407 are apart.
+    struct Scope: Hashable, Sendable {
+        var kind: DigestKind
+        var realm: Bytes
+    }
+
+    let scope: Scope
+    private let challenge: DigestChallenge
+    private let credentials: Credentials
+    /// The hosts of the Request-URIs that were challenged, the last one at the end.
+    private var hosts: [Bytes] = []
+    private(set) var nonce: Bytes
+    /// With the quotes that it came with.
+    private var quotedNonce: Bytes
+    private var usedCount: UInt32 = 0
+    private var cnonce: Bytes = []
+    /// The hash that a session begins with; the next nonces do not change it.
+    private var sessionKey: Secret?
+
+    init(_ scope: Scope, _ challenge: DigestChallenge, _ credentials: Credentials) {
+        (self.scope, self.challenge, self.credentials) = (scope, challenge, credentials)
+        (nonce, quotedNonce) = (challenge.nonce, challenge.quotedNonce)
+    }
+
+    /// Whether a request to `host` is to carry credentials unasked: a proxy sees all requests, a server those to it.
+    func serves(_ host: Bytes) -> Bool {
+        usedCount < .max && (scope.kind == .proxy || hosts.contains { isSameHost($0, host) })
+    }
+
+    /// Takes over what an earlier one of the same scope knows: hosts, and the count of a nonce that came again.
+    mutating func follow(_ earlier: DigestProtection?, challengedAt host: Bytes) {
+        hosts = (earlier?.hosts ?? []).filter { !isSameHost($0, host) }.suffix(DigestLimits.hostCount - 1) + [host]
+        guard let earlier, earlier.nonce == nonce, earlier.challenge.algorithm == challenge.algorithm else { return }
+        (usedCount, cnonce, sessionKey) = (earlier.usedCount, earlier.cnonce, earlier.sessionKey)
+    }
+
+    /// Takes the nonce that the server told before it had to refuse the old one.
+    mutating func advance(to next: Bytes) {
+        guard next.count <= DigestLimits.valueByteCount, next.unquoted != nonce else { return }
+        quotedNonce = next.detached
+        (nonce, usedCount) = (quotedNonce.unquoted, 0)
+    }
+
+    /// Credentials for a request, with the next count of the nonce; nil when it can be used no more.
+    ///
+    /// Source: RFC 7616, section 3.4
+    mutating func credentials(
+        for request: SIPMessage,
+        using generator: inout some RandomNumberGenerator
+    ) -> AuthenticationValue? {
+        let hash = challenge.algorithm.hash
+        guard usedCount < .max, var key = credentials.ha1(realm: scope.realm, hash: hash) else { return nil }
+        usedCount += 1
+        if sessionKey == nil { cnonce = generator.next().hexadecimal + generator.next().hexadecimal }
+        if challenge.algorithm.isSession {
+            key = sessionKey ?? DigestInput.sessionKey(hash, ha1: key, nonce: nonce, cnonce: cnonce)
+            sessionKey = key
+        }
+        let input = DigestInput(
+            hash: hash,
+            key: key,
+            nonce: nonce,
+            qop: challenge.qop,
+            nonceCount: usedCount.hexadecimal,
+            cnonce: cnonce,
+            method: Bytes(request.method?.name ?? ""),
+            uri: request.startBytes,
+            body: request.bodyBytes
+        )
+        return value(of: input)
+    }
+
+    private func value(of input: DigestInput) -> AuthenticationValue {
+        var value = AuthenticationValue(scheme: "Digest")
+        let user =
+            challenge.hidesUser
+            ? credentials.userHash(realm: scope.realm, hash: input.hash) : credentials.userName
+        value.append("username", user, isQuoted: true)
+        value.append("realm", challenge.quotedRealm, isQuoted: false)
+        value.append("nonce", quotedNonce, isQuoted: false)
+        value.append("uri", input.uri, isQuoted: true)
+        value.append("response", input.response(), isQuoted: true)
+        if challenge.isAlgorithmNamed {
+            value.append("algorithm", Bytes(challenge.algorithm.description), isQuoted: false)
+        }
+        if let qop = input.qop {
+            value.append("qop", Bytes(qop.name), isQuoted: false)
+            value.append("nc", input.nonceCount, isQuoted: false)
+            value.append("cnonce", input.cnonce, isQuoted: true)
+        }
+        if let opaque = challenge.quotedOpaque { value.append("opaque", opaque, isQuoted: false) }
+        if challenge.hidesUser { value.append("userhash", Bytes("true"), isQuoted: false) }
+        return value
+    }
+}

@@ -3,7 +3,7 @@
 /// Source: RFC 7616, section 3.4
 struct DigestAnswer: Sendable {
     let user: DigestUser
-    let response: Bytes
+    let response: Secret
     /// How often the nonce was used, by the client's count; 1 without qop.
     let count: UInt32
     /// All but the key.
@@ -30,7 +30,7 @@ struct DigestAnswer: Sendable {
         }
         let isHashed = value["userhash"]?.isNamed("true") ?? false
         user = isHashed ? .hash(userName.detached, algorithm.hash) : .name(userName.detached)
-        (self.response, self.count, isSession) = (response, count, algorithm.isSession)
+        (self.response, self.count, isSession) = (Secret(response), count, algorithm.isSession)
         input = DigestInput(
             hash: algorithm.hash,
             key: Secret(""),

@@ -129,7 +129,7 @@ package struct DigestServer: Sendable {
         // For a stranger as much is computed as for a user.
         let known = found?.ha1(realm: realm, hash: answer.input.hash)
         let ha1 = known ?? Secret(answer.input.hash.hex(realm, answer.input.nonce))
-        let isRight = isSameSecret(answer.expectedResponse(ha1), answer.response.map(\.lowercase))
+        let isRight = isSameSecret(answer.expectedResponse(ha1), answer.response.bytes.map(\.lowercase))
         guard isRight, known != nil, let found else { return .wrong }
         guard
             let nonce = DigestNonce(parsing: answer.input.nonce, realm: realm, kind: configuration.kind, key: key),

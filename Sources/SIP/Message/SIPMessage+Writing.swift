@@ -1,4 +1,4 @@
-extension SIPMessage: CustomStringConvertible {
+extension SIPMessage: CustomStringConvertible, CustomReflectable {
     /// Appends the message in the strict form.
     package func serialize(into bytes: inout [UInt8]) { serialize(into: &bytes, isRedacted: false) }
 
@@ -33,6 +33,9 @@ extension SIPMessage: CustomStringConvertible {
         serialize(into: &written, isRedacted: true)
         return String(decoding: written, as: UTF8.self)
     }
+
+    /// Nothing, since the bytes hold what the description leaves out.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 
     /// Whether a header proves a password, to the server or back from it.
     private func isSecret(_ field: HeaderField) -> Bool {

@@ -2,23 +2,23 @@ internal import CallBasics
 
 /// A nonce that its server knows again without a table: when it was made, which one it is, and a keyed hash of both.
 ///
-///     time, 16 digits | number, 8 digits | keyed hash, 32 digits
+///     time, 16 digits | number, 16 digits | keyed hash, 32 digits
 ///
 /// Source: RFC 7616, section 3.3 (nonce) and 5.4
 struct DigestNonce: Hashable, Sendable {
     let time: MediaTime
     /// Nonces of one server count up.
-    let number: UInt32
+    let number: UInt64
 
-    init(time: MediaTime, number: UInt32) {
+    init(time: MediaTime, number: UInt64) {
         (self.time, self.number) = (time, number)
     }
 
     /// Nil when it was not made with this key for this realm and kind.
     init?(parsing text: Bytes, realm: Bytes, kind: DigestKind, key: Secret) {
-        let number = text.dropFirst(16).prefix(8)
-        guard text.count == 56, let time: UInt64 = text.prefix(16).hexadecimal(),
-            let number: UInt32 = number.hexadecimal()
+        let number = text.dropFirst(16).prefix(16)
+        guard text.count == 64, let time: UInt64 = text.prefix(16).hexadecimal(),
+            let number: UInt64 = number.hexadecimal()
         else { return nil }
         self.init(time: MediaTime(nanoseconds: Int64(bitPattern: time)), number: number)
         guard isSameSecret(text, bytes(realm: realm, kind: kind, key: key)) else { return nil }
@@ -44,7 +44,7 @@ struct NonceWindow: Sendable {
     /// In the order of their numbers.
     private var entries: [Entry] = []
     /// Nonces below this number were forgotten.
-    private var firstNumber: UInt32 = 0
+    private var firstNumber: UInt64 = 0
 
     init(capacity: Int) {
         precondition(capacity > 0)
@@ -81,7 +81,7 @@ struct NonceWindow: Sendable {
         entries.removeFirst(kept)
     }
 
-    private func place(of number: UInt32) -> Int {
+    private func place(of number: UInt64) -> Int {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2

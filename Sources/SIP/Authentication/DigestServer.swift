@@ -52,7 +52,7 @@ package struct DigestServer: Sendable {
     package let configuration: Configuration
     private let realm: Bytes
     private let key: Secret
-    private var madeCount: UInt32 = 0
+    private var madeCount: UInt64 = 0
     private var window: NonceWindow
 
     /// `key` makes the nonces: at least 16 bytes that nobody guesses, others at each start.
@@ -70,7 +70,7 @@ package struct DigestServer: Sendable {
     /// Challenges with a new nonce, one for each algorithm; each is the value of a `challengeHeader`.
     package mutating func challenges(isStale: Bool = false, at now: MediaTime) -> [AuthenticationValue] {
         let nonce = DigestNonce(time: now, number: madeCount)
-        madeCount &+= 1
+        madeCount += 1
         let text = nonce.bytes(realm: realm, kind: configuration.kind, key: key)
         return configuration.algorithms.map { algorithm in
             var value = AuthenticationValue(scheme: "Digest")

@@ -312,4 +312,29 @@ import Testing
         #expect(code == .invalidCharacter)
         #expect(request.bytes == before)
     }
+
+    @Test mutating func `a challenge may be cut or spoiled anywhere`() throws {
+        let whole = "realm=\"r\", nonce=\"1\", algorithm=SHA-256-sess, qop=\"auth-int,x\", opaque=\"\\\"\", stale=true"
+        let bytes = Array(whole.utf8)
+        var texts = (0...bytes.count).map { Array(bytes.prefix($0)) }
+        for place in bytes.indices {
+            for byte in [UInt8.quote, .backslash, .comma, .equals, 0xFF] {
+                var spoiled = bytes
+                spoiled[place] = byte
+                texts.append(spoiled)
+            }
+        }
+        var retryCount = 0
+        for text in texts {
+            var (request, response) = (try Self.request(), try SIPMessage(status: 401, reason: "x"))
+            try response.append(.wwwAuthenticate, Bytes("Digest ") + text)
+            attempt = DigestAttempt()
+            let result = try client.answer(response, to: &request, &attempt, using: &generator)
+            #expect((result == .retry) == (request.count(of: .authorization) == 1))
+            retryCount += result == .retry ? 1 : 0
+            try client.authorize(&request, using: &generator)
+        }
+        #expect(retryCount > 0 && retryCount < texts.count)
+        #expect(client.realmCount <= 16)
+    }
 }

@@ -234,4 +234,24 @@ import Testing
         server = DigestServer(open, key: Self.key)
         expect(.accepted(Bytes("bob")), for: request)
     }
+
+    @Test mutating func `credentials that end too soon, or whose proof is spoiled, are not accepted`() throws {
+        let (request, _) = try answered()
+        let text = try #require(request.first(.authorization))
+        let proof = try #require(try request.authentication(.authorization).first?["response"])
+        var tampered = (0..<text.count).map { text.prefix($0) }
+        for place in proof.indices {
+            var spoiled = Array(text)
+            spoiled[place - text.startIndex] ^= 1
+            tampered.append(spoiled[...])
+        }
+        for value in tampered {
+            var message = request
+            try message.set(.authorization, to: value)
+            let verdict = server.verify(message, at: now) { _ in Self.user }
+            if case .accepted = verdict { Issue.record("accepted: \(value.text)") }
+        }
+        #expect(server.nonceCount == 0)
+        expect(.accepted(Bytes("bob")), for: request)
+    }
 }

@@ -445,4 +445,32 @@ import Testing
             #expect(sent.count == 1)
         }
     }
+
+    @Test mutating func `a registrar that asks for a password gets it, and from then on at once`() throws {
+        let user = Credentials(userName: "bob", password: "zanzibar")
+        var server = DigestServer(
+            DigestServer.Configuration(realm: "example.com"),
+            key: Array("sixteen bytes key".utf8)
+        )
+        var (client, attempt, generator) = (
+            DigestClient(credentials: [user]), DigestAttempt(), SeededGenerator(seed: 1)
+        )
+        wish { $0.register(at: $1) }
+        var request = sent[0]
+        var refusal = try request.response(status: 401, reason: "x", tag: Bytes("t"))
+        for value in server.challenges(at: now) { try refusal.append(.wwwAuthenticate, value) }
+        let answer = try client.answer(refusal, to: &request, &attempt, using: &generator)
+        #expect(answer == .retry)
+        try registration.renumber(&request)
+        let first = server.verify(request, at: now) { _ in user }
+        #expect(first == .accepted(Bytes("bob")))
+        sent.append(request)
+        try self.answer(200, ("Contact", Self.own + ";expires=100"))
+        try passDeadline()
+        var next = try #require(sent.last)
+        try client.authorize(&next, using: &generator)
+        let second = server.verify(next, at: now) { _ in user }
+        #expect(second == .accepted(Bytes("bob")))
+        #expect(try next.cSeq()?.number == 3)
+    }
 }

@@ -10,8 +10,9 @@ package struct ResolutionWishes: Hashable, Sendable {
     package var transports: [Flow.Transport]
     /// Whether nothing may leave in the clear, as for a sips URI.
     package var isSecure: Bool
-    /// Which addresses are asked for; of each server those of the first come first, and then they alternate. Whoever
-    /// knows the own addresses puts them in the order of RFC 6724.
+    /// Which addresses are asked for: of each server one of the first family comes first, and then they alternate.
+    ///
+    /// Whoever knows the own addresses gives the order of RFC 6724.
     package var families: [Family]
     /// Whether NAPTR records are asked for; without them there is one answer less to wait for.
     package var usesPointers: Bool

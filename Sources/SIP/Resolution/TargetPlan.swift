@@ -21,6 +21,8 @@ struct TargetPlan: Hashable, Sendable {
     let families: [ResolutionWishes.Family]
     let usesPointers: Bool
 
+    /// What a URI and the wishes of its user say.
+    ///
     /// Throws: `unsuitableURI` or `noTransport`
     init(_ uri: SIPURI, _ wishes: ResolutionWishes) throws(ResolutionError) {
         guard uri.scheme == .sip || uri.scheme == .sips else {
@@ -92,6 +94,8 @@ struct TargetPlan: Hashable, Sendable {
 }
 
 extension Flow.Transport {
+    /// The port of a URI without one.
+    ///
     /// Source: RFC 3261, section 19.1.2
     var defaultPort: UInt16 { self == .tls ? 5061 : 5060 }
 

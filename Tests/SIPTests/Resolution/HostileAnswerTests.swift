@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `of very many records a few are used`() throws {
-        let many = try (0..<60_000).map { try address("example.com", "10.1.\($0 / 256).\($0 % 256)") }
+        let many = try (0..<5000).map { try address("example.com", "10.1.\($0 / 256).\($0 % 256)") }
         #expect(try targets(of: many).count == TargetSearch.addressCount)
         var (resolver, zone) = (Resolver(seed: 1), try Zone())
         let service = try #require(DNSName("_sip._udp.example.com"))

@@ -70,6 +70,7 @@ let package = Package(
         .systemLibrary(name: "CVectors"),
         .systemLibrary(name: "CSemaphore"),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(name: "CCAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
@@ -84,6 +85,7 @@ let package = Package(
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "SIP", dependencies: ["CallBasics", "COpenSSL"], swiftSettings: settings),
+        .target(name: "SIPTransport", dependencies: ["CallBasics", "SIP", "CCAres"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -144,7 +146,7 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "CallBasics", "SDP", "SIP", "RTP", "MediaEngine", "MediaEngineTesting",
+                "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
                 "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -170,6 +172,11 @@ let package = Package(
         ),
         .testTarget(name: "SIPTests", dependencies: ["SIP", "CallBasics"], swiftSettings: testSettings),
         .testTarget(
+            name: "SIPTransportTests",
+            dependencies: ["SIPTransport", "SIP", "CallBasics", "TestSupport"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
             name: "MediaEngineTests",
             dependencies: [
                 "MediaEngine", "MediaEngineTesting", "CallBasics", "RTP", "SDP",
@@ -182,9 +189,8 @@ let package = Package(
         .testTarget(
             name: "MediaToolTests",
             dependencies: [
-                "media-tool", "CallBasics", "SDP", "SIP", "RTP", "MediaEngine", "MediaEngineTesting", "SharedCore",
-                "Mailbox",
-                "SharedCorePeer", "TestSupport",
+                "media-tool", "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
+                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -44,6 +44,8 @@ import Testing
         (["sip", "parse", "x", "--sdp", "--stream"], "--sdp"),
         (["sip", "parse", "x", "--print", "nice"], "nice"),
         (["sip", "torture", "x"], "--expect"),
+        (["sip", "resolve", "sip:a@b", "--dns", "somewhere"], "--dns"),
+        (["sip", "resolve", "sip:a@b", "--dns", "192.0.2.1:53", "--hosts", "x"], "--hosts"),
         (["sip", "torture", "x", "--expect", "y", "--mutations", "-1"], "--mutations"),
         (["graph", "nothing"], "nothing"),
         (["graph", "call", "--format", "svg"], "svg"),
@@ -155,7 +157,7 @@ import Testing
     @Test(arguments: [
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
-        "sip", "sip parse", "sip torture",
+        "sip", "sip parse", "sip torture", "sip resolve",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])

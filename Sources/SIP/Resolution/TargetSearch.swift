@@ -163,8 +163,9 @@ struct TargetSearch: Sendable {
         let isMissing = names.allSatisfy { name in
             questions(for: name).contains { facts[$0]?.fact == .noSuchName }
         }
+        let way = "\(names[0])" == "\(plan.domain)" ? "" : ", to which \(plan.domain) leads"
         return isMissing
-            ? ResolutionError(.noSuchName, "There is no host \(names[0]), to which \(plan.domain) leads. Correct it.")
+            ? ResolutionError(.noSuchName, "There is no host \(names[0])\(way). Correct it.")
             : ResolutionError(.noAddress, "No server of \(plan.domain) has an address that may be used. Add one.")
     }
 }

@@ -4,7 +4,7 @@ import ArgumentParser
 struct SIPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sip",
-        abstract: "Reads SIP messages, URIs and session descriptions, and says what is wrong with them.",
+        abstract: "Reads SIP messages and URIs, says what is wrong with them, and finds where requests go.",
         discussion: """
             Calls and registrations are not there yet.
 
@@ -13,7 +13,8 @@ struct SIPCommand: ParsableCommand {
             EXAMPLES
               media-tool sip parse invite.sip
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
+              media-tool sip resolve sip:example.org
             """,
-        subcommands: [SIPParseCommand.self, SIPTortureCommand.self]
+        subcommands: [SIPParseCommand.self, SIPTortureCommand.self, SIPResolveCommand.self]
     )
 }

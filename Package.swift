@@ -84,7 +84,7 @@ let package = Package(
         .target(name: "CallBasics", swiftSettings: settings),
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
-        .target(name: "SIP", dependencies: ["CallBasics", "COpenSSL"], swiftSettings: settings),
+        .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL"], swiftSettings: settings),
         .target(name: "SIPTransport", dependencies: ["CallBasics", "SIP", "CCAres"], swiftSettings: settings),
         .target(name: "CMediaPlugin"),
         .target(
@@ -170,7 +170,7 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
-        .testTarget(name: "SIPTests", dependencies: ["SIP", "CallBasics"], swiftSettings: testSettings),
+        .testTarget(name: "SIPTests", dependencies: ["SIP", "SDP", "CallBasics"], swiftSettings: testSettings),
         .testTarget(
             name: "SIPTransportTests",
             dependencies: ["SIPTransport", "SIP", "CallBasics", "TestSupport"],

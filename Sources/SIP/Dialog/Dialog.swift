@@ -130,6 +130,12 @@ package struct Dialog: Hashable, Sendable {
         return request
     }
 
+    /// The next number, for a request that leaves once more.
+    package mutating func takeNumber() -> UInt32 {
+        localNumber += 1
+        return localNumber
+    }
+
     /// The ACK to a 2xx, with the number of its INVITE.
     ///
     /// Throws: as `makeRequest`

@@ -162,6 +162,18 @@ package struct Registration: Sendable {
         try request.set(.cSeq, to: CSeq(number, .register))
     }
 
+    /// Says in the REGISTER under way where requests are to come, once it is known which way it leaves; later ones say the same.
+    ///
+    /// Throws: `badRequest` when no request is under way, or the contact cannot be written
+    package mutating func place(_ contact: SIPURI, in request: inout SIPMessage) throws(SIPError) {
+        guard var running else { throw SIPError(.badRequest, "No REGISTER is under way. Drop the request.") }
+        var changed = configuration
+        changed.contact = contact
+        running.contact = try running.request.contact(changed)
+        try request.set(.contact, to: running.contact)
+        (self.running, configuration) = (running, changed)
+    }
+
     mutating func enter(_ state: State, _ reason: Reason) {
         let old = self.state
         guard state != old || state == .ok || state == .failed else { return }

@@ -39,6 +39,9 @@ package struct TargetList: Sendable {
         left = (isThere ? [first].compactMap(\.self) + targets.filter { $0 != first } : targets)[...]
     }
 
+    /// Whether there is a target that was not tried; it may be closed.
+    package var hasNext: Bool { !left.isEmpty }
+
     /// The last failure, once there is no other target; that one was closed counts only when all were.
     package var outcome: TargetFailure? {
         guard left.isEmpty, current == nil else { return nil }

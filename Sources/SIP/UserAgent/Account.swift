@@ -1,0 +1,218 @@
+package import CallBasics
+
+/// What an account of a user agent is made from.
+package struct AccountConfiguration: Sendable {
+    /// The address of record, with the name that others see.
+    package var identity: NameAddress
+    package var credentials: [Credentials] = []
+    /// Outbound proxies, or a way that requests have to go.
+    package var routes: [NameAddress] = []
+    /// The domain that is registered at; nil for that of the address.
+    package var registrar: SIPURI?
+    /// As `RegistrationConfiguration` has it.
+    package var instance: String?
+    package var expires: UInt32 = 3600
+
+    package init(identity: NameAddress) { self.identity = identity }
+}
+
+/// An account with what is known of its server.
+struct Account: Sendable {
+    let configuration: AccountConfiguration
+    var digest: DigestClient
+    var registration: Registration?
+    /// The server that knows the binding; requests go there first.
+    var target: Target?
+    /// The flow that the binding was made by.
+    var flow: Flow?
+    /// The own address as the server sees it.
+    var publicAddress: SocketAddress?
+    /// What Service-Route told.
+    var serviceRoutes: [NameAddress] = []
+
+    var identity: NameAddress { configuration.identity }
+    var routes: [NameAddress] { serviceRoutes.isEmpty ? configuration.routes : serviceRoutes }
+
+    /// The address that Contact says on a flow, when the server sees another one than the own.
+    func publicAddress(on other: Flow) -> SocketAddress? {
+        guard let flow, flow.transport == other.transport, flow.local == other.local else { return nil }
+        return publicAddress
+    }
+}
+
+extension UserAgent {
+    /// Adds an account: who its calls come from, and what proves that.
+    package mutating func addAccount(_ configuration: AccountConfiguration) -> AccountHandle {
+        accounts.insert { _ in
+            Account(configuration: configuration, digest: DigestClient(credentials: configuration.credentials))
+        }
+    }
+
+    /// Registers an account, and keeps it registered.
+    ///
+    /// Throws: `badRequest` when there is no own address, or the address of record cannot be registered
+    package mutating func register(_ handle: AccountHandle, at now: MediaTime) throws(SIPError) {
+        guard var account = accounts[handle] else { throw Self.noAccount }
+        if account.registration == nil {
+            account.registration = Registration(
+                try wishes(of: account),
+                generator: SeededGenerator(seed: generator.next())
+            )
+        }
+        account.registration?.register(at: now)
+        accounts[handle] = account
+        settle(handle, at: now)
+        settle(at: now)
+    }
+
+    /// Takes the own binding away, no other.
+    package mutating func unregister(_ handle: AccountHandle, at now: MediaTime) {
+        guard var account = accounts[handle] else { return }
+        account.registration?.unregister(at: now)
+        accounts[handle] = account
+        settle(handle, at: now)
+        settle(at: now)
+    }
+
+    /// Registers anew now, as at a change of the network.
+    package mutating func refresh(_ handle: AccountHandle, at now: MediaTime) {
+        guard var account = accounts[handle] else { return }
+        account.registration?.refresh(at: now)
+        accounts[handle] = account
+        settle(handle, at: now)
+        settle(at: now)
+    }
+
+    /// What is bound; nil when nothing is.
+    package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
+
+    /// The address that the server sees; nil when it told none.
+    package func publicAddress(of handle: AccountHandle) -> SocketAddress? { accounts[handle]?.publicAddress }
+
+    private func wishes(of account: Account) throws(SIPError) -> RegistrationConfiguration {
+        let identity = account.identity.uri
+        let domain = "\(identity.scheme == .sips ? "sips" : "sip"):\(identity.hostBytes.text)"
+        var registrar = try SIPURI(parsing: Bytes(domain))
+        if let wished = account.configuration.registrar { registrar = wished }
+        // The flow's Contact takes its place when the request leaves.
+        var wishes = RegistrationConfiguration(
+            addressOfRecord: identity,
+            registrar: registrar,
+            contact: try SIPURI(parsing: Bytes("sip:unbound.invalid"))
+        )
+        (wishes.instance, wishes.expires) = (account.configuration.instance, account.configuration.expires)
+        wishes.routes = account.configuration.routes
+        return wishes
+    }
+
+    /// Does what the registration asks for.
+    mutating func settle(_ handle: AccountHandle, at now: MediaTime) {
+        while var account = accounts[handle], let output = account.registration?.poll() {
+            accounts[handle] = account
+            switch output {
+            case .send(let request):
+                _ = begin(request, .registration(handle), account: handle, at: now)
+            case .state(_, let new, let reason):
+                if new == .cleared, let flow = account.flow {
+                    flows.release(flow, at: now)
+                    account.flow = nil
+                    accounts[handle] = account
+                }
+                tell(.registration(handle, new, reason))
+            case .warning: break
+            }
+        }
+        accounts.setDeadline(of: handle, to: accounts[handle]?.registration?.deadline)
+    }
+
+    // MARK: What comes back
+
+    mutating func receive(
+        _ response: SIPMessage,
+        ofRegistration handle: AccountHandle,
+        _ errand: Errand,
+        at now: MediaTime
+    ) {
+        guard var account = accounts[handle], let status = response.statusCode, status >= 200 else { return }
+        account.registration?.receive(response, at: now)
+        if status < 300, let flow = errand.flow, let binding = account.registration?.binding {
+            account.target = errand.targets?.current ?? account.target
+            account.serviceRoutes = binding.serviceRoutes
+            keep(flow, binding, &account, at: now)
+        }
+        accounts[handle] = account
+        settle(handle, at: now)
+    }
+
+    /// Keeps the flow of a binding alive; where the server sees another address, the binding is made anew with that.
+    private mutating func keep(
+        _ flow: Flow,
+        _ binding: RegistrationBinding,
+        _ account: inout Account,
+        at now: MediaTime
+    ) {
+        if let former = account.flow, former != flow { flows.release(former, at: now) }
+        account.flow = flow
+        _ = flows.keep(
+            flow,
+            KeepAlive.Agreement(flowTimerSeconds: binding.flowTimer, hasOutbound: binding.isOutbound),
+            at: now
+        )
+        let former = account.publicAddress
+        account.publicAddress = binding.seen(on: flow)
+        if configuration.advertised == nil, account.publicAddress != former { account.registration?.refresh(at: now) }
+    }
+
+    mutating func handleFailedRegistration(
+        of handle: AccountHandle,
+        _ failure: RequestFailure,
+        _ errand: Errand,
+        at now: MediaTime
+    ) {
+        guard var account = accounts[handle], let number = try? errand.request.cSeq()?.number else { return }
+        var cause = TransactionFailure.unreachable
+        if case .unanswered(.timeout, _) = failure { cause = .timeout }
+        account.target = nil
+        account.registration?.fail(cause, number: number, at: now)
+        accounts[handle] = account
+        tell(.registrationFailed(handle, failure))
+        settle(handle, at: now)
+    }
+
+    /// A flow carries nothing any more: who was registered by it registers anew.
+    mutating func handleDeath(of flow: Flow, at now: MediaTime) {
+        for handle in accounts.names where accounts[handle]?.flow == flow {
+            accounts[handle]?.flow = nil
+            guard var account = accounts[handle] else { continue }
+            account.registration?.refresh(at: now)
+            accounts[handle] = account
+            settle(handle, at: now)
+        }
+    }
+
+    mutating func handleTimeout(of handle: AccountHandle, at now: MediaTime) {
+        guard var account = accounts[handle] else { return }
+        account.registration?.handleTimeout(at: now)
+        accounts[handle] = account
+        settle(handle, at: now)
+    }
+
+    static var noAccount: SIPError { SIPError(.badRequest, "There is no such account. Add it first.") }
+}
+
+extension RegistrationBinding {
+    /// The own address as the server saw it; nil when it is the flow's own.
+    ///
+    /// Over a connection the port is another one than that of the listener; only another host means something.
+    func seen(on flow: Flow) -> SocketAddress? {
+        guard let host = receivedHost?.text, let port = receivedPort,
+            let seen = SocketAddress(host: host, port: port)
+        else {
+            guard flow.transport == .udp, let port = receivedPort, port != flow.local.port else { return nil }
+            return flow.local.with(port: port)
+        }
+        let isSame = seen.with(port: 0) == flow.local.with(port: 0)
+        if flow.transport == .udp { return isSame && port == flow.local.port ? nil : seen }
+        return isSame ? nil : seen
+    }
+}

@@ -1,0 +1,104 @@
+internal import CallBasics
+internal import SDP
+
+/// One call with all that it waits for, from its INVITE to its end.
+///
+///     own INVITE    calling ──2xx──► established ──BYE──► gone
+///     theirs        ringing ──own 2xx──► established ──BYE──► gone
+///
+/// An own 2xx is repeated until its ACK; a hang-up waits for that.
+struct Call: Sendable {
+    enum Stage: Hashable, Sendable {
+        case calling
+        case ringing
+        case established
+        /// It is to end with the answer to its INVITE that was taken back, or with the ACK to its 2xx.
+        case ending
+    }
+
+    let isCaller: Bool
+    let account: AccountHandle?
+    var stage: Stage
+    var dialog: Dialog?
+    /// The own session; that of early dialogs stands in `early`.
+    var session: OfferAnswer?
+    var exchange = OfferAnswerExchange()
+    var early: [Early] = []
+    /// The own INVITE or UPDATE that is on its way.
+    var errand: ErrandID?
+    /// The INVITE of the other side that waits for its answer.
+    var invite: ReceivedInvite?
+    /// What was answered to its last INVITE.
+    var answer: SentAnswer?
+    var timer: SessionTimer?
+    var timerWishes: SessionTimer.Wishes
+    /// When ringing ends.
+    var ringEnd: MediaTime?
+    /// What the session is to become.
+    var wanted: SessionConfiguration?
+    var wantsRefresh = false
+    /// When a change that met another one is tried again.
+    var changeTime: MediaTime?
+    /// Why it ends, while that waits.
+    var end: CallEnd?
+
+    /// What was agreed with one of the phones that ring.
+    struct Early: Sendable {
+        let dialog: DialogID
+        var session: OfferAnswer
+        var exchange: OfferAnswerExchange
+    }
+
+    struct ReceivedInvite: Sendable {
+        let transaction: TransactionID
+        let request: SIPMessage
+        let flow: Flow
+        let tag: Bytes
+        let offer: SessionDescription?
+        /// The description that a provisional response told already.
+        var description: SessionDescription?
+    }
+
+    struct SentAnswer: Sendable {
+        let transaction: TransactionID
+        let response: SIPMessage
+        let number: UInt32
+        var repeater: AnswerRepeater
+    }
+
+    init(isCaller: Bool, account: AccountHandle?, _ stage: Stage, _ wishes: SessionTimer.Wishes) {
+        (self.isCaller, self.account, self.stage, timerWishes) = (isCaller, account, stage, wishes)
+    }
+
+    var deadline: MediaTime? {
+        earlier(earlier(ringEnd, answer?.repeater.deadline), earlier(timer?.deadline, changeTime))
+    }
+
+    /// Whether an own change may leave now.
+    var mayChange: Bool {
+        stage == .established && errand == nil && invite == nil && changeTime == nil && exchange.mayOffer
+            && answer?.repeater.isOver ?? true
+    }
+}
+
+extension SIPMessage {
+    /// The session description that it brings; nil when it has none.
+    ///
+    /// Throws: `badRequest` when it cannot be read
+    func sessionDescription() throws(SIPError) -> SessionDescription? {
+        let bytes = Array(bodyBytes)
+        guard !bytes.isEmpty, try contentType()?.isNamed("application", "sdp") ?? true else { return nil }
+        do throws(SDPError) {
+            return try SessionDescription(parsing: bytes.span)
+        } catch {
+            throw SIPError(.badRequest, error.message)
+        }
+    }
+
+    mutating func setDescription(_ description: SessionDescription) throws(SIPError) {
+        var bytes: [UInt8] = []
+        description.serialize(into: &bytes)
+        try set(.contentType, to: Bytes("application/sdp"))
+        setBody(bytes)
+    }
+}

@@ -1,0 +1,317 @@
+internal import CallBasics
+
+/// A request on its way: past names, targets, flows and challenges, to its final response.
+///
+///     begin ──► resolve ──► depart ──► final response: to its owner
+///                  ▲           │ 401, 407: with credentials, once more
+///                  └── next ───┘ 503, timeout, transport error: to the next target
+///
+/// One of an INVITE stays for as long as its 2xx may come again.
+struct Errand: Sendable {
+    /// Who hears of it.
+    enum Owner: Hashable, Sendable {
+        /// The INVITE that makes a call.
+        case invite(CallHandle)
+        /// An INVITE or UPDATE within a call that changes or refreshes its session.
+        case change(CallHandle)
+        /// Another request within a call, such as INFO.
+        case within(CallHandle)
+        /// The BYE of a call that has ended, or of a fork.
+        case farewell
+        case registration(AccountHandle)
+        case user
+    }
+
+    /// Without Via; its CSeq and credentials are those of the last departure.
+    var request: SIPMessage
+    let owner: Owner
+    var account: AccountHandle?
+    var attempt = DigestAttempt()
+    var targets: TargetList?
+    var transaction: TransactionID?
+    var flow: Flow?
+    /// Whether it has left at least once.
+    var hasDeparted = false
+    /// Whether a provisional response has come.
+    var isHeard = false
+    /// Whether it is to be taken back as soon as that can be.
+    var isTakenBack = false
+    /// The dialogs that the INVITE makes; nil for others.
+    var forks: DialogForks?
+    /// The ACKs of its 2xx, for each that comes again.
+    var acknowledgements: [Acknowledgement] = []
+
+    struct Acknowledgement: Sendable {
+        let dialog: DialogID
+        let bytes: [UInt8]
+        let flow: Flow
+    }
+
+    var method: SIPMethod? { request.method }
+
+    init(_ request: SIPMessage, _ owner: Owner, account: AccountHandle?) {
+        (self.request, self.owner, self.account) = (request, owner, account)
+    }
+}
+
+extension UserAgent {
+    /// Sends a request towards its first Route, else its Request-URI.
+    mutating func begin(_ request: SIPMessage, _ owner: Errand.Owner, account: AccountHandle?, at now: MediaTime)
+        -> ErrandID
+    {
+        let id = errands.insert { _ in Errand(request, owner, account: account) }
+        resolve(id, at: now)
+        return id
+    }
+
+    /// Sends a request by a flow, or towards `nextHop` when that has died.
+    mutating func begin(
+        _ request: SIPMessage,
+        _ owner: Errand.Owner,
+        account: AccountHandle?,
+        on flow: Flow,
+        at now: MediaTime
+    ) -> ErrandID {
+        let id = errands.insert { _ in Errand(request, owner, account: account) }
+        if flows.isUsable(flow) { depart(id, on: flow, at: now) } else { resolve(id, at: now) }
+        return id
+    }
+
+    private mutating func resolve(_ id: ErrandID, at now: MediaTime) {
+        guard let errand = errands[id] else { return }
+        do {
+            let routes = try errand.request.list(.route, as: NameAddress.self)
+            var uri = try errand.request.requestURI()
+            if let route = routes.first { uri = route.uri }
+            let wishes = ResolutionWishes(
+                transports: configuration.transports,
+                isSecure: uri.scheme == .sips,
+                families: configuration.families
+            )
+            errandOfLookup[resolver.resolve(uri, wishes, at: now)] = id
+        } catch {
+            end(id, .invalid(error), at: now)
+        }
+    }
+
+    /// The names have answered.
+    mutating func resolved(_ id: ErrandID, _ resolution: Resolution, at now: MediaTime) {
+        guard var errand = errands[id] else { return }
+        guard !errand.isTakenBack else { return end(id, .unanswered(.unreachable, triedCount: 0), at: now) }
+        errand.targets = TargetList(resolution.targets, first: errand.account.flatMap { accounts[$0]?.target })
+        errands[id] = errand
+        tell(.targets(id, resolution.targets))
+        advance(id, at: now)
+    }
+
+    /// Goes to the next target.
+    private mutating func advance(_ id: ErrandID, at now: MediaTime) {
+        while var errand = errands[id], var list = errand.targets {
+            guard let target = list.next(closed, at: now) else {
+                return end(id, .unanswered(list.outcome ?? .unreachable, triedCount: list.tried.count), at: now)
+            }
+            let choice = flows.flow(for: errand.request, to: target, allowing: configuration.transports, at: now)
+            if choice == nil { list.fail(.unreachable, &closed, at: now) }
+            errand.targets = list
+            errands[id] = errand
+            if let choice { return depart(id, on: choice.flow, at: now) }
+        }
+    }
+
+    /// Hands the request to a transaction of its own.
+    private mutating func depart(_ id: ErrandID, on flow: Flow, at now: MediaTime) {
+        guard var errand = errands[id] else { return }
+        do {
+            if errand.hasDeparted { try renumber(&errand) }
+            try place(contact(on: flow, of: errand), in: &errand)
+            if !errand.hasDeparted, let account = errand.account, var known = accounts[account] {
+                try known.digest.authorize(&errand.request, using: &generator)
+                accounts[account] = known
+            }
+            if case .invite = errand.owner { errand.forks = DialogForks(errand.request) }
+            let transaction = try transactions.send(errand.request, on: flow, at: now)
+            if let former = errand.transaction { errandOfTransaction[former] = nil }
+            (errand.transaction, errand.flow, errand.hasDeparted, errand.isHeard) = (transaction, flow, true, false)
+            errandOfTransaction[transaction] = id
+            errands[id] = errand
+            let patience = errand.method == .invite ? nil : now + configuration.requestPatience
+            errands.setDeadline(of: id, to: patience)
+            if errand.isTakenBack { transactions.cancel(transaction, at: now) }
+        } catch {
+            end(id, .invalid(error), at: now)
+        }
+    }
+
+    /// Gives a request that leaves once more the next number of its dialog.
+    private mutating func renumber(_ errand: inout Errand) throws(SIPError) {
+        guard let cSeq = try errand.request.cSeq() else { return }
+        var number = cSeq.number + 1
+        switch errand.owner {
+        case .registration(let handle):
+            if var account = accounts[handle], var registration = account.registration {
+                try registration.renumber(&errand.request)
+                account.registration = registration
+                accounts[handle] = account
+            }
+            return
+        case .change(let handle), .within(let handle):
+            if var call = calls[handle], let next = call.dialog?.takeNumber() {
+                number = next
+                calls[handle] = call
+            }
+        case .invite, .farewell, .user: break
+        }
+        try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
+    }
+
+    private func contact(on flow: Flow, of errand: Errand) -> NameAddress? {
+        let account = errand.account.flatMap { accounts[$0] }
+        let user = (account?.identity ?? configuration.identity).uri.userBytes
+        return contact(on: flow, at: account?.publicAddress(on: flow), user: user)
+    }
+
+    /// Says where the other side's requests are to come.
+    private mutating func place(_ contact: NameAddress?, in errand: inout Errand) throws(SIPError) {
+        guard let contact else { return }
+        guard case .registration(let handle) = errand.owner else {
+            if errand.method?.needsContact == true { try errand.request.set(.contact, to: contact) }
+            return
+        }
+        guard var account = accounts[handle] else { return }
+        try account.registration?.place(contact.uri, in: &errand.request)
+        accounts[handle] = account
+    }
+
+    // MARK: What comes back
+
+    /// A response of its transaction.
+    mutating func receive(_ response: SIPMessage, of id: ErrandID, on flow: Flow, at now: MediaTime) {
+        guard var errand = errands[id], let status = response.statusCode else { return }
+        if status < 200 {
+            errand.isHeard = true
+            errands[id] = errand
+            return deliver(response, of: errand, id, on: flow, at: now)
+        }
+        if status == 401 || status == 407, retry(&errand, id, after: response, on: flow, at: now) { return }
+        if let failure = TargetFailure(response), errand.targets != nil, !errand.isTakenBack {
+            return goOn(id, failure, response, at: now)
+        }
+        if status < 300, let account = errand.account, var known = accounts[account] {
+            known.digest.handleSuccess(response, to: errand.request)
+            accounts[account] = known
+        }
+        guard errand.method == .invite, status < 300 else {
+            remove(id)
+            return deliver(response, of: errand, id, on: flow, at: now)
+        }
+        // What the 2xx of other phones, and its repeats, need is here for as long as they may come.
+        if errand.acknowledgements.isEmpty { errands.setDeadline(of: id, to: now + timers.patience) }
+        deliver(response, of: errand, id, on: flow, at: now)
+    }
+
+    /// Sends it once more with credentials; false when it cannot be.
+    private mutating func retry(
+        _ errand: inout Errand,
+        _ id: ErrandID,
+        after response: SIPMessage,
+        on flow: Flow,
+        at now: MediaTime
+    ) -> Bool {
+        guard let account = errand.account, var known = accounts[account], !errand.isTakenBack else { return false }
+        do {
+            var request = errand.request
+            let answer = try known.digest.answer(response, to: &request, &errand.attempt, using: &generator)
+            accounts[account] = known
+            guard case .retry = answer else { return false }
+            errand.request = request
+            errands[id] = errand
+            depart(id, on: flow, at: now)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The transaction has ended without a final response.
+    mutating func fail(_ id: ErrandID, _ failure: TransactionFailure, at now: MediaTime) {
+        guard let errand = errands[id] else { return }
+        if failure == .timeout, let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
+        if errand.targets == nil, failure == .unreachable, !errand.isTakenBack, !errand.isHeard {
+            // Its flow has died: by names, then.
+            return resolve(id, at: now)
+        }
+        goOn(id, TargetFailure(failure), nil, at: now)
+    }
+
+    private mutating func goOn(_ id: ErrandID, _ failure: TargetFailure, _ response: SIPMessage?, at now: MediaTime) {
+        guard var errand = errands[id] else { return }
+        var tried = 1
+        if var list = errand.targets {
+            list.fail(failure, &closed, at: now)
+            tried = list.tried.count
+            errand.targets = list
+            errands[id] = errand
+            if !errand.isTakenBack, list.hasNext { return advance(id, at: now) }
+        }
+        guard let response, let flow = errand.flow else {
+            return end(id, .unanswered(failure, triedCount: tried), at: now)
+        }
+        remove(id)
+        deliver(response, of: errand, id, on: flow, at: now)
+    }
+
+    /// Its patience is over, or the time in which a 2xx may come again.
+    mutating func handleTimeout(of id: ErrandID, at now: MediaTime) {
+        guard let errand = errands[id] else { return }
+        errands.setDeadline(of: id, to: nil)
+        guard errand.method != .invite else { return remove(id) }
+        if let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
+        if let transaction = errand.transaction { errandOfTransaction[transaction] = nil }
+        goOn(id, .timeout, nil, at: now)
+    }
+
+    /// Ends it without a response.
+    mutating func end(_ id: ErrandID, _ failure: RequestFailure, at now: MediaTime) {
+        guard let errand = errands[id] else { return }
+        remove(id)
+        switch errand.owner {
+        case .invite(let handle): handleFailedInvite(of: handle, failure, at: now)
+        case .change(let handle): handleChange(of: handle, nil, failure, errand.request, at: now)
+        case .within(let handle): handleWithin(handle, nil, at: now)
+        case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)
+        case .user: tell(.failed(id, failure))
+        case .farewell: break
+        }
+    }
+
+    /// Takes it out of every table; its transaction ends by itself.
+    mutating func remove(_ id: ErrandID) {
+        guard let errand = errands.remove(id) else { return }
+        if let transaction = errand.transaction { errandOfTransaction[transaction] = nil }
+    }
+
+    private mutating func deliver(
+        _ response: SIPMessage,
+        of errand: Errand,
+        _ id: ErrandID,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
+        switch errand.owner {
+        case .invite(let handle): receiveInviteResponse(response, of: id, handle, on: flow, at: now)
+        case .change(let handle):
+            receiveChangeResponse(response, of: id, errand, handle, on: flow, at: now)
+        case .within(let handle): handleWithin(handle, response, at: now)
+        case .registration(let handle): receive(response, ofRegistration: handle, errand, at: now)
+        case .user: tell(.response(id, response, flow))
+        case .farewell: break
+        }
+    }
+}
+
+extension SIPMethod {
+    /// Whether its requests say where the peer's are to come.
+    ///
+    /// REGISTER is not here: its Contact is the binding's.
+    var needsContact: Bool { self == .invite || self == .update || self == .subscribe || self == .refer }
+}

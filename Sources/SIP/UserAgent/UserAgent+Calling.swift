@@ -1,0 +1,257 @@
+package import CallBasics
+package import SDP
+
+extension UserAgent {
+    /// What an own call asks for.
+    package struct CallWishes: Sendable {
+        package var account: AccountHandle?
+        package var session: SessionConfiguration
+        /// Whether the other side makes the offer.
+        package var isOfferDelayed = false
+        /// Further headers of the INVITE.
+        package var headers: [(name: String, value: String)] = []
+
+        package init(session: SessionConfiguration, account: AccountHandle? = nil) {
+            (self.session, self.account) = (session, account)
+        }
+    }
+
+    /// Calls somebody.
+    ///
+    /// Throws: `badRequest` or `invalidCharacter` when the URI, the session or a header cannot be written
+    package mutating func call(_ uri: SIPURI, _ wishes: CallWishes, at now: MediaTime) throws(SIPError) -> CallHandle {
+        var call = Call(isCaller: true, account: wishes.account, .calling, configuration.sessionTimer)
+        var request = try makeRequest(.invite, to: uri, account: wishes.account)
+        try configuration.capabilities.describe(in: &request)
+        try SessionTimer.ask(in: &request, call.timerWishes, current: nil)
+        for header in wishes.headers { try request.append(named: header.name, header.value) }
+        var session = OfferAnswer(configuration: wishes.session, sessionID: generator.next())
+        if !wishes.isOfferDelayed {
+            try request.setDescription(session.offer(.everything))
+        }
+        _ = call.exchange.send(.invite, hasDescription: !wishes.isOfferDelayed)
+        call.session = session
+        call.ringEnd = now + configuration.callPatience
+        let handle = calls.insert { _ in call }
+        call.errand = begin(request, .invite(handle), account: wishes.account, at: now)
+        // The URI may lead nowhere at once; then the call has ended already.
+        if calls[handle] != nil { put(call, handle) }
+        settle(at: now)
+        return handle
+    }
+
+    /// A request outside of dialogs, without Via and Contact.
+    mutating func makeRequest(_ method: SIPMethod, to uri: SIPURI, account: AccountHandle?) throws(SIPError)
+        -> SIPMessage
+    {
+        let known = account.flatMap { accounts[$0] }
+        var request = SIPMessage(method, to: uri.withoutHeaders)
+        try request.append(.maxForwards, WholeNumber(70))
+        for route in known?.routes ?? [] { try request.append(.route, route) }
+        var from = known?.identity ?? configuration.identity
+        from.tag = makeTag()
+        try request.append(.from, from)
+        try request.append(.to, NameAddress(uri.withoutHeaders))
+        try request.append(.callID, makeWord())
+        try request.append(.cSeq, CSeq(UInt32(truncatingIfNeeded: generator.next() & 0xFFFF) + 1, method))
+        if let product = configuration.product { try request.append(.userAgent, Bytes(product)) }
+        return request
+    }
+
+    // MARK: What the INVITE comes to
+
+    mutating func receiveInviteResponse(
+        _ response: SIPMessage,
+        of id: ErrandID,
+        _ handle: CallHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
+        guard let status = response.statusCode else { return }
+        guard status < 300 else { return refused(response, handle) }
+        guard var errand = errands[id], var forks = errand.forks else { return }
+        let outcome: DialogForks.Outcome
+        do {
+            outcome = try forks.receive(response, on: flow)
+        } catch {
+            // Nobody can be told: the response makes no dialog.
+            if status >= 200 { finish(handle, CallEnd(.network, .unacceptable, response: response)) }
+            return
+        }
+        errand.forks = forks
+        errands[id] = errand
+        switch outcome {
+        case .none, .early:
+            if status > 100, status < 200 { progress(response, handle) }
+        case .answered(let dialog):
+            if calls[handle] == nil {
+                acknowledgeAndLeave(dialog, id, account: errand.account, at: now)
+            } else {
+                established(dialog, by: response, id, handle, at: now)
+            }
+        case .surplus(let dialog): acknowledgeAndLeave(dialog, id, account: errand.account, at: now)
+        case .repeated(let dialog):
+            for ack in errand.acknowledgements where ack.dialog == dialog { send(ack.bytes, on: ack.flow, at: now) }
+        }
+    }
+
+    private mutating func progress(_ response: SIPMessage, _ handle: CallHandle) {
+        guard var call = calls[handle], call.stage == .calling else { return }
+        tell(.progress(handle, response))
+        do {
+            guard let id = try DialogID(response: response), let description = try response.sessionDescription(),
+                var early = call.early(id)
+            else { return }
+            guard case .answer? = try? early.exchange.receive(.provisional, hasDescription: true) else { return }
+            let agreed = try early.session.receiveAnswer(description)
+            call.setEarly(early)
+            put(call, handle)
+            tell(.agreed(handle, agreed))
+        } catch {
+            // A description that is no answer is looked at again in the 2xx.
+        }
+    }
+
+    private mutating func established(
+        _ dialog: Dialog,
+        by response: SIPMessage,
+        _ id: ErrandID,
+        _ handle: CallHandle,
+        at now: MediaTime
+    ) {
+        guard var call = calls[handle] else { return }
+        let isCancelled = call.stage == .ending
+        if let early = call.early(dialog.id) { (call.session, call.exchange) = (early.session, early.exchange) }
+        call.early = []
+        call.dialog = dialog
+        (call.errand, call.ringEnd, call.stage) = (nil, nil, .established)
+        callOfDialog[dialog.id] = handle
+        let result = takeAnswer(of: response, .success, &call)
+        acknowledge(dialog, id, with: result.answer, at: now)
+        call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
+        put(call, handle)
+        if isCancelled { return leave(handle, CallEnd(.us, .cancelled), at: now) }
+        guard result.isTaken else {
+            return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)
+        }
+        if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
+        tell(.established(handle))
+    }
+
+    /// What the description of a 2xx to an own INVITE or UPDATE comes to.
+    struct TakenAnswer {
+        var isTaken = false
+        var agreed: AgreedSession?
+        /// Our answer, for the ACK, to an offer in the 2xx.
+        var answer: SessionDescription?
+    }
+
+    mutating func takeAnswer(of response: SIPMessage, _ carrier: OfferAnswerExchange.Carrier, _ call: inout Call)
+        -> TakenAnswer
+    {
+        var result = TakenAnswer()
+        do {
+            let description = try response.sessionDescription()
+            switch try call.exchange.receive(carrier, hasDescription: description != nil) {
+            case .none, .ignored: result.isTaken = call.session?.agreed != nil
+            case .answer:
+                if let description { result.agreed = try call.session?.receiveAnswer(description) }
+                result.isTaken = result.agreed != nil
+            case .offer:
+                if let description { try call.session?.receiveOffer(description) }
+                result.answer = try call.session?.makeAnswer()
+                _ = call.exchange.send(.ack, hasDescription: true)
+                result.agreed = call.session?.agreed
+                result.isTaken = result.agreed != nil
+            }
+        } catch {
+            call.exchange.withdraw()
+            call.session?.rollBack()
+        }
+        return result
+    }
+
+    /// Sends the ACK to a 2xx, and keeps it for its repeats.
+    mutating func acknowledge(_ dialog: Dialog, _ id: ErrandID, with answer: SessionDescription?, at now: MediaTime) {
+        guard var errand = errands[id] else { return }
+        do {
+            guard let number = try errand.request.cSeq()?.number else { return }
+            var ack = try dialog.makeAcknowledgement(number: number)
+            try DigestClient.copyCredentials(of: errand.request, to: &ack)
+            if let answer { try ack.setDescription(answer) }
+            let flow = flows.isUsable(dialog.flow) ? dialog.flow : errand.flow ?? dialog.flow
+            try ack.prepend(.via, transactions.makeVia(on: flow))
+            let bytes = ack.bytes
+            errand.acknowledgements.append(.init(dialog: dialog.id, bytes: bytes, flow: flow))
+            errands[id] = errand
+            send(bytes, on: flow, at: now)
+        } catch {
+            // Without ACK the other side gives up, and ends its side.
+        }
+    }
+
+    /// A phone that answered too late: its call is acknowledged and ended.
+    private mutating func acknowledgeAndLeave(
+        _ dialog: Dialog,
+        _ id: ErrandID,
+        account: AccountHandle?,
+        at now: MediaTime
+    ) {
+        acknowledge(dialog, id, with: nil, at: now)
+        var dialog = dialog
+        sayFarewell(&dialog, account: account, at: now)
+    }
+
+    private mutating func refused(_ response: SIPMessage, _ handle: CallHandle) {
+        guard let call = calls[handle], let status = response.statusCode else { return }
+        if call.stage == .ending, let end = call.end { return finish(handle, end) }
+        finish(handle, CallEnd(.them, .refused(status), response: response))
+    }
+
+    mutating func handleFailedInvite(of handle: CallHandle, _ failure: RequestFailure, at now: MediaTime) {
+        guard let call = calls[handle] else { return }
+        if let end = call.end { return finish(handle, end) }
+        if case .unanswered(.timeout, _) = failure { return finish(handle, CallEnd(.network, .timeout)) }
+        finish(handle, CallEnd(.network, .failed(failure)))
+    }
+}
+
+extension Call {
+    /// What stands with one of the phones that ring; at first what the INVITE offered.
+    func early(_ id: DialogID) -> Early? {
+        if let known = early.first(where: { $0.dialog == id }) { return known }
+        return session.map { Early(dialog: id, session: $0, exchange: exchange) }
+    }
+
+    mutating func setEarly(_ changed: Early) {
+        if let place = early.firstIndex(where: { $0.dialog == changed.dialog }) {
+            early[place] = changed
+        } else if early.count < DialogForks.limit {
+            early.append(changed)
+        }
+    }
+}
+
+extension OfferAnswer {
+    /// `makeOffer`, for who makes a message of it.
+    mutating func offer(_ scope: Scope) throws(SIPError) -> SessionDescription {
+        do throws(SDPError) {
+            return try makeOffer(scope)
+        } catch {
+            throw SIPError(.badRequest, error.message)
+        }
+    }
+
+    /// Takes an offer and answers it, for who makes a message of that; nothing has changed when it throws.
+    mutating func answer(_ offer: SessionDescription) throws(SIPError) -> SessionDescription {
+        var changed = self
+        do throws(SDPError) {
+            try changed.receiveOffer(offer)
+            let answer = try changed.makeAnswer()
+            self = changed
+            return answer
+        } catch {
+            throw SIPError(.badRequest, error.message)
+        }
+    }
+}

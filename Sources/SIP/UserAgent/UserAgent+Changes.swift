@@ -1,0 +1,182 @@
+package import CallBasics
+package import SDP
+
+extension UserAgent {
+    /// Wishes for another session: held or resumed, another address, other codecs; it is asked for as soon as that may be.
+    ///
+    /// `agreed` tells that the other side took it, `changeRefused` that all is as before.
+    package mutating func change(_ handle: CallHandle, to session: SessionConfiguration, at now: MediaTime) {
+        guard var call = calls[handle], call.stage != .ending else { return }
+        call.wanted = session
+        put(call, handle)
+        goOn(handle, at: now)
+        settle(at: now)
+    }
+
+    /// What the own side of a call's session wishes; nil before there is one.
+    package func session(of handle: CallHandle) -> SessionConfiguration? {
+        calls[handle].flatMap { $0.wanted ?? $0.session?.configuration }
+    }
+
+    /// Does what a call waits for, once it may.
+    mutating func goOn(_ handle: CallHandle, at now: MediaTime) {
+        guard var call = calls[handle], call.mayChange, call.wanted != nil || call.wantsRefresh,
+            var dialog = call.dialog
+        else { return }
+        do {
+            let isRefresh = call.wanted == nil
+            if let wanted = call.wanted { call.session?.configuration = wanted }
+            var request = try dialog.makeRequest(.invite)
+            guard let offer = try call.session?.offer(isRefresh ? .agreedFormats : .everything) else { return }
+            try request.setDescription(offer)
+            try configuration.capabilities.describe(in: &request)
+            try SessionTimer.ask(in: &request, call.timerWishes, current: call.timer)
+            _ = call.exchange.send(.invite, hasDescription: true)
+            call.dialog = dialog
+            put(call, handle)
+            let id = begin(request, .change(handle), account: call.account, on: dialog.flow, at: now)
+            if calls[handle] != nil { update(handle) { $0.errand = id } }
+        } catch {
+            (call.wanted, call.wantsRefresh) = (nil, false)
+            put(call, handle)
+            tell(.changeRefused(handle, status: 488))
+        }
+    }
+
+    // MARK: The own change
+
+    mutating func receiveChangeResponse(
+        _ response: SIPMessage,
+        of id: ErrandID,
+        _ errand: Errand,
+        _ handle: CallHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
+        guard let status = response.statusCode, status >= 200 else { return }
+        guard status < 300, errand.method == .invite else {
+            return handleChange(of: handle, response, nil, errand.request, at: now)
+        }
+        guard let dialogID = try? DialogID(response: response) else { return }
+        if let ack = errand.acknowledgements.first(where: { $0.dialog == dialogID }) {
+            return send(ack.bytes, on: ack.flow, at: now)
+        }
+        guard var call = calls[handle], var dialog = call.dialog, dialog.id == dialogID else { return }
+        try? dialog.refreshTarget(by: response)
+        call.dialog = dialog
+        call.errand = nil
+        let result = takeAnswer(of: response, .success, &call)
+        acknowledge(dialog, id, with: result.answer, at: now)
+        call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
+        if call.wanted == call.session?.configuration { call.wanted = nil }
+        call.wantsRefresh = false
+        put(call, handle)
+        guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
+        if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
+        goOn(handle, at: now)
+    }
+
+    /// A change that came to nothing: a refusal, or no answer.
+    mutating func handleChange(
+        of handle: CallHandle,
+        _ response: SIPMessage?,
+        _ failure: RequestFailure?,
+        _ request: SIPMessage,
+        at now: MediaTime
+    ) {
+        guard var call = calls[handle] else { return }
+        call.errand = nil
+        call.exchange.withdraw()
+        let wanted = call.wanted
+        call.session?.rollBack()
+        let status = response?.statusCode ?? 408
+        put(call, handle)
+        switch status {
+        case 408, 481: return leave(handle, CallEnd(.network, .timeout, response: response), at: now)
+        case 491:
+            call.wanted = wanted
+            call.changeTime = now + GlareWait.draw(isOwner: call.isCaller, &generator)
+        case 422:
+            if let response, let wishes = SessionTimer.wishes(after: response, to: call.timerWishes) {
+                call.timerWishes = wishes
+            } else {
+                fallthrough
+            }
+        default:
+            (call.wanted, call.wantsRefresh) = (nil, false)
+            tell(.changeRefused(handle, status: status))
+        }
+        put(call, handle)
+        goOn(handle, at: now)
+    }
+
+    // MARK: The other side's change
+
+    /// Takes a re-INVITE, or an UPDATE, which is answered at once.
+    mutating func receiveChange(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        _ handle: CallHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard var call = calls[handle], let dialog = call.dialog else { return }
+        let isInvite = request.method == .invite
+        guard call.stage == .established else {
+            return respond(500, to: request, transaction, [retryAfter()], at: now)
+        }
+        if call.errand != nil { return respond(491, to: request, transaction, at: now) }
+        if refusedInterval(of: request, transaction, at: now) { return }
+        let offer = try request.sessionDescription()
+        do throws(OfferAnswerExchange.Refusal) {
+            _ = try call.exchange.receive(isInvite ? .invite : .update, hasDescription: offer != nil)
+        } catch {
+            guard error == .busy else { return respond(491, to: request, transaction, at: now) }
+            return respond(500, to: request, transaction, [retryAfter()], at: now)
+        }
+        guard let session = call.session?.configuration else { return }
+        let before = call.session?.agreed
+        let invite = Call.ReceivedInvite(
+            transaction: transaction,
+            request: request,
+            flow: flow,
+            tag: dialog.id.localTag,
+            offer: offer
+        )
+        do {
+            var response = try dialogResponse(200, to: invite, call)
+            if isInvite || offer != nil { try response.setDescription(try describe(offer, session, &call)) }
+            if isInvite {
+                try accept(invite, with: response, &call, handle, at: now)
+            } else {
+                try update(by: request, with: &response, &call, handle, at: now)
+                transactions.respond(response, to: transaction, at: now)
+            }
+        } catch {
+            guard var former = calls[handle] else { return }
+            former.session?.rollBack()
+            former.exchange.withdraw()
+            put(former, handle)
+            return respond(488, to: request, transaction, at: now)
+        }
+        if offer != nil, let agreed = call.session?.agreed, agreed != before { tell(.agreed(handle, agreed)) }
+    }
+
+    private mutating func update(
+        by request: SIPMessage,
+        with response: inout SIPMessage,
+        _ call: inout Call,
+        _ handle: CallHandle,
+        at now: MediaTime
+    ) throws(SIPError) {
+        call.timer = try SessionTimer(server: request, in: &response, call.timerWishes, at: now)
+        _ = call.exchange.send(.updateSuccess, hasDescription: !response.bodyBytes.isEmpty)
+        try call.dialog?.refreshTarget(by: request)
+        put(call, handle)
+    }
+
+    /// When a request that met another one may come again, as it is drawn for each.
+    private mutating func retryAfter() -> Capabilities.Refusal.Header {
+        .init(name: .retryAfter, value: "\(Int.random(in: 0...10, using: &generator))")
+    }
+}

@@ -1,0 +1,139 @@
+package import CallBasics
+
+extension UserAgent {
+    /// Sends a request outside of calls, such as OPTIONS or MESSAGE; `response` and `failed` tell what it comes to.
+    ///
+    /// Throws: `badRequest` or `invalidCharacter` when it cannot be written
+    package mutating func send(
+        _ method: SIPMethod,
+        to uri: SIPURI,
+        account: AccountHandle? = nil,
+        headers: [(name: String, value: String)] = [],
+        type: String? = nil,
+        body: [UInt8] = [],
+        at now: MediaTime
+    ) throws(SIPError) -> ErrandID {
+        var request = try makeRequest(method, to: uri, account: account)
+        if method == .options { try configuration.capabilities.describe(in: &request) }
+        for header in headers { try request.append(named: header.name, header.value) }
+        if let type { try request.set(.contentType, to: Bytes(type)) }
+        request.setBody(body)
+        let id = begin(request, .user, account: account, at: now)
+        settle(at: now)
+        return id
+    }
+
+    /// Sends a key by INFO, where no telephone events were agreed on.
+    ///
+    /// Throws: `badRequest` when the call is not answered
+    package mutating func send(_ key: DTMFRelay, in handle: CallHandle, at now: MediaTime) throws(SIPError) {
+        guard var call = calls[handle], call.stage == .established, var dialog = call.dialog else { throw Self.noCall }
+        var request = try dialog.makeRequest(.info)
+        try request.set(.contentType, to: Bytes("application/dtmf-relay"))
+        request.setBody(key.body)
+        call.dialog = dialog
+        put(call, handle)
+        _ = begin(request, .within(handle), account: call.account, on: dialog.flow, at: now)
+        settle(at: now)
+    }
+
+    /// What a request within a call comes to: a call that the other side does not know any more is over.
+    mutating func handleWithin(_ handle: CallHandle, _ response: SIPMessage?, at now: MediaTime) {
+        guard response == nil || response?.statusCode == 481 || response?.statusCode == 408 else { return }
+        leave(handle, CallEnd(.network, .timeout, response: response), at: now)
+    }
+
+    // MARK: Requests of others
+
+    mutating func receive(_ request: SIPMessage, _ transaction: TransactionID, on flow: Flow, at now: MediaTime) {
+        do {
+            if let refusal = try configuration.capabilities.refusal(of: request) {
+                return respond(refusal.status, to: request, transaction, refusal.headers, at: now)
+            }
+            if let dialog = try DialogID(received: request) {
+                return try receive(request, transaction, within: dialog, on: flow, at: now)
+            }
+            switch request.method {
+            case .invite?: try receiveCall(request, transaction, on: flow, at: now)
+            case .options?: try answerOptions(request, transaction, at: now)
+            case .message?: receiveMessage(request, transaction, on: flow, at: now)
+            default: respond(481, to: request, transaction, at: now)
+            }
+        } catch {
+            respond(error.code.statusCode ?? 400, to: request, transaction, at: now)
+        }
+    }
+
+    private mutating func receive(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        within id: DialogID,
+        on flow: Flow,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard let handle = callOfDialog[id], var call = calls[handle], var dialog = call.dialog else {
+            return respond(481, to: request, transaction, at: now)
+        }
+        guard try dialog.receive(request) == .taken else {
+            return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
+        }
+        if flow != dialog.flow, !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        call.dialog = dialog
+        put(call, handle)
+        switch request.method {
+        case .invite?, .update?: try receiveChange(request, transaction, handle, on: flow, at: now)
+        case .bye?: receiveFarewell(request, transaction, handle, at: now)
+        case .info?:
+            respond(200, to: request, transaction, at: now)
+            if let key = DTMFRelay(request) { tell(.key(handle, key)) }
+        case .options?: try answerOptions(request, transaction, at: now)
+        case .message?: receiveMessage(request, transaction, on: flow, at: now)
+        default: respond(481, to: request, transaction, at: now)
+        }
+    }
+
+    /// Tells what a call would get, and what is taken.
+    private mutating func answerOptions(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
+        throws(SIPError)
+    {
+        let isFull = calls.count >= configuration.callCount
+        var response = try request.response(
+            status: isFull ? 486 : 200,
+            reason: SIPStatus.phrase(isFull ? 486 : 200),
+            tag: makeTag()
+        )
+        try configuration.capabilities.describe(in: &response)
+        if let product = configuration.product { try response.append(.server, Bytes(product)) }
+        transactions.respond(response, to: transaction, at: now)
+    }
+
+    private mutating func receiveMessage(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
+        respond(200, to: request, transaction, at: now)
+        tell(.message(request, flow))
+    }
+
+    /// Answers a request without a body.
+    mutating func respond(
+        _ status: Int,
+        to request: SIPMessage,
+        _ transaction: TransactionID,
+        _ headers: [Capabilities.Refusal.Header] = [],
+        tag: Bytes? = nil,
+        at now: MediaTime
+    ) {
+        do {
+            let refusal = Capabilities.Refusal(status: status, headers: headers)
+            var response = try refusal.response(to: request, tag: tag ?? makeTag())
+            if let product = configuration.product { try response.append(.server, Bytes(product)) }
+            transactions.respond(response, to: transaction, at: now)
+        } catch {
+            // What was read from one line can be written in one; nothing else is here.
+            assertionFailure(error.message)
+        }
+    }
+}

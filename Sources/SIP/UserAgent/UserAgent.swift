@@ -1,0 +1,252 @@
+package import CallBasics
+
+/// A user agent: it calls and is called, registers, asks and tells; bytes, answers about names, time and wishes go in.
+///
+///     sockets ──handleOpened, accept, receive──►         ──poll──► open, send, close, to the sockets
+///     names   ──receive──►                               ──poll──► ask, to whoever knows names
+///     user    ──call, answer, hold, hangUp, send──►      ──poll──► event, to the user
+///     time    ──handleTimeout──►                         ──deadline──► when to call it next
+///
+/// After each call, `poll` until it is nil. It owns no clock, socket, thread or random source: the same seed and the same
+/// calls give the same bytes.
+/// Thread: control; it allocates. A copy is a snapshot.
+/// Source: RFC 3261
+package struct UserAgent: Sendable {
+    /// What `poll` gives.
+    package enum Output: Sendable {
+        /// A connection is to be made to the flow's remote address, with TLS to a server of that name.
+        case open(Flow, tlsName: String?)
+        case send([UInt8], Flow)
+        /// The connection is to be closed, once what was sent has left.
+        case close(Flow)
+        case ask(DNSQuestion)
+        case event(AgentEvent)
+    }
+
+    package let configuration: AgentConfiguration
+    let timers: TransactionTimers
+    var transactions: TransactionTable
+    var flows: FlowTable
+    var resolver: Resolver
+    var closed = ClosedTargets()
+    var generator: SeededGenerator
+    var errands = SlotTable<ErrandID, Errand>()
+    var errandOfTransaction: [TransactionID: ErrandID] = [:]
+    var errandOfLookup: [Resolver.LookupID: ErrandID] = [:]
+    var calls = SlotTable<CallHandle, Call>()
+    var callOfDialog: [DialogID: CallHandle] = [:]
+    var callOfTransaction: [TransactionID: CallHandle] = [:]
+    var accounts = SlotTable<AccountHandle, Account>()
+    private var outputs: [Output] = []
+    private var polledCount = 0
+    /// Messages that came and left, repeats among them.
+    package private(set) var receivedCount = 0
+    package private(set) var sentCount = 0
+
+    /// The seed should not be guessed by others.
+    package init(
+        _ configuration: AgentConfiguration,
+        seed: UInt64,
+        timers: TransactionTimers = TransactionTimers(),
+        flowTimers: FlowTimers = FlowTimers(),
+        limits: FlowLimits = FlowLimits()
+    ) {
+        var generator = SeededGenerator(seed: seed)
+        (self.configuration, self.timers) = (configuration, timers)
+        transactions = TransactionTable(seed: generator.next(), timers: timers)
+        flows = FlowTable(seed: generator.next(), timers: flowTimers, limits: limits)
+        resolver = Resolver(seed: generator.next())
+        self.generator = SeededGenerator(seed: generator.next())
+    }
+
+    /// When `handleTimeout` is to be called; nil when nothing waits for time.
+    package var deadline: MediaTime? {
+        let inner = earlier(transactions.deadline, flows.deadline)
+        return earlier(inner, earlier(earlier(errands.deadline, calls.deadline), accounts.deadline))
+    }
+
+    /// How many entries each table has.
+    package var counts: AgentCounts {
+        var counts = AgentCounts()
+        (counts.transactions, counts.flows, counts.lookups) = (transactions.counts, flows.counts, resolver.counts)
+        (counts.errands, counts.calls, counts.accounts) = (errands.count, calls.count, accounts.count)
+        counts.dialogs = callOfDialog.count
+        counts.names = errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
+        counts.outputs = outputs.count - polledCount
+        return counts
+    }
+
+    /// The next thing to do; nil when all is done.
+    package mutating func poll() -> Output? {
+        guard polledCount < outputs.count else { return nil }
+        let output = outputs[polledCount]
+        polledCount += 1
+        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
+        return output
+    }
+
+    mutating func tell(_ event: AgentEvent) { outputs.append(.event(event)) }
+
+    // MARK: Sockets, names, time
+
+    /// Says which own addresses others can be told for a transport.
+    package mutating func setLocalAddresses(
+        _ addresses: [SocketAddress],
+        of transport: Flow.Transport,
+        at now: MediaTime
+    ) {
+        flows.setLocalAddresses(addresses, of: transport)
+        settle(at: now)
+    }
+
+    /// Takes a connection that somebody made to an own address; nil when there are too many: close it.
+    package mutating func accept(
+        _ transport: Flow.Transport,
+        local: SocketAddress,
+        remote: SocketAddress,
+        at now: MediaTime
+    ) -> Flow? {
+        flows.accept(transport, local: local, remote: remote, at: now)
+    }
+
+    package mutating func handleOpened(_ flow: Flow, at now: MediaTime) {
+        flows.handleOpened(flow, at: now)
+        settle(at: now)
+    }
+
+    /// A connection was refused or has ended, or a datagram could not be delivered.
+    package mutating func handleFailed(_ flow: Flow, at now: MediaTime) {
+        flows.handleFailed(flow, at: now)
+        settle(at: now)
+    }
+
+    package mutating func receive(_ bytes: [UInt8], on flow: Flow, at now: MediaTime) {
+        flows.receive(bytes, on: flow, at: now)
+        settle(at: now)
+    }
+
+    package mutating func receive(
+        datagram: [UInt8],
+        local: SocketAddress,
+        remote: SocketAddress,
+        at now: MediaTime
+    ) {
+        flows.receive(datagram: datagram, local: local, remote: remote, at: now)
+        settle(at: now)
+    }
+
+    /// Takes an answer about names.
+    package mutating func receive(_ answer: DNSAnswer, to question: DNSQuestion, at now: MediaTime) {
+        resolver.receive(answer, to: question, at: now)
+        settle(at: now)
+    }
+
+    /// Does what is due; before `deadline` that is nothing.
+    package mutating func handleTimeout(at now: MediaTime) {
+        transactions.handleTimeout(at: now)
+        flows.handleTimeout(at: now)
+        settle(at: now)
+        while let id = errands.due(at: now) { handleTimeout(of: id, at: now) }
+        while let handle = calls.due(at: now) { handleTimeout(of: handle, at: now) }
+        while let handle = accounts.due(at: now) { handleTimeout(of: handle, at: now) }
+        settle(at: now)
+    }
+
+    /// Carries what one part says to the others, until none has anything to say.
+    mutating func settle(at now: MediaTime) {
+        while true {
+            if let output = transactions.poll() {
+                handle(output, at: now)
+            } else if let output = flows.poll() {
+                handle(output, at: now)
+            } else if let output = resolver.poll() {
+                handle(output, at: now)
+            } else {
+                return
+            }
+        }
+    }
+
+    private mutating func handle(_ output: TransactionTable.Output, at now: MediaTime) {
+        switch output {
+        case .send(let bytes, let flow): send(bytes, on: flow, at: now)
+        case .request(let request, let transaction, let flow): receive(request, transaction, on: flow, at: now)
+        case .acknowledgement(let ack, _, let flow): receiveAck(ack, on: flow, at: now)
+        case .cancelled(let transaction, let cancel): receiveCancel(cancel, of: transaction, at: now)
+        case .response(let response, let transaction, let flow):
+            guard let id = errandOfTransaction[transaction] else { return }
+            receive(response, of: id, on: flow, at: now)
+        case .failure(let transaction, let failure):
+            if let id = errandOfTransaction[transaction] { fail(id, failure, at: now) }
+            if let handle = callOfTransaction[transaction] { handleLostAnswer(of: handle, at: now) }
+        }
+    }
+
+    /// Sends by a flow; when it carries nothing, the transactions on it end.
+    mutating func send(_ bytes: [UInt8], on flow: Flow, at now: MediaTime) {
+        if !flows.send(bytes, on: flow, at: now) { transactions.handleTransportError(on: flow, at: now) }
+    }
+
+    private mutating func handle(_ output: FlowTable.Output, at now: MediaTime) {
+        switch output {
+        case .open(let flow, let name): outputs.append(.open(flow, tlsName: name))
+        case .send(let bytes, let flow):
+            sentCount += 1
+            outputs.append(.send(bytes, flow))
+        case .close(let flow): outputs.append(.close(flow))
+        case .message(let message, let flow):
+            receivedCount += 1
+            transactions.receive(message, on: flow, at: now)
+        case .died(let flow, _):
+            transactions.handleTransportError(on: flow, at: now)
+            handleDeath(of: flow, at: now)
+        }
+    }
+
+    private mutating func handle(_ output: Resolver.Output, at now: MediaTime) {
+        switch output {
+        case .ask(let question): outputs.append(.ask(question))
+        case .resolved(let lookup, let resolution):
+            guard let id = errandOfLookup.removeValue(forKey: lookup) else { return }
+            resolved(id, resolution, at: now)
+        case .failed(let lookup, let error):
+            guard let id = errandOfLookup.removeValue(forKey: lookup) else { return }
+            end(id, .unresolved(error), at: now)
+        }
+    }
+
+    // MARK: Small things
+
+    /// A word that no other message has: 128 pseudo-random bits.
+    mutating func makeWord() -> Bytes { generator.next().hexadecimal + generator.next().hexadecimal }
+    /// A tag; two of one stack do not meet.
+    mutating func makeTag() -> Bytes { generator.next().hexadecimal }
+
+    /// The own Contact on a flow.
+    func contact(on flow: Flow, at publicAddress: SocketAddress? = nil, user: Bytes?) -> NameAddress? {
+        let address = configuration.advertised ?? publicAddress ?? flow.local
+        var text = Array("<sip:".utf8)
+        if let user { text += user + [0x40] }
+        text += address.sentBy
+        text += ":\(address.port)".utf8
+        if flow.transport != .udp { text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8 }
+        text.append(.greater)
+        return try? NameAddress(parsing: text[...])
+    }
+}
+
+/// How many entries each table of a user agent has; all are 0 when all is over, but accounts, and answers of names that are kept.
+package struct AgentCounts: Hashable, Sendable {
+    package var transactions = TransactionCounts()
+    package var flows = FlowCounts()
+    package var lookups = ResolverCounts()
+    /// Requests on their way, and INVITEs whose 2xx may come again.
+    package var errands = 0
+    package var calls = 0
+    package var accounts = 0
+    package var dialogs = 0
+    /// Names of transactions and lookups that somebody waits for.
+    package var names = 0
+    /// What was not polled.
+    package var outputs = 0
+}

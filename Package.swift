@@ -85,7 +85,15 @@ let package = Package(
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL"], swiftSettings: settings),
-        .target(name: "SIPTransport", dependencies: ["CallBasics", "SIP", "CCAres"], swiftSettings: settings),
+        .target(
+            name: "SIPTransport",
+            dependencies: [
+                "CallBasics", "SIP", "CCAres",
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "CMediaPlugin"),
         .target(
             name: "CWebRTCVoice",
@@ -149,6 +157,7 @@ let package = Package(
                 "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
                 "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
+                messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings,

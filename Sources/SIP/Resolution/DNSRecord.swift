@@ -102,7 +102,7 @@ package enum DNSAnswer: Hashable, Sendable {
 
 extension SocketAddress {
     /// Whether it is 0.0.0.0 or ::, which leads back to the own machine.
-    var isUnspecified: Bool {
+    package var isUnspecified: Bool {
         self == SocketAddress(ipv4: 0, port: port) || self == SocketAddress(ipv6High: 0, low: 0, port: port)
     }
 }

@@ -51,6 +51,8 @@ package struct TransactionTable: Sendable {
     let tagSeed: UInt64
     private var outputs: [Output] = []
     private var polledCount = 0
+    /// Messages that were sent once more because time went by.
+    package private(set) var repeatCount = 0
     /// Messages that nothing could be done with: faulty or unexpected responses, requests that cannot be answered.
     package private(set) var droppedCount = 0
 
@@ -91,6 +93,7 @@ package struct TransactionTable: Sendable {
         while let first = deadlines.first, first.time <= now {
             guard var entry = slots.take(first.slot) else { return }
             let actions = entry.machine.handleTimeout(at: now)
+            if actions.contains(.send) { repeatCount += 1 }
             finish(entry, in: first.slot, actions, at: now)
         }
     }

@@ -92,6 +92,16 @@ package enum AgentEvent: Sendable {
     case failed(ErrandID, RequestFailure)
     /// Where a request goes.
     case targets(ErrandID, [Target])
+
+    /// The call that it is about; nil where it is about none.
+    package var call: CallHandle? {
+        switch self {
+        case .incoming(let handle, _), .progress(let handle, _), .agreed(let handle, _), .established(let handle),
+            .key(let handle, _), .changeRefused(let handle, _), .ended(let handle, _):
+            handle
+        default: nil
+        }
+    }
 }
 
 /// Why a request has no final response.

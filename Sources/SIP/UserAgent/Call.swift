@@ -18,6 +18,7 @@ struct Call: Sendable {
 
     let isCaller: Bool
     let account: AccountHandle?
+    let callID: Bytes
     var stage: Stage
     var dialog: Dialog?
     /// The own session; that of early dialogs stands in `early`.
@@ -66,8 +67,9 @@ struct Call: Sendable {
         var repeater: AnswerRepeater
     }
 
-    init(isCaller: Bool, account: AccountHandle?, _ stage: Stage, _ wishes: SessionTimer.Wishes) {
+    init(_ invite: SIPMessage, isCaller: Bool, account: AccountHandle?, _ stage: Stage, _ wishes: SessionTimer.Wishes) {
         (self.isCaller, self.account, self.stage, timerWishes) = (isCaller, account, stage, wishes)
+        callID = (invite.callID ?? []).detached
     }
 
     var deadline: MediaTime? {

@@ -13,7 +13,7 @@ extension UserAgent {
         }
         if refusedInterval(of: request, transaction, at: now) { return }
         let offer = try request.sessionDescription()
-        var call = Call(isCaller: false, account: nil, .ringing, configuration.sessionTimer)
+        var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)
         let tag = makeTag()
         let number = UInt32(truncatingIfNeeded: generator.next() & 0xFFFF) + 1

@@ -20,8 +20,8 @@ extension UserAgent {
     ///
     /// Throws: `badRequest` or `invalidCharacter` when the URI, the session or a header cannot be written
     package mutating func call(_ uri: SIPURI, _ wishes: CallWishes, at now: MediaTime) throws(SIPError) -> CallHandle {
-        var call = Call(isCaller: true, account: wishes.account, .calling, configuration.sessionTimer)
         var request = try makeRequest(.invite, to: uri, account: wishes.account)
+        var call = Call(request, isCaller: true, account: wishes.account, .calling, configuration.sessionTimer)
         try configuration.capabilities.describe(in: &request)
         try SessionTimer.ask(in: &request, call.timerWishes, current: nil)
         for header in wishes.headers { try request.append(named: header.name, header.value) }

@@ -126,7 +126,9 @@ extension UserAgent {
             call.answer = answer
             put(call, handle)
             switch action {
-            case .send: transactions.respond(answer.response, to: answer.transaction, at: now)
+            case .send:
+                answerRepeatCount += 1
+                transactions.respond(answer.response, to: answer.transaction, at: now)
             case .giveUp: leave(handle, call.end ?? CallEnd(.network, .unacknowledged), at: now)
             case nil: break
             }

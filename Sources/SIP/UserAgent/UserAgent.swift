@@ -42,6 +42,8 @@ package struct UserAgent: Sendable {
     /// Messages that came and left, repeats among them.
     package private(set) var receivedCount = 0
     package private(set) var sentCount = 0
+    /// Own 2xx that were sent once more because their ACK did not come.
+    var answerRepeatCount = 0
 
     /// The seed should not be guessed by others.
     package init(
@@ -75,6 +77,15 @@ package struct UserAgent: Sendable {
         counts.outputs = outputs.count - polledCount
         return counts
     }
+
+    /// Messages that were sent once more because time went by.
+    package var repeatCount: Int { transactions.repeatCount + answerRepeatCount }
+
+    /// Requests that wait for their final response; an INVITE that was answered does not.
+    package var openRequestCount: Int { errands.names.count { errands[$0]?.acknowledgements.isEmpty == true } }
+
+    /// The Call-ID of a call; nil when it has ended.
+    package func callID(of handle: CallHandle) -> String? { calls[handle]?.callID.text }
 
     /// The next thing to do; nil when all is done.
     package mutating func poll() -> Output? {

@@ -39,4 +39,6 @@ extension Duration {
 
     /// The duration in seconds, to a thousandth.
     var roundedSeconds: Double { (milliseconds.rounded()) / 1000 }
+    /// Milliseconds to the tenth.
+    var roundedMilliseconds: Double { (milliseconds * 10).rounded() / 10 }
 }

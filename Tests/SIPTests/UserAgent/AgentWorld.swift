@@ -143,15 +143,6 @@ struct AgentWorld {
 }
 
 extension AgentEvent {
-    var call: CallHandle? {
-        switch self {
-        case .incoming(let handle, _), .progress(let handle, _), .agreed(let handle, _), .established(let handle),
-            .key(let handle, _), .changeRefused(let handle, _), .ended(let handle, _):
-            handle
-        default: nil
-        }
-    }
-
     var word: String? {
         switch self {
         case .registration(_, let state, _): "registration \(state)"

@@ -4,17 +4,23 @@ import ArgumentParser
 struct SIPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sip",
-        abstract: "Reads SIP messages and URIs, says what is wrong with them, and finds where requests go.",
+        abstract: "Calls and is called by SIP, registers, sends texts; reads messages, and finds where requests go.",
         discussion: """
-            Calls and registrations are not there yet.
+            Messages go by UDP and TCP; TLS and encrypted sound are not there yet. Without --local it listens at the address \
+            that leads to the other side, or at 127.0.0.1, never at all addresses.
 
             With --json, what is found is one JSON object on a line.
 
             EXAMPLES
+              media-tool sip answer --local 127.0.0.1:5070 --echo
+              media-tool sip call sip:127.0.0.1:5070 --input speech.wav --output heard.wav
               media-tool sip parse invite.sip
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
               media-tool sip resolve sip:example.org
             """,
-        subcommands: [SIPParseCommand.self, SIPTortureCommand.self, SIPResolveCommand.self]
+        subcommands: [
+            SIPCallCommand.self, SIPAnswerCommand.self, SIPRegisterCommand.self, SIPMessageCommand.self,
+            SIPOptionsCommand.self, SIPResolveCommand.self, SIPParseCommand.self, SIPTortureCommand.self,
+        ]
     )
 }

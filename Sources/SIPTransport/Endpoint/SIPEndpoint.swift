@@ -1,0 +1,180 @@
+package import CallBasics
+package import NIOCore
+package import SIP
+
+/// A user agent with its sockets, the names it asks for, and the time: all on one event loop.
+///
+/// What the agent is asked to do goes through `perform`; what it tells comes by `events`, to one listener.
+package actor SIPEndpoint {
+    /// Answers a question about names.
+    package typealias Names = @Sendable (DNSQuestion) async -> DNSAnswer
+
+    /// What the agent tells, in order.
+    package nonisolated let events: AsyncStream<AgentEvent>
+    private nonisolated let loop: any EventLoop
+    private let sockets: SIPSockets
+    private let names: Names
+    private let continuation: AsyncStream<AgentEvent>.Continuation
+    private var agent: UserAgent
+    private var locals: [CallBasics.SocketAddress] = []
+    private var timer: (time: MediaTime, task: Scheduled<Void>)?
+    private var isClosed = false
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.executor.asUnownedSerialExecutor() }
+
+    /// An agent that has no sockets yet.
+    package init(_ agent: UserAgent, on loop: any EventLoop, names: @escaping Names) {
+        (self.agent, self.loop, self.names) = (agent, loop, names)
+        (events, continuation) = AsyncStream.makeStream()
+        sockets = SIPSockets(on: loop)
+    }
+
+    /// The present time on the clock of the agent.
+    package static var now: MediaTime { .zero + .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds)) }
+
+    /// Opens the sockets: UDP and TCP on the same port of `address`, or on any when that is 0.
+    ///
+    /// - Returns: The address with its port.
+    /// - Throws: `SIPSocketError` when the port is another's
+    package func open(at address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws
+        -> CallBasics.SocketAddress
+    {
+        sockets.delegate = self
+        let bound = try await bind(address, transports)
+        // A wildcard can be told to nobody: its flows have the addresses of the interfaces.
+        locals = bound.isUnspecified ? try InterfaceAddresses.all(of: bound) : [bound]
+        for transport in transports { agent.setLocalAddresses(locals, of: transport, at: Self.now) }
+        carry()
+        return bound
+    }
+
+    private func bind(_ address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws
+        -> CallBasics.SocketAddress
+    {
+        for attempt in 1... {
+            var bound = address
+            do {
+                if transports.contains(.udp) { bound = try await sockets.bindDatagrams(at: bound).get() }
+                if transports.contains(.tcp) { bound = try await sockets.listen(at: bound).get() }
+                return bound
+            } catch {
+                // The port of one protocol may be another's in the other; any free pair will do.
+                guard address.port == 0, attempt < 16 else { throw error }
+                try await sockets.closeAll().get()
+            }
+        }
+        return address
+    }
+
+    /// Lets the agent do something, at the present time.
+    package func perform<Result: Sendable>(
+        _ body: @Sendable (inout UserAgent, MediaTime) throws -> Result
+    ) rethrows -> Result {
+        defer { carry() }
+        return try body(&agent, Self.now)
+    }
+
+    /// Closes the sockets; `events` ends.
+    package func close() async {
+        isClosed = true
+        timer?.task.cancel()
+        timer = nil
+        try? await sockets.closeAll().get()
+        continuation.finish()
+    }
+
+    /// Does what the agent says, and waits for its deadline.
+    private func carry() {
+        while let output = agent.poll() {
+            switch output {
+            case .open(let flow, _): sockets.open(flow)
+            case .send(let bytes, let flow): sockets.send(bytes, on: flow)
+            case .close(let flow): sockets.close(flow)
+            case .ask(let question): ask(question)
+            case .event(let event): continuation.yield(event)
+            }
+        }
+        guard agent.deadline != timer?.time else { return }
+        timer?.task.cancel()
+        timer = nil
+        guard let time = agent.deadline, !isClosed else { return }
+        let delay = TimeAmount.nanoseconds(max((time - Self.now).nanoseconds, 0))
+        let task = loop.scheduleTask(in: delay) { [weak self] in
+            self?.assumeIsolated { $0.handleTimeout() }
+            return
+        }
+        timer = (time, task)
+    }
+
+    private func handleTimeout() {
+        timer = nil
+        agent.handleTimeout(at: Self.now)
+        carry()
+    }
+
+    private func ask(_ question: DNSQuestion) {
+        Task {
+            let answer = await names(question)
+            agent.receive(answer, to: question, at: Self.now)
+            carry()
+        }
+    }
+
+    private func receive(_ change: (inout UserAgent, MediaTime) -> Void) {
+        guard !isClosed else { return }
+        change(&agent, Self.now)
+        carry()
+    }
+
+    /// The own address that others can be told, where the socket knows only a wildcard.
+    private func told(_ local: CallBasics.SocketAddress) -> CallBasics.SocketAddress {
+        guard local.isUnspecified else { return local }
+        return locals.first { $0.isIPv4 == local.isIPv4 } ?? local
+    }
+}
+
+extension SIPEndpoint: SIPSocketsDelegate {
+    package nonisolated func accept(
+        _ transport: Flow.Transport,
+        local: CallBasics.SocketAddress,
+        remote: CallBasics.SocketAddress
+    ) -> Flow? {
+        assumeIsolated { endpoint in
+            guard !endpoint.isClosed else { return nil }
+            let local = endpoint.told(local)
+            return endpoint.agent.accept(transport, local: local, remote: remote, at: Self.now)
+        }
+    }
+
+    package nonisolated func handleOpened(_ flow: Flow) {
+        assumeIsolated { $0.receive { agent, now in agent.handleOpened(flow, at: now) } }
+    }
+
+    package nonisolated func handleFailed(_ flow: Flow) {
+        assumeIsolated { $0.receive { agent, now in agent.handleFailed(flow, at: now) } }
+    }
+
+    package nonisolated func handleClosed(_ flow: Flow) { handleFailed(flow) }
+
+    package nonisolated func receive(_ bytes: [UInt8], on flow: Flow) {
+        assumeIsolated { $0.receive { agent, now in agent.receive(bytes, on: flow, at: now) } }
+    }
+
+    package nonisolated func receive(
+        datagram: [UInt8],
+        local: CallBasics.SocketAddress,
+        remote: CallBasics.SocketAddress
+    ) {
+        assumeIsolated { endpoint in
+            let local = endpoint.told(local)
+            endpoint.receive { agent, now in agent.receive(datagram: datagram, local: local, remote: remote, at: now) }
+        }
+    }
+
+    package nonisolated func handleUndelivered(local: CallBasics.SocketAddress, remote: CallBasics.SocketAddress) {
+        assumeIsolated { endpoint in
+            let flow = Flow(.udp, local: endpoint.told(local), remote: remote)
+            endpoint.receive { agent, now in agent.handleFailed(flow, at: now) }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+import ArgumentParser
+import CallBasics
+import MediaEngine
+import SIP
+import SIPTransport
+
+/// What is done with calls that come.
+enum AnswerPolicy: String, ExpressibleByArgument, CaseIterable { case accept, ring, reject, busy }
+
+/// Answers calls by SIP.
+struct SIPAnswerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "answer",
+        abstract: "Answers SIP calls: with a card, with files, or by giving back what it hears.",
+        discussion: """
+            It listens on 127.0.0.1 unless --local says otherwise, or --account, whose server tells others where it is. With \
+            --json each thing that happens is a line, "listening" first, and each call ends with its report.
+
+            EXAMPLES
+              media-tool sip answer --local 127.0.0.1:5070 --echo
+              media-tool sip answer --local 192.0.2.7:5060 --input greeting.wav --output heard.wav --calls 1
+              media-tool sip answer --account sip:bob@example.org --password-file secret --policy busy --json
+            """
+    )
+
+    @OptionGroup var sip: SIPOptions
+    @OptionGroup var sound: SIPCallOptions
+
+    @Flag(help: "Send back what is heard.")
+    var echo = false
+
+    @Option(help: ArgumentHelp("End after so many calls.", valueName: "n"))
+    var calls: Int?
+
+    @Option(help: "What is done with a call: accept, ring (and not answer), reject, busy.")
+    var policy = AnswerPolicy.accept
+
+    @Option(help: ArgumentHelp("The code that --policy reject answers, 400 to 699. Default: 603.", valueName: "n"))
+    var code: Int?
+
+    @Option(help: ArgumentHelp("Ring so long before a call is accepted or refused.", valueName: "s"))
+    var after: Double = 0
+
+    @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
+    var seconds: Double?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        try Quantity.check("--calls", calls, in: 1...1_000_000)
+        try Quantity.check("--code", code, in: 400...699)
+        try Quantity.check("--after", after, in: 0...600, "s")
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        guard code == nil || policy == .reject else {
+            throw ValidationError("'--code' says how a call is refused. Give '--policy reject', or leave it out.")
+        }
+        if echo, let other = [("--input", sound.input), ("--output", sound.output)].first(where: { $0.1 != nil })?.0 {
+            throw ValidationError("'--echo' sends back what is heard, in the place of '\(other)'. Leave out one.")
+        }
+        try sound.roles.check(beside: "--echo", echo ? "" : nil)
+        var files = FileArguments()
+        try files.read("--input", sound.input.map { InputPath.path(of: $0) })
+        try files.write("--output", sound.output)
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        StandardOutput.watch()
+        try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
+            let party = try await sip.open(towards: nil)
+            do {
+                try await serve(party, engine)
+                await party.close()
+            } catch {
+                await party.endpoint.close()
+                throw error
+            }
+        }
+    }
+
+    private func serve(_ party: SIPParty, _ engine: CallEngine) async throws {
+        let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+        let names = party.addresses
+        teller.tell(
+            "listening",
+            [
+                ("local", .string(names[0])), ("addresses", .array(names.map { .string($0) })),
+                ("account", sip.account.map { .string($0) } ?? .null),
+            ],
+            text: "Listening at \(names.joined(separator: ", "))."
+        )
+        var iterator = party.endpoint.events.makeAsyncIterator()
+        if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
+        let desk = AnswerDesk()
+        let watch = Task {
+            await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
+            guard !Task.isCancelled else { return }
+            await desk.close()
+            if await desk.isEmpty { await party.endpoint.close() }
+        }
+        defer { watch.cancel() }
+        while let event = await iterator.next() {
+            if case .incoming(let handle, let invite) = event {
+                try await receive(invite, handle, party, engine, desk, teller)
+            } else if let handle = event.call, let run = await desk.run(handle) {
+                await run.receive(event)
+                if case .established = event, sound.dtmf != nil { Task { await Self.key(run) } }
+                if await run.hasEnded { try await finish(run, party, desk, teller) }
+            }
+            let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
+            if isEmpty, isClosed || count >= calls ?? .max { break }
+        }
+        if let account = party.account, !sip.noRegister {
+            await party.endpoint.perform { agent, now in agent.unregister(account, at: now) }
+        }
+    }
+
+    private static func key(_ run: SIPCallRun) async {
+        guard await Interruption.wait(.milliseconds(500)), await !run.hasEnded else { return }
+        await run.sendKeys()
+    }
+
+    /// Does with a call what the policy says.
+    private func receive(
+        _ invite: SIPMessage,
+        _ handle: CallHandle,
+        _ party: SIPParty,
+        _ engine: CallEngine,
+        _ desk: AnswerDesk,
+        _ teller: SIPTeller
+    ) async throws {
+        let from = try? invite.from()
+        let callID = invite.callID?.text ?? ""
+        teller.tell(
+            "incoming",
+            [
+                ("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null),
+                ("displayName", from?.displayName.map { .string($0.text) } ?? .null),
+            ],
+            text: "Call from \(from?.uri.bytes.text ?? "somebody")."
+        )
+        let endpoint = party.endpoint
+        // One file takes one call at a time.
+        let isTaken = await !desk.isEmpty && sound.output != nil
+        if isTaken || policy == .busy {
+            return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
+        }
+        let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
+        let media = try await CallSound(
+            engine,
+            at: host,
+            codecs: sound.codecs,
+            packetTime: sound.ptime,
+            sound.ends(echo: echo)
+        )
+        let run = SIPCallRun(
+            handle,
+            of: party,
+            media,
+            sound,
+            peer: from?.uri.bytes.text ?? "the caller",
+            callID: callID,
+            start: MonotonicClock.current,
+            teller
+        )
+        await desk.add(run)
+        if after > 0 || policy == .ring {
+            try? await endpoint.perform { agent, now in try agent.ring(handle, at: now) }
+        }
+        guard policy != .ring else { return }
+        let (code, isRejected, session) = (code ?? 603, policy == .reject, media.session)
+        Task {
+            if after > 0 { guard await Interruption.wait(.seconds(fraction: after)) else { return } }
+            await endpoint.perform { agent, now in
+                if isRejected { return agent.reject(handle, status: code, at: now) }
+                // Nothing that both know was answered 488 already; the end of the call tells it.
+                try? agent.answer(handle, session, at: now)
+            }
+        }
+    }
+
+    /// The own address that a caller used, where all are listened on.
+    private static func host(of invite: SIPMessage) -> String {
+        (try? invite.requestURI().hostBytes.text).flatMap { SocketAddress(host: $0, port: 0)?.host } ?? "127.0.0.1"
+    }
+
+    private func finish(_ run: SIPCallRun, _ party: SIPParty, _ desk: AnswerDesk, _ teller: SIPTeller) async throws {
+        let report = try await run.report(party.counts())
+        await desk.remove(run.handle)
+        teller.tell("ended", report.members, text: report.text)
+    }
+}
+
+/// The calls that are up.
+actor AnswerDesk {
+    private var runs: [CallHandle: SIPCallRun] = [:]
+    private(set) var endedCount = 0
+    private(set) var isClosed = false
+
+    var isEmpty: Bool { runs.isEmpty }
+
+    func run(_ handle: CallHandle) -> SIPCallRun? { runs[handle] }
+    func add(_ run: SIPCallRun) { runs[run.handle] = run }
+
+    func remove(_ handle: CallHandle) {
+        runs[handle] = nil
+        endedCount += 1
+    }
+
+    /// Ends all calls, and takes no more.
+    func close() async {
+        isClosed = true
+        for run in runs.values { await run.hangUp() }
+    }
+}

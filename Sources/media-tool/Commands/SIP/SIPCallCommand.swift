@@ -1,0 +1,246 @@
+import ArgumentParser
+import CallBasics
+import MediaEngine
+import SIP
+import SIPTransport
+
+/// Calls somebody by SIP.
+struct SIPCallCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "call",
+        abstract: "Calls a SIP URI: sound from a card, or from and to files; keys, hold and resume.",
+        discussion: """
+            The call ends after --seconds of talk, else with the end of --input, else when the other side hangs up, or by \
+            Ctrl-C: CANCEL or BYE goes out, and the report is printed. It fails when the call was not answered.
+
+            An account is needed where a server wants to know who calls; it is registered first.
+
+            EXAMPLES
+              media-tool sip call sip:127.0.0.1:5070 --input speech.wav --output heard.wav --dtmf '159#'
+              media-tool sip call sip:bob@example.org --account sip:alice@example.org --password-file secret
+              media-tool sip call sip:door@192.0.2.7 --codec PCMU --seconds 20 --json --events
+            """
+    )
+
+    @Argument(help: "Whom to call.")
+    var uri: String
+
+    @OptionGroup var sip: SIPOptions
+    @OptionGroup var sound: SIPCallOptions
+
+    @Option(help: ArgumentHelp("How long to talk.", valueName: "n"))
+    var seconds: Double?
+
+    @Option(help: ArgumentHelp("How long it may ring, 1 to 600. Default: 60.", valueName: "s"))
+    var ringTimeout: Double = 60
+
+    @Option(help: ArgumentHelp("Take the call back after so long, answered or not.", valueName: "s"))
+    var cancelAfter: Double?
+
+    @Option(help: ArgumentHelp("Hold the call so long after its answer.", valueName: "s"))
+    var holdAfter: Double?
+
+    @Option(help: ArgumentHelp("Resume the call so long after its answer.", valueName: "s"))
+    var resumeAfter: Double?
+
+    @Flag(help: "Leave the offer to the other side: INVITE without a description.")
+    var delayedOffer = false
+
+    @Option(help: ArgumentHelp("A header of the INVITE; more for more.", valueName: "'N: V'"))
+    var header: [String] = []
+
+    @Flag(help: "With --json, a line for each thing that happens, before the report.")
+    var events = false
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        _ = try SIPOptions.uri(uri, "URI")
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try Quantity.check("--ring-timeout", ringTimeout, in: 1...600, "s")
+        for (name, value) in [
+            ("--cancel-after", cancelAfter), ("--hold-after", holdAfter), ("--resume-after", resumeAfter),
+        ] {
+            try Quantity.check(name, value, in: 0...86_400, "s")
+        }
+        if let resumeAfter, resumeAfter <= holdAfter ?? .infinity {
+            throw ValidationError("'--resume-after' comes after '--hold-after'. Give both, the second one longer.")
+        }
+        guard common.json || !events else {
+            throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
+        }
+        _ = try headers()
+        var files = FileArguments()
+        try files.read("--input", sound.input.map { InputPath.path(of: $0) })
+        try files.write("--output", sound.output)
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        let target = try SIPOptions.uri(uri, "URI")
+        let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
+            let party = try await sip.open(towards: target)
+            do {
+                let report = try await call(target, party, engine)
+                await party.close()
+                return report
+            } catch {
+                await party.endpoint.close()
+                throw error
+            }
+        }
+        common.show(.object(report.members), text: report.text)
+        if let failure = report.failure, report.end.cause != .cancelled || !Interruption.hasCome {
+            throw ToolFailure(failure)
+        }
+    }
+
+    private func call(_ target: SIPURI, _ party: SIPParty, _ engine: CallEngine) async throws -> SIPCallReport {
+        let teller = SIPTeller(isJSON: common.json, hasEvents: events)
+        var iterator = party.endpoint.events.makeAsyncIterator()
+        if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
+        let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
+        let media = try await CallSound(
+            engine,
+            at: host,
+            codecs: sound.codecs,
+            packetTime: sound.ptime,
+            sound.ends()
+        )
+        let start = MonotonicClock.current
+        var made = UserAgent.CallWishes(session: media.session, account: party.account)
+        made.isOfferDelayed = delayedOffer
+        made.headers = try headers()
+        let wishes = made
+        let (handle, callID) = try await party.endpoint.perform { agent, now in
+            let handle = try agent.call(target, wishes, at: now)
+            return (handle, agent.callID(of: handle) ?? "")
+        }
+        let run = SIPCallRun(
+            handle,
+            of: party,
+            media,
+            sound,
+            peer: uri,
+            callID: callID,
+            start: start,
+            teller
+        )
+        let hurry = Task { await interrupt(run) }
+        var talk: Task<Void, Never>?
+        defer {
+            hurry.cancel()
+            talk?.cancel()
+        }
+        while await !run.hasEnded, let event = await iterator.next() {
+            if case .targets(_, let targets) = event { tell(targets, callID, teller) }
+            guard event.call == handle else { continue }
+            await run.receive(event)
+            if case .established = event { talk = Task { await self.talk(run) } }
+        }
+        return try await run.report(party.counts())
+    }
+
+    private func tell(_ targets: [Target], _ callID: String, _ teller: SIPTeller) {
+        let names = targets.map { "\($0.transport.name)".lowercased() + " \($0.address)" }
+        teller.tell(
+            "calling",
+            [
+                ("callID", .string(callID)), ("to", .string(uri)),
+                ("targets", .array(names.map { .string($0) })),
+            ],
+            text: "Calling \(uri) at \(names.first ?? "")."
+        )
+    }
+
+    /// Ends the call by Ctrl-C, or when it has rung for too long.
+    private func interrupt(_ run: SIPCallRun) async {
+        let ring = Task {
+            try await Task.sleep(for: .seconds(fraction: ringTimeout))
+            if await !run.isAnswered { await run.hangUp() }
+        }
+        let takeBack = Task {
+            guard let cancelAfter else { return }
+            try await Task.sleep(for: .seconds(fraction: cancelAfter))
+            await run.hangUp()
+        }
+        await Interruption.wait()
+        ring.cancel()
+        takeBack.cancel()
+        if !Task.isCancelled { await run.hangUp() }
+    }
+
+    /// What is done once it is answered.
+    private func talk(_ run: SIPCallRun) async {
+        let start = MonotonicClock.current
+        var steps: [(time: Double, what: @Sendable () async -> Void)] = []
+        if sound.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
+        if let holdAfter { steps.append((holdAfter, { await run.setHeld(true) })) }
+        if let resumeAfter { steps.append((resumeAfter, { await run.setHeld(false) })) }
+        if let seconds { steps.append((seconds, { await run.hangUp() })) }
+        for step in steps.sorted(by: { $0.time < $1.time }) {
+            guard await Interruption.wait(until: start + .seconds(fraction: step.time)), !Task.isCancelled else {
+                return
+            }
+            await step.what()
+        }
+        guard seconds == nil, sound.input != nil else { return }
+        let keys = sound.dtmf.map {
+            0.5 + $0.length(duration: .milliseconds(100), gap: .milliseconds(100)).roundedSeconds
+        }
+        let keyEnd = start + .seconds(fraction: (keys ?? 0) + 0.1)
+        while await !run.isInputOver || MonotonicClock.current < keyEnd {
+            guard await Interruption.wait(.milliseconds(20)), !Task.isCancelled else { return }
+        }
+        await run.hangUp()
+    }
+
+    private func headers() throws -> [(name: String, value: String)] {
+        try header.map { line in
+            guard let colon = line.firstIndex(of: ":"), !line.contains(where: \.isNewline), colon > line.startIndex
+            else {
+                throw ValidationError("The value '\(line.printable)' of '--header' is no header. Write 'Name: value'.")
+            }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            return (String(line[..<colon]), String(value))
+        }
+    }
+}
+
+extension SIPParty {
+    /// Registers the account, and waits for what comes of it.
+    ///
+    /// - Throws: `ToolFailure` with the server's words when it is refused
+    func register(_ iterator: inout AsyncStream<AgentEvent>.Iterator, _ teller: SIPTeller) async throws {
+        guard let account else { return }
+        try await endpoint.perform { agent, now in try agent.register(account, at: now) }
+        var failure: RequestFailure?
+        while let event = await iterator.next() {
+            switch event {
+            case .registrationFailed(_, let cause): failure = cause
+            case .registration(_, .ok, _):
+                let binding = await endpoint.perform { agent, _ in agent.binding(of: account) }
+                let seconds = Int(binding?.granted ?? 0)
+                teller.tell("registered", [("expires", .integer(seconds))], text: "Registered for \(seconds) s.")
+                return
+            case .registration(_, .failed, let reason): throw ToolFailure(Self.words(reason, failure))
+            default: break
+            }
+        }
+    }
+
+    /// Why a registration failed, with the remedy.
+    static func words(_ reason: Registration.Reason, _ failure: RequestFailure?) -> String {
+        switch reason {
+        case .status(401), .status(407):
+            "The server wants another password (401). Give --password-file, and see --user."
+        case .status(403): "The server forbids the registration (403). See --account and --user."
+        case .status(404): "The server does not know the account (404). See --account."
+        case .status(let code): "The server refused the registration: \(code)."
+        case .failure: failure?.text("the registrar") ?? "The registrar did not answer. See --registrar."
+        case .notListed: "The server lists other phones and not this one. See --account."
+        default: "The account cannot be registered. See --account."
+        }
+    }
+}

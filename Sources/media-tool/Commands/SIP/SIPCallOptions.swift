@@ -1,0 +1,69 @@
+import ArgumentParser
+import MediaEngine
+import SIP
+
+/// How keys travel.
+enum DTMFWay: String, ExpressibleByArgument, CaseIterable {
+    /// Telephone events, by RTP.
+    case rtp
+    case info
+    case inband
+}
+
+/// The sound and the keys of calls by SIP.
+struct SIPCallOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The WAV file to send, once. With it, or --output, no card is used. \(InputPath.help)",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["wav"])
+    )
+    var input: String?
+
+    @Option(
+        help: ArgumentHelp("The WAV file to write what is heard to.", valueName: "file"),
+        completion: .file(extensions: ["wav"])
+    )
+    var output: String?
+
+    @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
+    var codec: [String] = []
+
+    @Option(help: ArgumentHelp("Audio per packet that is asked for, 10 to 120.", valueName: "ms"))
+    var ptime: Int?
+
+    @Option(help: ArgumentHelp("Keys to send, from 0.5 s after the answer on.", valueName: "digits"))
+    var dtmf: Digits?
+
+    @Option(help: "How keys are sent: rtp, info or inband. Default: rtp where it was agreed on, else info.")
+    var dtmfWay: DTMFWay?
+
+    @OptionGroup var roles: BindingOptions
+
+    func validate() throws {
+        try Quantity.check("--ptime", ptime, in: 10...120, "ms")
+        if let ptime, ptime % 10 != 0 {
+            throw ValidationError("The value '\(ptime)' of '--ptime' is no multiple of 10 ms. Give 10, 20, 40, 60.")
+        }
+        try dtmf?.validate(limit: 64)
+        guard dtmfWay == nil || dtmf != nil else {
+            throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
+        }
+        try roles.check(beside: "--input", input)
+        try roles.check(beside: "--output", output)
+    }
+
+    var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
+
+    /// Where a call's sound comes from and goes to.
+    func ends(echo: Bool = false) -> @Sendable (inout CallConfiguration) -> Void {
+        let (input, output) = (input.map { InputPath.path(of: $0) }, output)
+        return { configuration in
+            guard !echo else { return CallSound.echo(&configuration) }
+            guard input != nil || output != nil else { return }
+            configuration.source = input.map { .file($0) } ?? .silence
+            configuration.sink = output.map { .file($0) } ?? .none
+        }
+    }
+}

@@ -1,0 +1,260 @@
+import CallBasics
+import MediaEngine
+import SDP
+import SIP
+import SIPTransport
+
+/// One call by SIP with its sound, from its first message to its report.
+actor SIPCallRun {
+    nonisolated let handle: CallHandle
+    private let party: SIPParty
+    private let sound: CallSound
+    private let teller: SIPTeller
+    private let options: SIPCallOptions
+    private let peer: String
+    private let callID: String
+    private let start: MediaTime
+    private var ringTime: MediaTime?
+    private var answerTime: MediaTime?
+    private var endTime: MediaTime?
+    private var infoKeys = ""
+    private var isHeld = (us: false, them: false)
+    private var tasks: [Task<Void, Never>] = []
+    private(set) var end: CallEnd?
+    /// Why its sound could not be had.
+    private(set) var failure: String?
+
+    init(
+        _ handle: CallHandle,
+        of party: SIPParty,
+        _ sound: CallSound,
+        _ options: SIPCallOptions,
+        peer: String,
+        callID: String,
+        start: MediaTime,
+        _ teller: SIPTeller
+    ) {
+        (self.handle, self.party, self.sound, self.options, self.peer) = (handle, party, sound, options, peer)
+        (self.callID, self.start, self.teller) = (callID, start, teller)
+    }
+
+    var isAnswered: Bool { answerTime != nil }
+    var hasEnded: Bool { end != nil }
+    /// Whether the last of the input was sent.
+    var isInputOver: Bool { get async { await sound.call?.isSourceEnded ?? false } }
+
+    /// Takes what the agent tells of the call.
+    func receive(_ event: AgentEvent) async {
+        let now = MonotonicClock.current
+        switch event {
+        case .progress(_, let response):
+            ringTime = ringTime ?? now
+            let code = response.statusCode ?? 0
+            teller.tell(
+                "progress",
+                [
+                    ("code", .integer(code)), ("phrase", .string(response.reasonPhrase)),
+                    ("sinceInviteMs", .number((now - start).roundedMilliseconds)),
+                ],
+                text: "\(code) \(response.reasonPhrase)"
+            )
+        case .agreed(_, let session): await agree(session)
+        case .established:
+            answerTime = now
+            await tellConnected(now)
+        case .key(_, let relay):
+            infoKeys.append(relay.key)
+            tell(key: "\(relay.key)", way: .info)
+        case .changeRefused(_, let status):
+            teller.tell("changeRefused", [("code", .integer(status))], text: "The change was refused: \(status).")
+        case .ended(_, let end):
+            (self.end, endTime) = (end, now)
+            for task in tasks { task.cancel() }
+        default: break
+        }
+    }
+
+    private func agree(_ session: AgreedSession) async {
+        let isFirst = await sound.call == nil
+        do {
+            try await sound.apply(session)
+        } catch {
+            failure = "\(error)"
+            return await hangUp()
+        }
+        if isFirst, let call = await sound.call {
+            if answerTime == nil, ringTime != nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
+            tasks.append(Task { for await event in call.events { handle(event) } })
+        }
+        guard let audio = session.audio else { return }
+        note(audio.isHeldLocally, &isHeld.us, by: "us")
+        note(audio.isHeldRemotely, &isHeld.them, by: "them")
+    }
+
+    private func note(_ isNow: Bool, _ was: inout Bool, by side: String) {
+        guard isNow != was else { return }
+        was = isNow
+        teller.tell(
+            isNow ? "held" : "resumed",
+            [("by", .string(side))],
+            text: "\(isNow ? "Held" : "Resumed") by \(side)."
+        )
+    }
+
+    private func handle(_ event: CallEvent) {
+        switch event {
+        case .keyDown(let digit): tell(key: "\(digit)", way: .rtp)
+        case .mediaStalled(let duration):
+            teller.tell(
+                "mediaStalled",
+                [("seconds", .number(duration.roundedSeconds))],
+                text: "Nothing was heard for \(Int(duration.roundedSeconds)) s."
+            )
+        default: break
+        }
+    }
+
+    private func tell(key: String, way: DTMFWay) {
+        teller.tell("digit", [("digit", .string(key)), ("way", .string(way.rawValue))], text: "Key \(key)")
+    }
+
+    private func tellConnected(_ now: MediaTime) async {
+        let media = await sound.agreed
+        let codec = media?.sending.codecs.first
+        let remote = media?.remote.map { "\($0.host):\($0.port)" }
+        let setup = (now - start).roundedMilliseconds
+        teller.tell(
+            "connected",
+            [
+                ("callID", .string(callID)), ("setupMs", .number(setup)),
+                ("codec", codec.map { .string($0.encodingName) } ?? .null),
+                ("payloadType", codec.map { .integer(Int($0.payloadType)) } ?? .null),
+                ("remoteMedia", remote.map { .string($0) } ?? .null),
+                ("direction", media.map { .string($0.direction.rawValue) } ?? .null),
+                ("srtp", .string("off")),
+            ],
+            text: "Connected with \(peer) after \(Int(setup)) ms: \(codec?.encodingName ?? "no codec yet")."
+        )
+    }
+
+    // MARK: What it does
+
+    func hangUp() async {
+        let handle = handle
+        await party.endpoint.perform { agent, now in agent.hangUp(handle, at: now) }
+    }
+
+    /// Holds or resumes the call.
+    func setHeld(_ isHeld: Bool) async {
+        let handle = handle
+        await party.endpoint.perform { agent, now in
+            guard var session = agent.session(of: handle) else { return }
+            session.hold = isHeld ? .withMusic : nil
+            agent.change(handle, to: session, at: now)
+        }
+    }
+
+    /// Sends the keys that were asked for.
+    func sendKeys() async {
+        guard let keys = options.dtmf?.sequence, let call = await sound.call else { return }
+        let hasEvents = await !(sound.agreed?.sending.telephoneEvents.isEmpty ?? true)
+        do {
+            switch options.dtmfWay ?? (hasEvents ? .rtp : .info) {
+            case .rtp: try call.sendDTMF(keys.description)
+            case .inband: try call.sendInBandDTMF(keys.description)
+            case .info: try await sendByINFO(keys)
+            }
+        } catch {
+            StandardError.write("Note: the keys were not sent: \(error)\n")
+        }
+    }
+
+    private func sendByINFO(_ keys: DTMFSequence) async throws {
+        for element in keys.elements {
+            switch element {
+            case .pause(let pause): try await Task.sleep(for: pause)
+            case .digit(let digit):
+                guard let key = "\(digit)".first else { continue }
+                let handle = handle
+                try await party.endpoint.perform { agent, now in
+                    try agent.send(DTMFRelay(key, duration: .milliseconds(100)), in: handle, at: now)
+                }
+                try await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    }
+
+    // MARK: What it came to
+
+    /// Ends the sound, and gives the report: the last line, and what failed.
+    func report(_ counts: (sent: Int, received: Int, repeats: Int)) async throws -> SIPCallReport {
+        let keys = await sound.call?.receivedKeys ?? ""
+        let media = try await sound.end()
+        return SIPCallReport(
+            end: end ?? CallEnd(.us, .cancelled),
+            peer: peer,
+            callID: callID,
+            setup: answerTime.map { $0 - start },
+            ringing: ringTime.map { (answerTime ?? endTime ?? $0) - $0 },
+            talk: answerTime.map { (endTime ?? $0) - $0 },
+            media: media,
+            counts: counts,
+            keys: keys + infoKeys,
+            soundFailure: failure
+        )
+    }
+}
+
+/// What one call by SIP came to.
+struct SIPCallReport: Sendable {
+    let end: CallEnd
+    let peer: String
+    let callID: String
+    let setup: Duration?
+    let ringing: Duration?
+    let talk: Duration?
+    let media: CallReport?
+    let counts: (sent: Int, received: Int, repeats: Int)
+    let keys: String
+    let soundFailure: String?
+
+    /// What failed, with the remedy; nil when nothing did.
+    var failure: String? { soundFailure ?? end.failure(peer) }
+    private var status: String { soundFailure == nil ? end.status : "failed" }
+
+    var members: [(String, JSONValue)] {
+        [
+            ("status", .string(status)),
+            ("code", end.code.map { .integer($0) } ?? .null),
+            ("phrase", .string(end.response?.reasonPhrase ?? (end.code == 200 ? "OK" : ""))),
+            ("reason", .string(end.reason ?? "none")),
+            ("endedBy", .string(end.sideName)),
+            ("callID", .string(callID)),
+            ("setupMs", setup.map { .number($0.roundedMilliseconds) } ?? .null),
+            ("ringingMs", ringing.map { .number($0.roundedMilliseconds) } ?? .null),
+            ("talkSeconds", .number(talk?.roundedSeconds ?? 0)),
+            ("legs", .array(media?.legs.map(\.json) ?? [])),
+            (
+                "sip",
+                .object([
+                    ("sent", .integer(counts.sent)), ("received", .integer(counts.received)),
+                    ("retransmissions", .integer(counts.repeats)),
+                ])
+            ),
+            ("dtmf", .string(keys)),
+        ]
+    }
+
+    var text: String {
+        var lines = ["Ended by \(end.sideName) after \(talk?.roundedSeconds ?? 0) s of talk."]
+        if !keys.isEmpty { lines.append("Keys heard: \(keys)") }
+        return lines.joined(separator: "\n") + "\n" + (media?.table ?? "")
+    }
+}
+
+extension SIPParty {
+    /// Messages of the agent, of all its calls.
+    func counts() async -> (sent: Int, received: Int, repeats: Int) {
+        await endpoint.perform { agent, _ in (agent.sentCount, agent.receivedCount, agent.repeatCount) }
+    }
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import CallBasics
+import MediaEngine
+import SIP
+import SIPTransport
+
+/// Registers an account.
+struct SIPRegisterCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "register",
+        abstract: "Registers a SIP account, keeps it registered, and tells each change.",
+        discussion: """
+            It ends after --seconds, or by Ctrl-C, and takes its binding away. It fails when the account is not registered at \
+            the end.
+
+            EXAMPLES
+              media-tool sip register --account sip:alice@example.org --password-file secret
+              media-tool sip register --account sip:alice@example.org --registrar sip:192.0.2.1 --once --json
+            """
+    )
+
+    @OptionGroup var sip: SIPOptions
+
+    @Flag(help: "Register once, and end; the binding stays for as long as it was granted.")
+    var once = false
+
+    @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
+    var seconds: Double?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        guard sip.account != nil else { throw ValidationError("Missing '--account'. Say who is to be registered.") }
+        guard !sip.noRegister else { throw ValidationError("'--no-register' is for calls. Leave it out.") }
+        guard !once || seconds == nil else { throw ValidationError("'--once' ends by itself. Leave out '--seconds'.") }
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        let party = try await sip.open(towards: nil)
+        do {
+            try await keep(party)
+        } catch {
+            await party.endpoint.close()
+            throw error
+        }
+        await party.endpoint.close()
+    }
+
+    private func keep(_ party: SIPParty) async throws {
+        guard let account = party.account else { return }
+        let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+        let start = MonotonicClock.current
+        try await party.endpoint.perform { agent, now in try agent.register(account, at: now) }
+        let watch = Task {
+            await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
+            guard !Task.isCancelled else { return }
+            await party.endpoint.perform { agent, now in agent.unregister(account, at: now) }
+        }
+        defer { watch.cancel() }
+        var cause: RequestFailure?
+        var isRegistered = false
+        var failure = "The account was not registered before the end. Give it more time."
+        for await event in party.endpoint.events {
+            switch event {
+            case .registrationFailed(_, let failure): cause = failure
+            case .registration(_, .progress, _) where !isRegistered:
+                teller.tell(
+                    "registering",
+                    [("account", .string(sip.account ?? "")), ("local", .string("\(party.local)"))],
+                    text: "Registering \(sip.account ?? "")."
+                )
+            case .registration(_, .ok, _):
+                isRegistered = true
+                await tellRegistered(party, account, MonotonicClock.current - start, teller)
+                if once { return }
+            case .registration(_, .failed, let reason):
+                isRegistered = false
+                failure = SIPParty.words(reason, cause)
+                let code: JSONValue = if case .status(let code) = reason { .integer(code) } else { .null }
+                teller.tell(
+                    "registration",
+                    [("state", .string("failed")), ("code", code), ("reason", .string(failure))],
+                    text: failure
+                )
+                // What only another password or name can mend is not tried again here.
+                if once || Self.isFinal(reason) { throw ToolFailure(failure) }
+            case .registration(_, .cleared, _):
+                teller.tell("unregistered", text: "Not registered any more.")
+                guard isRegistered else { throw ToolFailure(failure) }
+                return
+            default: break
+            }
+        }
+    }
+
+    private static func isFinal(_ reason: Registration.Reason) -> Bool {
+        switch reason {
+        case .status(401), .status(403), .status(404), .status(407), .notListed, .notWritable: true
+        default: false
+        }
+    }
+
+    private func tellRegistered(
+        _ party: SIPParty,
+        _ account: AccountHandle,
+        _ time: Duration,
+        _ teller: SIPTeller
+    ) async {
+        let (binding, seen) = await party.endpoint.perform { agent, _ in
+            (agent.binding(of: account), agent.publicAddress(of: account))
+        }
+        let seconds = Int(binding?.granted ?? 0)
+        teller.tell(
+            "registered",
+            [
+                ("account", .string(sip.account ?? "")), ("expires", .integer(seconds)),
+                ("publicAddress", seen.map { .string("\($0)") } ?? .null),
+                ("serviceRoute", .array((binding?.serviceRoutes ?? []).map { .string($0.uri.bytes.text) })),
+                ("roundTripMs", .number(time.roundedMilliseconds)),
+            ],
+            text: "Registered for \(seconds) s" + (seen.map { ", seen as \($0)" } ?? "") + "."
+        )
+    }
+}

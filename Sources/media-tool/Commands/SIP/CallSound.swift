@@ -17,7 +17,10 @@ actor CallSound {
     /// Opens the ports of a call on an own address.
     ///
     /// - Parameters:
+    ///   - engine: Makes the call.
+    ///   - host: The own address.
     ///   - codecs: The preferred one first.
+    ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec
     init(
@@ -56,15 +59,21 @@ actor CallSound {
         call = try await engine.makeCall(configuration)
     }
 
-    /// Ends the engine's call, and gives its report; nil when no sound ever flowed.
-    func end() async throws -> CallReport? {
+    /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
+    func end(after talk: Duration) async throws -> CallReport? {
         guard let call else {
             reservation.release()
             return nil
         }
         try await call.end()
         let codec = agreed?.sending.codecs.first?.encodingName ?? ""
-        var report = CallReport(codec: codec, mode: .udp, seconds: 0, legs: [call.report()], ticks: engine.tickReport)
+        var report = CallReport(
+            codec: codec,
+            mode: .udp,
+            seconds: talk.roundedSeconds,
+            legs: [call.report()],
+            ticks: engine.tickReport
+        )
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
         return report

@@ -144,6 +144,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         // One file takes one call at a time.
         let isTaken = await !desk.isEmpty && sound.output != nil
         if isTaken || policy == .busy {
+            await desk.noteRefusal()
             return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
         }
         let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
@@ -202,6 +203,9 @@ actor AnswerDesk {
 
     func run(_ handle: CallHandle) -> SIPCallRun? { runs[handle] }
     func add(_ run: SIPCallRun) { runs[run.handle] = run }
+
+    /// A call was refused without sound.
+    func noteRefusal() { endedCount += 1 }
 
     func remove(_ handle: CallHandle) {
         runs[handle] = nil

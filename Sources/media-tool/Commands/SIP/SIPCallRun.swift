@@ -18,6 +18,8 @@ actor SIPCallRun {
     private var answerTime: MediaTime?
     private var endTime: MediaTime?
     private var infoKeys = ""
+    /// Whether a provisional response described sound.
+    private var isEarly = false
     private var isHeld = (us: false, them: false)
     private var tasks: [Task<Void, Never>] = []
     private(set) var end: CallEnd?
@@ -49,6 +51,7 @@ actor SIPCallRun {
         switch event {
         case .progress(_, let response):
             ringTime = ringTime ?? now
+            isEarly = !response.body.isEmpty
             let code = response.statusCode ?? 0
             teller.tell(
                 "progress",
@@ -83,7 +86,7 @@ actor SIPCallRun {
             return await hangUp()
         }
         if isFirst, let call = await sound.call {
-            if answerTime == nil, ringTime != nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
+            if isEarly, answerTime == nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
             tasks.append(Task { for await event in call.events { handle(event) } })
         }
         guard let audio = session.audio else { return }
@@ -189,14 +192,15 @@ actor SIPCallRun {
     /// Ends the sound, and gives the report: the last line, and what failed.
     func report(_ counts: (sent: Int, received: Int, repeats: Int)) async throws -> SIPCallReport {
         let keys = await sound.call?.receivedKeys ?? ""
-        let media = try await sound.end()
+        let talk = answerTime.map { (endTime ?? $0) - $0 }
+        let media = try await sound.end(after: talk ?? .zero)
         return SIPCallReport(
             end: end ?? CallEnd(.us, .cancelled),
             peer: peer,
             callID: callID,
             setup: answerTime.map { $0 - start },
             ringing: ringTime.map { (answerTime ?? endTime ?? $0) - $0 },
-            talk: answerTime.map { (endTime ?? $0) - $0 },
+            talk: talk,
             media: media,
             counts: counts,
             keys: keys + infoKeys,

@@ -1,0 +1,178 @@
+import Foundation
+import MediaEngine
+import TestSupport
+import Testing
+
+/// Calls, texts and questions by SIP between two runs of the tool, on 127.0.0.1.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPCallRealTimeTests {
+    /// Where a run listens, as it says itself.
+    private func address(of run: ToolRun) throws -> String {
+        #expect(run.printed(#""event":"listening""#), "\(run.errors)")
+        let line = try #require(try run.jsonLines().first)
+        let local = try #require(line["local"] as? String)
+        return try #require(local.split(separator: " ").last.map(String.init))
+    }
+
+    private func events(_ run: ToolRun) throws -> [String] { try run.jsonLines().compactMap { $0["event"] as? String } }
+
+    private func speech(_ scratch: Scratch, seconds: Int) throws -> String {
+        let path = scratch.file("tone.wav")
+        let made = try ToolRun.finished("dtmf", "5", "--duration", "\(seconds * 1000)", "--output", path)
+        try #require(made.status == 0)
+        return path
+    }
+
+    @Test(arguments: ["udp", "tcp"])
+    func `a call is answered, echoed, keyed and ended, with sound both ways`(transport: String) throws {
+        let scratch = try Scratch()
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
+        let uri = "sip:bob@\(try address(of: answering));transport=\(transport)"
+        let calling = try ToolRun.finished(
+            "sip",
+            "call",
+            uri,
+            "--input",
+            try speech(scratch, seconds: 2),
+            "--output",
+            scratch.file("heard.wav"),
+            "--dtmf",
+            "159#",
+            "--json"
+        )
+        #expect(calling.status == 0, "\(calling.errors)")
+        let report = try calling.json()
+        #expect(report["status"] as? String == "ok")
+        #expect(report["endedBy"] as? String == "us")
+        #expect(try #require(report["setupMs"] as? Double) < 1000)
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        let last = try #require(try answering.jsonLines().last)
+        #expect(last["dtmf"] as? String == "159#")
+        #expect(last["endedBy"] as? String == "them")
+        #expect(try events(answering).filter { $0 != "digit" } == ["listening", "incoming", "connected", "ended"])
+        let (_, samples) = try WAVFile.read(scratch.file("heard.wav"))
+        #expect(samples.count { abs(Int($0)) > 1000 } > samples.count / 4)
+    }
+
+    @Test func `hold, resume and keys by INFO are told on both sides`() throws {
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--calls", "1", "--json"])
+        let calling = try ToolRun.finished(
+            "sip",
+            "call",
+            "sip:\(try address(of: answering))",
+            "--codec",
+            "PCMU",
+            "--seconds",
+            "1.5",
+            "--hold-after",
+            "0.6",
+            "--resume-after",
+            "1",
+            "--dtmf",
+            "12",
+            "--dtmf-way",
+            "info",
+            "--json",
+            "--events"
+        )
+        #expect(calling.status == 0, "\(calling.errors)")
+        #expect(try events(calling) == ["calling", "connected", "held", "resumed"])
+        #expect(answering.wait() == 0)
+        let expected = ["listening", "incoming", "connected", "held", "resumed", "ended"]
+        #expect(try events(answering).filter { $0 != "digit" } == expected)
+        #expect(try answering.jsonLines().compactMap { $0["way"] as? String } == ["info", "info"])
+    }
+
+    @Test(arguments: [
+        (["--policy", "busy"], "busy", 486), (["--policy", "reject"], "rejected", 603),
+        (["--policy", "reject", "--code", "404"], "rejected", 404), (["--codec", "GSM"], "rejected", 488),
+    ])
+    func `a refusal is told with its code, and the exit says that it failed`(
+        policy: [String],
+        status: String,
+        code: Int
+    ) throws {
+        // GSM is there with its trait alone; PCMA stands for it where it is not.
+        let policy = policy.map { $0 == "GSM" ? "PCMA" : $0 }
+        let command = ["sip", "answer", "--local", "127.0.0.1", "--echo", "--calls", "1", "--json"]
+        let answering = try ToolRun(command + policy)
+        let calling = try ToolRun.finished(
+            "sip",
+            "call",
+            "sip:\(try address(of: answering))",
+            "--codec",
+            "PCMU",
+            "--json"
+        )
+        #expect(calling.status == 1)
+        #expect(try calling.json()["status"] as? String == status)
+        #expect(try calling.json()["code"] as? Int == code)
+        #expect(calling.errors.contains("\(code)"), "\(calling.errors)")
+        #expect(answering.wait() == 0)
+    }
+
+    @Test func `Ctrl-C while it rings takes the call back`() throws {
+        let answering = try ToolRun(
+            ["sip", "answer", "--local", "127.0.0.1", "--policy", "ring", "--calls", "1", "--json"]
+        )
+        let calling = try ToolRun(["sip", "call", "sip:\(try address(of: answering))", "--json", "--events"])
+        #expect(calling.printed(#""code":180"#))
+        calling.interrupt()
+        #expect(calling.wait() == 0)
+        let report = try #require(try calling.jsonLines().last)
+        #expect(report["status"] as? String == "cancelled")
+        #expect(answering.wait() == 0)
+        #expect(try answering.jsonLines().last?["status"] as? String == "cancelled")
+    }
+
+    @Test func `nobody there is told with a remedy`() throws {
+        let port = try FreePort.pair()
+        let run = try ToolRun.finished("sip", "call", "sip:127.0.0.1:\(port)", "--t1", "10", "--json")
+        #expect(run.status == 1)
+        #expect(try run.json()["status"] as? String == "timeout")
+        #expect(run.errors.contains("--transport tcp"), "\(run.errors)")
+        let refused = try ToolRun.finished("sip", "options", "sip:127.0.0.1:\(port);transport=tcp")
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("cannot be reached"), "\(refused.errors)")
+    }
+
+    @Test func `a text arrives, and a question is answered`() throws {
+        let listening = try ToolRun(["sip", "message", "--listen", "--local", "127.0.0.1", "--count", "1", "--json"])
+        let address = try address(of: listening)
+        let asked = try ToolRun.finished("sip", "options", "sip:\(address)", "--json")
+        #expect(asked.status == 0, "\(asked.errors)")
+        #expect(try asked.json()["code"] as? Int == 200)
+        #expect((try asked.json()["allow"] as? [String])?.contains("INVITE") == true)
+        let sent = try ToolRun.finished("sip", "message", "sip:bob@\(address)", "Die Tür ist offen.", "--json")
+        #expect(try sent.json()["code"] as? Int == 200)
+        #expect(listening.wait() == 0)
+        #expect(try listening.jsonLines().last?["text"] as? String == "Die Tür ist offen.")
+    }
+
+    @Test func `a port that is taken is told`() throws {
+        let listening = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--json"])
+        let address = try address(of: listening)
+        let other = try ToolRun.finished("sip", "answer", "--local", address, "--echo")
+        #expect(other.status == 1)
+        #expect(other.errors.contains("is taken"), "\(other.errors)")
+        listening.interrupt()
+        #expect(listening.wait() == 0)
+    }
+
+    @Test func `a password that others can read is not taken`() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("secret")
+        try "secret".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let run = try ToolRun.finished(
+            "sip",
+            "register",
+            "--account",
+            "sip:a@127.0.0.1",
+            "--password-file",
+            path,
+            "--once"
+        )
+        #expect(run.status == 1)
+        #expect(run.errors.contains("chmod 600"), "\(run.errors)")
+    }
+}

@@ -1,6 +1,8 @@
 package import CallBasics
 
-/// The provisional responses that the called side repeats until a PRACK comes, one at a time.
+/// The provisional responses to one INVITE that the called side repeats until a PRACK comes, one at a time.
+///
+/// Its numbers are the INVITE's own: another INVITE has another one of these.
 ///
 /// Source: RFC 3262, section 3
 package struct ReliableResponder: Sendable {
@@ -55,7 +57,8 @@ package struct ReliableResponder: Sendable {
             repeatAt: now + timers.t1,
             endAt: now + timers.patience
         )
-        nextNumber = nextNumber == 0x7FFF_FFFF ? 1 : nextNumber + 1
+        // It does not wrap: from below 2^31 on, one a round trip would last for years.
+        nextNumber += 1
     }
 
     /// Takes a PRACK; false when it is about no response that waits: 481.
@@ -86,7 +89,9 @@ package struct ReliableResponder: Sendable {
     }
 }
 
-/// The reliable provisional responses of one dialog on the caller's side: each is acknowledged once, in order.
+/// The reliable provisional responses to one INVITE, of one phone, on the caller's side: each is acknowledged once, in order.
+///
+/// A re-INVITE has numbers of its own, and so another one of these.
 ///
 /// Source: RFC 3262, section 4
 package struct ReliableReceiver: Hashable, Sendable {
@@ -110,7 +115,7 @@ package struct ReliableReceiver: Hashable, Sendable {
         guard let status = response.statusCode, 101...199 ~= status,
             try response.tokens(of: .require).contains(where: { $0.lowercased() == "100rel" }),
             let number = try response.value(.rSeq, as: WholeNumber.self)?.value, let cSeq = try response.cSeq(),
-            1...0x7FFF_FFFF ~= number
+            number > 0
         else { return .unreliable }
         if let last, number != last &+ 1 { return .passedOver }
         last = number

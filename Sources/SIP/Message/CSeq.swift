@@ -31,7 +31,7 @@ package struct RAck: HeaderValue {
 
     package init(parsing value: Bytes) throws(SIPError) {
         var scanner = FieldScanner(value)
-        guard let number: UInt32 = scanner.take(while: { $0.isDigit })?.decimal(), 1...0x7FFF_FFFF ~= number,
+        guard let number: UInt32 = scanner.take(while: { $0.isDigit })?.decimal(), number > 0,
             scanner.next?.isBlank == true
         else { throw invalid("RAck", value, "Write the RSeq, the CSeq and the method.") }
         responseNumber = number

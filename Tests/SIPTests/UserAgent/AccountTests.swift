@@ -1,0 +1,174 @@
+import CallBasics
+import Testing
+
+@testable import SIP
+
+/// One agent with an account, and a registrar that answers at once, behind a NAT or not.
+private struct RegistrarWorld {
+    var agent: UserAgent
+    var account: AccountHandle
+    var now = MediaTime.zero + .seconds(1)
+    var digest: DigestServer?
+    /// Where the registrar sees the agent.
+    var seen = SocketAddress(host: "10.0.0.1", port: 5060)
+    var isDown = false
+    var granted: UInt32 = 3600
+    var requests: [SIPMessage] = []
+    var words: [String] = []
+    static let user = Credentials(userName: "alice", password: "wonderland")
+
+    init(_ credentials: [Credentials] = [user]) throws {
+        let identity = NameAddress(try SIPURI("sip:alice@192.0.2.9"))
+        agent = UserAgent(AgentConfiguration(identity: identity), seed: 7)
+        let own = try #require(SocketAddress(host: "10.0.0.1", port: 5060))
+        for transport in [Flow.Transport.udp, .tcp] { agent.setLocalAddresses([own], of: transport, at: now) }
+        var configuration = AccountConfiguration(identity: identity)
+        configuration.credentials = credentials
+        configuration.instance = "urn:uuid:00000000-0000-4000-8000-000000000001"
+        account = agent.addAccount(configuration)
+    }
+
+    mutating func carry() throws {
+        while let output = agent.poll() {
+            switch output {
+            case .send(let bytes, let flow):
+                guard let message = try? SIPMessage(datagram: bytes) else { continue }
+                requests.append(message)
+                guard !isDown, let response = try answer(message) else { continue }
+                agent.receive(datagram: response.bytes, local: flow.local, remote: flow.remote, at: now)
+            case .event(let event):
+                if let word = event.word { words.append(word) }
+            case .open, .close, .ask: break
+            }
+        }
+    }
+
+    private mutating func answer(_ request: SIPMessage) throws -> SIPMessage? {
+        guard request.method == .register, var via = try request.topVia(), let seen else { return nil }
+        via.note(sourceHost: seen.hostBytes, port: seen.port)
+        var request = request
+        try request.replaceFirst(.via, by: via)
+        if let verdict = digest?.verify(request, at: now, find: { _ in Self.user }) {
+            guard case .accepted = verdict else {
+                var response = try request.response(status: 401, reason: "Unauthorized", tag: Bytes("r"))
+                for challenge in digest?.challenges(isStale: verdict == .stale, at: now) ?? [] {
+                    try response.append(.wwwAuthenticate, challenge)
+                }
+                return response
+            }
+        }
+        var response = try request.response(status: 200, reason: "OK", tag: Bytes("r"))
+        for var contact in try request.contacts() where contact.parameters.value("expires") != [0x30] {
+            contact.parameters.set("expires", to: Bytes("\(granted)"))
+            try response.append(.contact, contact)
+        }
+        return response
+    }
+
+    mutating func register() throws {
+        try agent.register(account, at: now)
+        try carry()
+    }
+
+    mutating func run(for duration: Duration) throws {
+        let end = now + duration
+        while let next = agent.deadline, next <= end {
+            now = max(now, next)
+            agent.handleTimeout(at: now)
+            try carry()
+        }
+        now = end
+    }
+
+    func contact(_ index: Int) throws -> String { try requests[index].contacts().map(\.uri.bytes.text).joined() }
+}
+
+@Suite("Accounts of a user agent")
+struct AccountTests {
+    private static let key = Array("sixteen bytes and some more".utf8)
+
+    private func digest(_ hash: DigestHash) -> DigestServer {
+        var configuration = DigestServer.Configuration(realm: "192.0.2.9")
+        configuration.algorithms = [DigestAlgorithm(hash)]
+        return DigestServer(configuration, key: Self.key)
+    }
+
+    @Test(
+        "A challenge is answered, the binding refreshed with the nonce that is known, and taken away",
+        arguments: [
+            DigestHash.md5, .sha256, .sha512_256,
+        ]
+    )
+    func whole(_ hash: DigestHash) throws {
+        var world = try RegistrarWorld()
+        world.digest = digest(hash)
+        try world.register()
+        #expect(world.words == ["registration progress", "registration ok"])
+        #expect(world.requests.count == 2)
+        #expect(try world.requests.map { try #require(try $0.cSeq()).number } == [1, 2])
+        #expect(try world.contact(1) == "sip:alice@10.0.0.1:5060")
+        #expect(world.agent.binding(of: world.account)?.granted == 3600)
+        // The refresh comes between 85 and 90 % of the hour; the nonce of 300 s is stale by then, and that costs one round.
+        try world.run(for: .seconds(3300))
+        #expect(world.requests.count == 4)
+        #expect(world.words.last == "registration ok")
+        world.agent.unregister(world.account, at: world.now)
+        try world.carry()
+        #expect(world.words.last == "registration cleared")
+        #expect(world.requests.count == 5)
+        try world.run(for: .seconds(100))
+        var counts = world.agent.counts
+        (counts.accounts, counts.lookups.kept) = (0, 0)
+        #expect(counts == AgentCounts())
+    }
+
+    @Test("A wrong password is told, and is not tried again at once")
+    func wrongPassword() throws {
+        var world = try RegistrarWorld([Credentials(userName: "alice", password: "looking glass")])
+        world.digest = digest(.md5)
+        try world.register()
+        #expect(world.words == ["registration progress", "registration failed"])
+        #expect(world.requests.count == 2)
+        try world.run(for: .seconds(1800))
+        #expect(world.requests.count == 2)
+    }
+
+    @Test("Behind a NAT the binding is made anew with the address that the server sees")
+    func translated() throws {
+        var world = try RegistrarWorld()
+        world.seen = SocketAddress(host: "198.51.100.4", port: 40_112)
+        try world.register()
+        #expect(world.requests.count == 2)
+        #expect(try world.contact(0) == "sip:alice@10.0.0.1:5060")
+        #expect(try world.contact(1) == "sip:alice@198.51.100.4:40112")
+        #expect(world.agent.publicAddress(of: world.account) == world.seen)
+        #expect(world.words.last == "registration ok")
+    }
+
+    @Test("A registrar that is gone is tried again, and found when it is back")
+    func gone() throws {
+        var world = try RegistrarWorld()
+        world.isDown = true
+        try world.register()
+        try world.run(for: .seconds(16))
+        #expect(world.words == ["registration progress", "registration unanswered", "registration failed"])
+        world.isDown = false
+        try world.run(for: .seconds(120))
+        #expect(world.words.last == "registration ok")
+    }
+
+    @Test("A day of refreshes leaves nothing behind")
+    func day() throws {
+        var world = try RegistrarWorld()
+        world.digest = digest(.sha256)
+        world.granted = 300
+        try world.register()
+        try world.run(for: .seconds(86_400))
+        #expect(world.words.allSatisfy { $0 != "registration failed" })
+        #expect(world.requests.count > 86_400 / 300)
+        let counts = world.agent.counts
+        #expect(counts.errands == 0)
+        #expect(counts.transactions.transactions <= 2)
+        #expect(counts.names == 0)
+    }
+}

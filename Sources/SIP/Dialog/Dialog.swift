@@ -26,6 +26,10 @@ package struct Dialog: Hashable, Sendable {
     package let isSecure: Bool
     /// The flow that it was made on, where requests of both sides stay while it lives.
     package private(set) var flow: Flow
+    /// Whether the flow leads to the first proxy that stays on the way, or to the peer itself.
+    ///
+    /// A proxy without Record-Route has left the way: by UDP requests then go past it.
+    package private(set) var isFlowOnWay = true
     /// The number of the request sent last.
     package private(set) var localNumber: UInt32
     /// The number of the request received last; nil before the first.
@@ -47,7 +51,9 @@ package struct Dialog: Hashable, Sendable {
         isSecure = try Self.isSecure(request, flow)
         (localNumber, remoteNumber, self.flow) = (number, nil, flow)
         (routes, remoteTarget) = ([], try request.requestURI().detached)
+        let isDirect = remoteTarget.hostBytes.text.filter { $0 != "[" && $0 != "]" } == flow.remote.host
         try takeWay(of: response)
+        isFlowOnWay = isDirect || !routes.isEmpty || flow.transport.isReliable
     }
 
     /// The called side's, by the request and the tag of its own response.
@@ -72,6 +78,7 @@ package struct Dialog: Hashable, Sendable {
         routes = try request.list(.recordRoute, as: NameAddress.self).map(\.detached)
         isSecure = try Self.isSecure(request, flow)
         (localNumber, self.remoteNumber, self.flow) = (number, remoteNumber, flow)
+        isFlowOnWay = request.count(of: .via) == 1 || !routes.isEmpty || flow.transport.isReliable
     }
 
     private static func isSecure(_ request: SIPMessage, _ flow: Flow) throws(SIPError) -> Bool {
@@ -112,7 +119,7 @@ package struct Dialog: Hashable, Sendable {
     }
 
     /// Another flow carries its requests from now on, since the former one has died.
-    package mutating func move(to flow: Flow) { self.flow = flow }
+    package mutating func move(to flow: Flow) { (self.flow, isFlowOnWay) = (flow, true) }
 
     // MARK: Requests
 

@@ -25,6 +25,8 @@ package struct AgentConfiguration: Sendable {
     package var requestPatience = Duration.seconds(15)
     /// Calls beyond these are answered 503.
     package var callCount = 65_536
+    /// Calls of one address that ring at once; those beyond are answered 503.
+    package var ringingPerSource = 32
 
     package init(identity: NameAddress) { self.identity = identity }
 }

@@ -64,16 +64,20 @@ extension UserAgent {
         return id
     }
 
-    /// Sends a request by a flow, or towards `nextHop` when that has died.
+    /// Sends a request by the flow of its dialog, or by names when that has died or is not on the way.
     mutating func begin(
         _ request: SIPMessage,
         _ owner: Errand.Owner,
         account: AccountHandle?,
-        on flow: Flow,
+        in dialog: Dialog,
         at now: MediaTime
     ) -> ErrandID {
         let id = errands.insert { _ in Errand(request, owner, account: account) }
-        if flows.isUsable(flow) { depart(id, on: flow, at: now) } else { resolve(id, at: now) }
+        if dialog.isFlowOnWay, flows.isUsable(dialog.flow) {
+            depart(id, on: dialog.flow, at: now)
+        } else {
+            resolve(id, at: now)
+        }
         return id
     }
 

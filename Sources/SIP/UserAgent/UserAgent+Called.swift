@@ -8,7 +8,7 @@ extension UserAgent {
     mutating func receiveCall(_ request: SIPMessage, _ transaction: TransactionID, on flow: Flow, at now: MediaTime)
         throws(SIPError)
     {
-        guard calls.count < configuration.callCount else {
+        guard mayRing(flow) else {
             return respond(503, to: request, transaction, [.init(name: .retryAfter, value: "10")], at: now)
         }
         if refusedInterval(of: request, transaction, at: now) { return }
@@ -30,6 +30,7 @@ extension UserAgent {
         let handle = calls.insert { _ in call }
         callOfDialog[dialog.id] = handle
         callOfTransaction[transaction] = handle
+        noteRinging(flow, by: 1)
         put(call, handle)
         tell(.incoming(handle, request))
     }
@@ -140,6 +141,7 @@ extension UserAgent {
             number: number,
             repeater: AnswerRepeater(timers, at: now)
         )
+        if call.stage == .ringing { noteRinging(invite.flow, by: -1) }
         (call.stage, call.invite, call.ringEnd) = (.established, nil, nil)
         callOfTransaction[invite.transaction] = nil
         put(call, handle)

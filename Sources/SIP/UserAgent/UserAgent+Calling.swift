@@ -179,7 +179,7 @@ extension UserAgent {
             var ack = try dialog.makeAcknowledgement(number: number)
             try DigestClient.copyCredentials(of: errand.request, to: &ack)
             if let answer { try ack.setDescription(answer) }
-            let flow = flows.isUsable(dialog.flow) ? dialog.flow : errand.flow ?? dialog.flow
+            let flow = acknowledgementFlow(of: dialog, errand, at: now)
             try ack.prepend(.via, transactions.makeVia(on: flow))
             let bytes = ack.bytes
             errand.acknowledgements.append(.init(dialog: dialog.id, bytes: bytes, flow: flow))
@@ -188,6 +188,21 @@ extension UserAgent {
         } catch {
             // Without ACK the other side gives up, and ends its side.
         }
+    }
+
+    /// An ACK has no transaction, and waits for no names: past a proxy it goes where the peer's address is known.
+    private mutating func acknowledgementFlow(of dialog: Dialog, _ errand: Errand, at now: MediaTime) -> Flow {
+        let next = dialog.nextHop
+        if !dialog.isFlowOnWay,
+            let address = SocketAddress(
+                host: next.hostBytes.text.filter { $0 != "[" && $0 != "]" },
+                port: next.port ?? Flow.Transport.udp.defaultPort
+            ),
+            let flow = flows.flow(to: Target(.udp, address), at: now)
+        {
+            return flow
+        }
+        return flows.isUsable(dialog.flow) ? dialog.flow : errand.flow ?? dialog.flow
     }
 
     /// A phone that answered too late: its call is acknowledged and ended.

@@ -34,7 +34,7 @@ extension UserAgent {
             _ = call.exchange.send(.invite, hasDescription: true)
             call.dialog = dialog
             put(call, handle)
-            let id = begin(request, .change(handle), account: call.account, on: dialog.flow, at: now)
+            let id = begin(request, .change(handle), account: call.account, in: dialog, at: now)
             if calls[handle] != nil { update(handle) { $0.errand = id } }
         } catch {
             (call.wanted, call.wantsRefresh) = (nil, false)

@@ -66,7 +66,7 @@ extension UserAgent {
             var request = try dialog.makeRequest(.bye)
             if let reason { try request.append(.reason, reason) }
             if let product = configuration.product { try request.append(.userAgent, Bytes(product)) }
-            _ = begin(request, .farewell, account: account, on: dialog.flow, at: now)
+            _ = begin(request, .farewell, account: account, in: dialog, at: now)
         } catch {
             // An address that came as it is can be written again.
         }
@@ -91,7 +91,10 @@ extension UserAgent {
     mutating func finish(_ handle: CallHandle, _ end: CallEnd) {
         guard let call = calls.remove(handle) else { return }
         if let id = call.dialog?.id { callOfDialog[id] = nil }
-        if let invite = call.invite { callOfTransaction[invite.transaction] = nil }
+        if let invite = call.invite {
+            callOfTransaction[invite.transaction] = nil
+            if call.stage == .ringing { noteRinging(invite.flow, by: -1) }
+        }
         tell(.ended(handle, end))
     }
 

@@ -33,7 +33,7 @@ extension UserAgent {
         request.setBody(key.body)
         call.dialog = dialog
         put(call, handle)
-        _ = begin(request, .within(handle), account: call.account, on: dialog.flow, at: now)
+        _ = begin(request, .within(handle), account: call.account, in: dialog, at: now)
         settle(at: now)
     }
 

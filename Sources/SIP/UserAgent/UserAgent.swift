@@ -36,6 +36,8 @@ package struct UserAgent: Sendable {
     var calls = SlotTable<CallHandle, Call>()
     var callOfDialog: [DialogID: CallHandle] = [:]
     var callOfTransaction: [TransactionID: CallHandle] = [:]
+    /// How many calls of an address ring.
+    private var ringing: [SocketAddress: Int] = [:]
     var accounts = SlotTable<AccountHandle, Account>()
     private var outputs: [Output] = []
     private var polledCount = 0
@@ -72,7 +74,7 @@ package struct UserAgent: Sendable {
         var counts = AgentCounts()
         (counts.transactions, counts.flows, counts.lookups) = (transactions.counts, flows.counts, resolver.counts)
         (counts.errands, counts.calls, counts.accounts) = (errands.count, calls.count, accounts.count)
-        counts.dialogs = callOfDialog.count
+        (counts.dialogs, counts.sources) = (callOfDialog.count, ringing.count)
         counts.names = errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
         counts.outputs = outputs.count - polledCount
         return counts
@@ -228,6 +230,18 @@ package struct UserAgent: Sendable {
 
     // MARK: Small things
 
+    func mayRing(_ flow: Flow) -> Bool {
+        calls.count < configuration.callCount
+            && ringing[flow.remote.with(port: 0), default: 0] < configuration.ringingPerSource
+    }
+
+    /// Notes that a call of an address rings, or does not any more.
+    mutating func noteRinging(_ flow: Flow, by change: Int) {
+        let source = flow.remote.with(port: 0)
+        let count = ringing[source, default: 0] + change
+        ringing[source] = count == 0 ? nil : count
+    }
+
     /// A word that no other message has: 128 pseudo-random bits.
     mutating func makeWord() -> Bytes { generator.next().hexadecimal + generator.next().hexadecimal }
     /// A tag; two of one stack do not meet.
@@ -256,6 +270,8 @@ package struct AgentCounts: Hashable, Sendable {
     package var calls = 0
     package var accounts = 0
     package var dialogs = 0
+    /// Addresses whose calls ring.
+    package var sources = 0
     /// Names of transactions and lookups that somebody waits for.
     package var names = 0
     /// What was not polled.

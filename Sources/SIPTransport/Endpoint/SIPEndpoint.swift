@@ -9,6 +9,9 @@ package actor SIPEndpoint {
     /// Answers a question about names.
     package typealias Names = @Sendable (DNSQuestion) async -> DNSAnswer
 
+    /// Events that may wait for their listener; one who takes none any more loses those that follow.
+    package static let eventLimit = 16_384
+
     /// What the agent tells, in order.
     package nonisolated let events: AsyncStream<AgentEvent>
     private nonisolated let loop: any EventLoop
@@ -19,13 +22,15 @@ package actor SIPEndpoint {
     private var locals: [CallBasics.SocketAddress] = []
     private var timer: (time: MediaTime, task: Scheduled<Void>)?
     private var isClosed = false
+    /// Events that found no room.
+    package private(set) var lostEventCount = 0
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.executor.asUnownedSerialExecutor() }
 
     /// An agent that has no sockets yet.
     package init(_ agent: UserAgent, on loop: any EventLoop, names: @escaping Names) {
         (self.agent, self.loop, self.names) = (agent, loop, names)
-        (events, continuation) = AsyncStream.makeStream()
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         sockets = SIPSockets(on: loop)
     }
 
@@ -91,7 +96,8 @@ package actor SIPEndpoint {
             case .send(let bytes, let flow): sockets.send(bytes, on: flow)
             case .close(let flow): sockets.close(flow)
             case .ask(let question): ask(question)
-            case .event(let event): continuation.yield(event)
+            case .event(let event):
+                if case .dropped = continuation.yield(event) { lostEventCount += 1 }
             }
         }
         guard agent.deadline != timer?.time else { return }

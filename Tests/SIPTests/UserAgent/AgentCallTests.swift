@@ -294,6 +294,55 @@ struct AgentCallTests {
         }
     }
 
+    @Test("Calls of one address beyond those that may ring are refused, and the others ring on")
+    mutating func flood() throws {
+        for _ in 0..<40 { _ = try call() }
+        world.run(for: .seconds(1))
+        #expect(world.words(1).count { $0 == "incoming" } == 32)
+        #expect(world.words(0).count { $0 == "ended them refused(503)" } == 8)
+        world.run(for: .seconds(200))
+        expectEmpty()
+    }
+
+    @Test("By UDP, requests go past a proxy that left the way, and by one that stayed", arguments: [true, false])
+    mutating func proxy(_ isOnWay: Bool) throws {
+        // The INVITE of a caller at 192.0.2.50 comes by a proxy at 192.0.2.9, with two Vias.
+        let proxy = try #require(SocketAddress(host: "192.0.2.9", port: 5060))
+        let lines = [
+            "INVITE sip:bob@192.0.2.2 SIP/2.0", "Via: SIP/2.0/UDP 192.0.2.9;branch=z9hG4bKp1",
+            "Via: SIP/2.0/UDP 192.0.2.50;branch=z9hG4bKc1", "Max-Forwards: 69", "From: <sip:carol@192.0.2.50>;tag=c",
+            "To: <sip:bob@192.0.2.2>", "Call-ID: past", "CSeq: 1 INVITE", "Contact: <sip:carol@192.0.2.50:5080>",
+        ]
+        let route = isOnWay ? ["Record-Route: <sip:192.0.2.9;lr>"] : []
+        func send(_ lines: [String], _ agent: inout UserAgent, _ now: MediaTime) {
+            let bytes = Array((lines + ["Content-Length: 0", "", ""]).joined(separator: "\r\n").utf8)
+            agent.receive(datagram: bytes, local: world.nodes[1].address, remote: proxy, at: now)
+        }
+        var agent = world.nodes[1].agent
+        send(lines + route, &agent, .zero)
+        var targets: [String] = []
+        func carry() {
+            while let output = agent.poll() {
+                guard case .send(let bytes, let flow) = output else { continue }
+                targets.append("\(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) \(flow.remote)")
+            }
+        }
+        carry()
+        let handle = try #require(agent.calls.names.first)
+        try agent.answer(handle, .plain("192.0.2.2"), at: .zero)
+        carry()
+        let tag = try #require(agent.calls[handle]?.dialog?.id.localTag.text)
+        let ack = [
+            "ACK sip:bob@192.0.2.2 SIP/2.0", "Via: SIP/2.0/UDP 192.0.2.50;branch=z9hG4bKc2", "Max-Forwards: 69",
+            "From: <sip:carol@192.0.2.50>;tag=c", "To: <sip:bob@192.0.2.2>;tag=\(tag)", "Call-ID: past", "CSeq: 1 ACK",
+        ]
+        send(ack, &agent, .zero)
+        carry()
+        // An offer without an answer in the ACK ends the call: BYE.
+        let address = isOnWay ? "192.0.2.9:5060" : "192.0.2.50:5080"
+        #expect(targets.last == "BYE \(address)")
+    }
+
     @Test("The same seed and the same calls give the same bytes")
     func sameBytes() throws {
         var runs: [[String]] = []

@@ -28,6 +28,8 @@ struct AgentWorld {
     var arrives: (String) -> Bool = { _ in true }
     /// The start lines of all that was sent, in order, behind the index of who sent it.
     var sent: [String] = []
+    /// The bytes of all that was sent, with the index of who sent it.
+    var wire: [(node: Int, bytes: [UInt8])] = []
 
     /// Adds an agent on a port of 192.0.2.1 and up, and gives its index.
     mutating func add(_ name: String, _ change: (inout AgentConfiguration) -> Void = { _ in }) throws -> Int {
@@ -55,6 +57,7 @@ struct AgentWorld {
             case .open(let flow, _): push(.connect(node: index, flow))
             case .send(let bytes, let flow):
                 let line = String(decoding: bytes.prefix { $0 != 0x0D }, as: UTF8.self)
+                wire.append((index, bytes))
                 sent.append("\(index) \(line)")
                 guard flow.transport == .udp else {
                     if let peer = peers[flow] { push(.bytes(bytes, node: peer.node, peer.flow)) }

@@ -85,6 +85,7 @@ let package = Package(
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL"], swiftSettings: settings),
+        .target(name: "SIPTesting", dependencies: ["CallBasics", "SIP"], swiftSettings: settings),
         .target(
             name: "SIPTransport",
             dependencies: [
@@ -154,7 +155,7 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
+                "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
                 "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
@@ -179,7 +180,11 @@ let package = Package(
             exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
-        .testTarget(name: "SIPTests", dependencies: ["SIP", "SDP", "CallBasics"], swiftSettings: testSettings),
+        .testTarget(
+            name: "SIPTests",
+            dependencies: ["SIP", "SIPTesting", "SDP", "CallBasics"],
+            swiftSettings: testSettings
+        ),
         .testTarget(
             name: "SIPTransportTests",
             dependencies: ["SIPTransport", "SIP", "CallBasics", "TestSupport"],

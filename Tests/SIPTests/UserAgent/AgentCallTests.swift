@@ -1,12 +1,13 @@
 import CallBasics
 import SDP
+import SIPTesting
 import Testing
 
 @testable import SIP
 
 @Suite("Calls of two user agents in virtual time")
 struct AgentCallTests {
-    var world = AgentWorld()
+    var world = VirtualNetwork()
 
     init() throws {
         _ = try world.add("alice")
@@ -69,7 +70,7 @@ struct AgentCallTests {
         #expect(world.words(1) == ["ended them hungUp"])
         expectEmpty()
         #expect(
-            world.sent == [
+            world.lines == [
                 "0 INVITE sip:bob@192.0.2.2\(parameters) SIP/2.0", "1 SIP/2.0 100 Trying", "1 SIP/2.0 180 Ringing",
                 "1 SIP/2.0 200 OK", "0 ACK sip:bob@192.0.2.2:5060\(parameters) SIP/2.0",
                 "0 BYE sip:bob@192.0.2.2:5060\(parameters) SIP/2.0", "1 SIP/2.0 200 OK",
@@ -132,7 +133,7 @@ struct AgentCallTests {
         world.run(for: .seconds(60))
         #expect(world.words(0) == ["ended us cancelled"])
         #expect(world.words(1).last == "ended them hungUp")
-        #expect(world.sent.contains { $0.hasPrefix("0 BYE") })
+        #expect(world.lines.contains { $0.hasPrefix("0 BYE") })
         expectEmpty()
     }
 
@@ -168,8 +169,8 @@ struct AgentCallTests {
             return false
         }
         world.run(for: .seconds(10))
-        #expect(world.sent.count { $0.hasPrefix("1 SIP/2.0 200") } == 3)
-        #expect(world.sent.count { $0.hasPrefix("0 ACK") } == 3)
+        #expect(world.lines.count { $0.hasPrefix("1 SIP/2.0 200") } == 3)
+        #expect(world.lines.count { $0.hasPrefix("0 ACK") } == 3)
         #expect(world.words(0) == ["agreed sendsreceives", "established"])
     }
 
@@ -212,7 +213,7 @@ struct AgentCallTests {
             world.with(side) { agent, now in agent.change(handle, to: session, at: now) }
         }
         world.run(for: .seconds(20))
-        #expect(world.sent.count { $0.contains("491") } >= 1)
+        #expect(world.lines.count { $0.contains("491") } >= 1)
         #expect(world.words(0).last?.contains("held by us") == true)
         #expect(world.words(1).last?.contains("held by us") == true)
     }
@@ -350,7 +351,7 @@ struct AgentCallTests {
             var test = try AgentCallTests()
             _ = try test.established()
             test.world.run(for: .seconds(5))
-            runs.append(test.world.sent)
+            runs.append(test.world.lines)
         }
         #expect(runs[0] == runs[1])
     }

@@ -1,5 +1,6 @@
 import CallBasics
 import SDP
+import SIPTesting
 import Testing
 
 @testable import SIP
@@ -8,7 +9,7 @@ import Testing
 @Suite("A user agent under hostile bytes")
 struct HostileAgentTests {
     /// All datagrams of a call with hold, keys, and its end.
-    private func wholeCall() throws -> [(node: Int, bytes: [UInt8])] {
+    private func wholeCall() throws -> [VirtualNetwork.SentMessage] {
         var test = try AgentCallTests()
         let calls = try test.established()
         var session = try #require(test.world.nodes[0].agent.session(of: calls.alice))
@@ -19,7 +20,7 @@ struct HostileAgentTests {
         test.world.run(for: .seconds(1))
         test.world.with(0) { agent, now in agent.hangUp(calls.alice, at: now) }
         test.world.run(for: .seconds(60))
-        return test.world.wire
+        return test.world.sent
     }
 
     /// Changes a byte, cuts, doubles a part, or takes one out.
@@ -47,8 +48,9 @@ struct HostileAgentTests {
             var test = try AgentCallTests()
             let alice = try test.call()
             let strangers = try #require(SocketAddress(host: "198.51.100.9", port: 5060))
-            func flood(_ world: inout AgentWorld) {
-                for (node, bytes) in wire {
+            func flood(_ world: inout VirtualNetwork) {
+                for message in wire {
+                    let (node, bytes) = (message.node, message.bytes)
                     let changed = mutate(bytes, &generator)
                     let from = generator.next() % 2 == 0 ? world.nodes[node].address : strangers
                     let to = world.nodes[1 - node].address
@@ -80,7 +82,7 @@ struct HostileAgentTests {
 
     @Test("Random bytes are counted and make nothing")
     func randomBytes() throws {
-        var world = AgentWorld()
+        var world = VirtualNetwork()
         _ = try world.add("alice")
         var generator = SeededGenerator(seed: 1)
         for _ in 0..<2000 {
@@ -89,7 +91,7 @@ struct HostileAgentTests {
             let address = world.nodes[0].address
             world.with(0) { agent, now in agent.receive(datagram: bytes, local: address, remote: address, at: now) }
         }
-        #expect(world.wire.isEmpty)
+        #expect(world.sent.isEmpty)
         #expect(world.nodes[0].agent.counts == AgentCounts())
     }
 }

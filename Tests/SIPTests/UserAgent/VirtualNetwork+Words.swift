@@ -1,0 +1,54 @@
+import CallBasics
+import SDP
+import SIPTesting
+import Testing
+
+@testable import SIP
+
+extension VirtualNetwork {
+    /// What an agent told since the last time, as short words.
+    mutating func words(_ index: Int) -> [String] { takeEvents(index).compactMap(\.word) }
+
+    /// The call that was told last.
+    func call(_ index: Int) throws -> CallHandle {
+        try #require(nodes[index].events.compactMap(\.call).last)
+    }
+
+    /// All that was sent, as the index of who sent it and its first line.
+    var lines: [String] { sent.map { "\($0.node) \($0.startLine)" } }
+}
+
+extension AgentEvent {
+    var word: String? {
+        switch self {
+        case .registration(_, let state, _): "registration \(state)"
+        case .registrationFailed: "registration unanswered"
+        case .incoming: "incoming"
+        case .progress(_, let response): "progress \(response.statusCode ?? 0)"
+        case .agreed(_, let session):
+            "agreed \(session.audio?.direction.word ?? "none")"
+                + (session.audio?.isHeldRemotely == true ? " held by them" : "")
+                + (session.audio?.isHeldLocally == true ? " held by us" : "")
+        case .established: "established"
+        case .key(_, let relay): "key \(relay.key)"
+        case .changeRefused(_, let status): "refused \(status)"
+        case .ended(_, let end): "ended \(end.side) \(end.cause)"
+        case .message(let message, _): "message \(String(decoding: message.body, as: UTF8.self))"
+        case .response(_, let response, _): "response \(response.statusCode ?? 0)"
+        case .failed: "failed"
+        case .targets: nil
+        }
+    }
+}
+
+extension MediaDirection {
+    fileprivate var word: String { "\(sends ? "sends" : "")\(receives ? "receives" : "")" }
+}
+
+extension SessionConfiguration {
+    /// PCMU at an address.
+    static func plain(_ host: String, port: UInt16 = 4000) -> SessionConfiguration {
+        let format = PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000)
+        return SessionConfiguration(address: host, media: [MediaConfiguration(port: port, formats: [format])])
+    }
+}

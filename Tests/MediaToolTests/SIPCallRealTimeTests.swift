@@ -122,6 +122,24 @@ import Testing
         #expect(try answering.jsonLines().last?["status"] as? String == "cancelled")
     }
 
+    @Test(arguments: [[], ["--loss", "30"], ["--transport", "tcp", "--codec", "PCMU"]])
+    func `a whole call in virtual time gives the same bytes for the same seed`(options: [String]) throws {
+        func run(_ seed: Int) throws -> ToolRun {
+            let run = try ToolRun(
+                ["sip", "call", "--virtual", "--seed", "\(seed)", "--seconds", "1", "--dtmf", "15#", "--json"] + options
+            )
+            #expect(run.wait() == 0, "\(run.errors)")
+            return run
+        }
+        let first = try run(7)
+        #expect(try run(7).output == first.output)
+        #expect(try run(8).output != first.output)
+        let report = try first.json()
+        #expect(report["status"] as? String == "ok")
+        #expect((report["legs"] as? [Any])?.count == 2)
+        #expect(report["dtmf"] as? String == "15#")
+    }
+
     @Test func `nobody there is told with a remedy`() throws {
         let port = try FreePort.pair()
         let run = try ToolRun.finished("sip", "call", "sip:127.0.0.1:\(port)", "--t1", "10", "--json")

@@ -5,10 +5,32 @@ import SDP
 /// The seam between signalling and sound: the ports of one SIP call, what it offers, and the engine's call once both sides
 /// have agreed.
 actor CallSound {
+    /// What carries its packets.
+    enum Way: Sendable {
+        case ports(MediaReservation)
+        case link(MemoryLink)
+
+        var addresses: (local: SocketAddress, control: SocketAddress?) {
+            switch self {
+            case .ports(let ports): (ports.localAddress, ports.localControlAddress)
+            case .link(let link): (link.localAddress, nil)
+            }
+        }
+
+        var network: CallNetwork {
+            switch self {
+            case .ports(let ports): .reserved(ports)
+            case .link(let link): .link(link, local: link.localAddress)
+            }
+        }
+
+        func release() { if case .ports(let ports) = self { ports.release() } }
+    }
+
     /// What is offered, or answered with.
     let session: SessionConfiguration
     private let engine: CallEngine
-    private let reservation: MediaReservation
+    private let way: Way
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
     private(set) var call: Call?
@@ -30,16 +52,31 @@ actor CallSound {
         packetTime: Int?,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
+        let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
+        let reservation = try await engine.reserve(address, hasControlPort: true)
+        try self.init(engine, .ports(reservation), codecs: codecs, packetTime: packetTime, ends)
+    }
+
+    /// The sound of a call over a network in memory, in virtual time.
+    ///
+    /// - Parameters: As for a call with ports.
+    /// - Throws: `EngineError` when there is no such codec
+    init(
+        _ engine: CallEngine,
+        _ way: Way,
+        codecs: [String],
+        packetTime: Int?,
+        _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) throws {
         var stream = AudioStreamConfiguration()
         stream.encoder.ptime = packetTime.map { .milliseconds($0) }
         let formats = try engine.registry.payloadFormats(for: codecs, encoder: stream.encoder)
-        let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
-        let reservation = try await engine.reserve(address, hasControlPort: true)
-        var medium = MediaConfiguration(port: reservation.localAddress.port, formats: formats)
-        medium.controlPort = reservation.localControlAddress?.port
+        let (local, control) = way.addresses
+        var medium = MediaConfiguration(port: local.port, formats: formats)
+        medium.controlPort = control?.port
         medium.packetTime = packetTime
-        session = SessionConfiguration(address: host, media: [medium])
-        (self.engine, self.reservation, self.stream, self.ends) = (engine, reservation, stream, ends)
+        session = SessionConfiguration(address: local.host, media: [medium])
+        (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
     }
 
     /// Makes the engine's call, or changes it, to what was agreed.
@@ -52,7 +89,7 @@ actor CallSound {
         let agreement = try MediaAgreement(media, in: engine.registry)
         agreed = media
         if let call { return try await call.update(agreement) }
-        var configuration = CallConfiguration(network: .reserved(reservation))
+        var configuration = CallConfiguration(network: way.network)
         (configuration.agreement, configuration.stream) = (agreement, stream)
         configuration.name = "sip"
         ends(&configuration)
@@ -62,7 +99,7 @@ actor CallSound {
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     func end(after talk: Duration) async throws -> CallReport? {
         guard let call else {
-            reservation.release()
+            way.release()
             return nil
         }
         try await call.end()

@@ -13,17 +13,21 @@ struct SIPCallCommand: AsyncParsableCommand {
             The call ends after --seconds of talk, else with the end of --input, else when the other side hangs up, or by \
             Ctrl-C: CANCEL or BYE goes out, and the report is printed. It fails when the call was not answered.
 
+            With --virtual, two parties of the tool call each other over a simulated network: --loss, --delay and the others of \
+            that kind are for it. Both send the input, or a test signal.
+
             An account is needed where a server wants to know who calls; it is registered first.
 
             EXAMPLES
               media-tool sip call sip:127.0.0.1:5070 --input speech.wav --output heard.wav --dtmf '159#'
               media-tool sip call sip:bob@example.org --account sip:alice@example.org --password-file secret
               media-tool sip call sip:door@192.0.2.7 --codec PCMU --seconds 20 --json --events
+              media-tool sip call --virtual --seed 7 --loss 10 --json
             """
     )
 
-    @Argument(help: "Whom to call.")
-    var uri: String
+    @Argument(help: "Whom to call; nobody with --virtual.")
+    var uri: String?
 
     @OptionGroup var sip: SIPOptions
     @OptionGroup var sound: SIPCallOptions
@@ -52,10 +56,14 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Flag(help: "With --json, a line for each thing that happens, before the report.")
     var events = false
 
+    @Flag(help: "A whole call in virtual time, without a socket: the same seed, the same bytes.")
+    var virtual = false
+
+    @OptionGroup var network: ImpairmentOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        _ = try SIPOptions.uri(uri, "URI")
+        try checkParties()
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try Quantity.check("--ring-timeout", ringTimeout, in: 1...600, "s")
         for (name, value) in [
@@ -75,14 +83,39 @@ struct SIPCallCommand: AsyncParsableCommand {
         try files.write("--output", sound.output)
     }
 
+    /// Refuses what belongs to another kind of call.
+    private func checkParties() throws {
+        guard virtual else {
+            guard let uri else { throw ValidationError("Missing expected argument '<uri>'. Say whom to call.") }
+            _ = try SIPOptions.uri(uri, "URI")
+            guard network.impairment == Impairment(), network.seed == 1 else {
+                throw ValidationError(
+                    "A bad network is simulated with '--virtual' alone. Give it, or leave out the rest."
+                )
+            }
+            return
+        }
+        let given = [
+            ("<uri>", uri != nil), ("--account", sip.account != nil), ("--local", sip.local != nil),
+            ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
+            ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
+            ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
+            ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
+        ]
+        if let wrong = given.first(where: \.1)?.0 {
+            throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
+        }
+    }
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
         let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
             let party = try await sip.open(towards: target)
             do {
-                let report = try await call(target, party, engine)
+                let report = try await call(target, uri, party, engine)
                 await party.close()
                 return report
             } catch {
@@ -96,7 +129,18 @@ struct SIPCallCommand: AsyncParsableCommand {
         }
     }
 
-    private func call(_ target: SIPURI, _ party: SIPParty, _ engine: CallEngine) async throws -> SIPCallReport {
+    private func runVirtual() async throws {
+        let report = try await CallEngine.session(.virtual(seed: network.seed)) { engine in
+            let call = SIPVirtualCall(sound: sound, network: network, transport: sip.transport, seconds: seconds)
+            return try await call.run(on: engine)
+        }
+        common.show(.object(report.members), text: report.text)
+        if let failure = report.failure { throw ToolFailure(failure) }
+    }
+
+    private func call(_ target: SIPURI, _ uri: String, _ party: SIPParty, _ engine: CallEngine) async throws
+        -> SIPCallReport
+    {
         let teller = SIPTeller(isJSON: common.json, hasEvents: events)
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
@@ -134,7 +178,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             talk?.cancel()
         }
         while await !run.hasEnded, let event = await iterator.next() {
-            if case .targets(_, let targets) = event { tell(targets, callID, teller) }
+            if case .targets(_, let targets) = event { tell(targets, uri, callID, teller) }
             guard event.call == handle else { continue }
             await run.receive(event)
             if case .established = event { talk = Task { await self.talk(run) } }
@@ -142,7 +186,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         return try await run.report(party.counts())
     }
 
-    private func tell(_ targets: [Target], _ callID: String, _ teller: SIPTeller) {
+    private func tell(_ targets: [Target], _ uri: String, _ callID: String, _ teller: SIPTeller) {
         let names = targets.map { "\($0.transport.name)".lowercased() + " \($0.address)" }
         teller.tell(
             "calling",

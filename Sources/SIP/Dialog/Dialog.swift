@@ -59,7 +59,7 @@ package struct Dialog: Hashable, Sendable {
     /// The called side's, by the request and the tag of its own response.
     ///
     /// `number` is what its own requests count from.
-    /// Throws: `badRequest` when the request has no Contact, or a header that is needed breaks the grammar
+    /// Throws: `badRequest` when a header that is needed is not there, or breaks the grammar
     /// Source: RFC 3261, section 12.1.1
     package init(
         server request: SIPMessage,
@@ -69,8 +69,10 @@ package struct Dialog: Hashable, Sendable {
         on flow: Flow
     ) throws(SIPError) {
         guard let callID = request.callID, let from = try request.from(), var to = try request.to(),
-            let remoteNumber = try request.cSeq()?.number, let contact = try request.contacts().first
-        else { throw SIPError(.badRequest, "The request has no Contact, so nobody knows where to answer. Send one.") }
+            let remoteNumber = try request.cSeq()?.number
+        else { throw SIPError(.badRequest, "The request has no Call-ID, From, To or CSeq. Send them.") }
+        // RFC 2543 knew calls without one: From says where the caller is then.
+        let contact = try request.contacts().first ?? from
         to.tag = tag
         id = DialogID(callID: callID, localTag: tag, remoteTag: from.tag ?? [])
         state = isConfirmed ? .confirmed : .early

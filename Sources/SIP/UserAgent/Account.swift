@@ -86,6 +86,11 @@ extension UserAgent {
     /// What is bound; nil when nothing is.
     package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
 
+    /// The own address that is to be told to who comes by the server of an account, when that sees another than the own.
+    func publicAddress(on flow: Flow) -> SocketAddress? {
+        accounts.names.lazy.compactMap { accounts[$0] }.first { $0.flow == flow }?.publicAddress(on: flow)
+    }
+
     /// The address that the server sees; nil when it told none.
     package func publicAddress(of handle: AccountHandle) -> SocketAddress? { accounts[handle]?.publicAddress }
 

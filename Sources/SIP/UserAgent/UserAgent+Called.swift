@@ -49,7 +49,7 @@ extension UserAgent {
         throws(SIPError)
     {
         guard var call = calls[handle], call.stage == .ringing, var invite = call.invite else { throw Self.noCall }
-        var response = try dialogResponse(session == nil ? 180 : 183, to: invite, call)
+        var response = try dialogResponse(session == nil ? 180 : 183, to: invite)
         if let session, let offer = invite.offer {
             let description = try answer(offer, session, &call)
             try response.setDescription(description)
@@ -70,7 +70,7 @@ extension UserAgent {
     {
         guard var call = calls[handle], call.stage == .ringing, let invite = call.invite else { throw Self.noCall }
         do {
-            var response = try dialogResponse(200, to: invite, call)
+            var response = try dialogResponse(200, to: invite)
             if let description = invite.description {
                 try response.setDescription(description)
             } else {
@@ -149,10 +149,11 @@ extension UserAgent {
     }
 
     /// A response that makes the dialog, or belongs to it.
-    func dialogResponse(_ status: Int, to invite: Call.ReceivedInvite, _ call: Call) throws(SIPError) -> SIPMessage {
+    func dialogResponse(_ status: Int, to invite: Call.ReceivedInvite) throws(SIPError) -> SIPMessage {
         var response = try invite.request.response(status: status, reason: SIPStatus.phrase(status), tag: invite.tag)
         try response.copyRecordRoute(from: invite.request)
-        if let contact = contact(on: invite.flow, user: configuration.identity.uri.userBytes) {
+        let seen = publicAddress(on: invite.flow)
+        if let contact = contact(on: invite.flow, at: seen, user: configuration.identity.uri.userBytes) {
             try response.set(.contact, to: contact)
         }
         if let product = configuration.product { try response.append(.server, Bytes(product)) }

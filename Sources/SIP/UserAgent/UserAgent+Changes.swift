@@ -144,7 +144,7 @@ extension UserAgent {
             offer: offer
         )
         do {
-            var response = try dialogResponse(200, to: invite, call)
+            var response = try dialogResponse(200, to: invite)
             if isInvite || offer != nil { try response.setDescription(try describe(offer, session, &call)) }
             if isInvite {
                 try accept(invite, with: response, &call, handle, at: now)

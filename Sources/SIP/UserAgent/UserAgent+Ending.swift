@@ -16,8 +16,6 @@ extension UserAgent {
     }
 
     /// Takes the own INVITE back; a call of which nothing was heard ends at once, and its INVITE goes when that can be.
-    func isUnheard(_ call: Call) -> Bool { call.errand.flatMap { errands[$0] }?.isHeard != true }
-
     private mutating func takeBack(_ handle: CallHandle, _ end: CallEnd, reason: ReasonHeader?, at now: MediaTime) {
         guard var call = calls[handle], let id = call.errand, var errand = errands[id] else { return }
         errand.isTakenBack = true
@@ -33,9 +31,8 @@ extension UserAgent {
             remove(id)
             return finish(handle, end)
         }
-        let isUnheard = isUnheard(call)
         transactions.cancel(transaction, reason: reason, at: now)
-        if isUnheard { finish(handle, end) }
+        if !errand.isHeard { finish(handle, end) }
     }
 
     /// Ends a call that was answered: by BYE, once the own 2xx has its ACK.

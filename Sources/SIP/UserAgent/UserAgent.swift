@@ -53,11 +53,12 @@ package struct UserAgent: Sendable {
         seed: UInt64,
         timers: TransactionTimers = TransactionTimers(),
         flowTimers: FlowTimers = FlowTimers(),
-        limits: FlowLimits = FlowLimits()
+        limits: FlowLimits = FlowLimits(),
+        transactionLimits: TransactionTable.Limits = TransactionTable.Limits()
     ) {
         var generator = SeededGenerator(seed: seed)
         (self.configuration, self.timers) = (configuration, timers)
-        transactions = TransactionTable(seed: generator.next(), timers: timers)
+        transactions = TransactionTable(seed: generator.next(), timers: timers, limits: transactionLimits)
         flows = FlowTable(seed: generator.next(), timers: flowTimers, limits: limits)
         resolver = Resolver(seed: generator.next())
         self.generator = SeededGenerator(seed: generator.next())

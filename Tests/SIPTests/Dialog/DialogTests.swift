@@ -159,9 +159,13 @@ enum Calls {
     @Test func `what makes no dialog is refused`() throws {
         #expect(throws: SIPError.self) { try Calls.client(try Calls.response(180, tag: nil)) }
         #expect(throws: SIPError.self) { try Calls.client(try Calls.response(100)) }
-        let noContact = try Calls.request("INVITE", number: 1)
-        #expect(throws: SIPError.self) { try Calls.server(noContact) }
         #expect(throws: SIPError.self) { try Calls.client(try Calls.response(200, contact: "sip:")) }
+    }
+
+    @Test func `a caller of RFC 2543 without a Contact is found by From`() throws {
+        let noContact = try Calls.request("INVITE", number: 1)
+        let from = try #require(try noContact.from())
+        #expect(try Calls.server(noContact).remoteTarget == from.uri)
     }
 
     @Test func `only a sips URI by TLS makes it secure`() throws {

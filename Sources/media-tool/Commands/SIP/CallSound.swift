@@ -57,9 +57,9 @@ actor CallSound {
         try self.init(engine, .ports(reservation), codecs: codecs, packetTime: packetTime, ends)
     }
 
-    /// The sound of a call over a network in memory, in virtual time.
+    /// The sound of a call whose ports, or whose network in memory, are there.
     ///
-    /// - Parameters: As for a call with ports.
+    /// - Parameters: As above.
     /// - Throws: `EngineError` when there is no such codec
     init(
         _ engine: CallEngine,

@@ -46,7 +46,7 @@ package struct TransactionTable: Sendable {
     var merged: [MergeKey: Int] = [:]
     var sources: [SocketAddress: Int] = [:]
     private var deadlines = DeadlineQueue()
-    private var generator: SeededGenerator
+    private var generator: SecretGenerator
     /// What makes the tags of answers without a transaction, the same for each repeat.
     let tagSeed: UInt64
     private var outputs: [Output] = []
@@ -59,7 +59,7 @@ package struct TransactionTable: Sendable {
     /// The same seed and the same calls give the same bytes; it should not be guessed by others.
     package init(seed: UInt64, timers: TransactionTimers = TransactionTimers(), limits: Limits = Limits()) {
         (self.timers, self.limits) = (timers, limits)
-        generator = SeededGenerator(seed: seed)
+        generator = SecretGenerator(seed: seed)
         tagSeed = generator.next()
     }
 

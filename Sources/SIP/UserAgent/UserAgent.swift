@@ -29,7 +29,7 @@ package struct UserAgent: Sendable {
     var flows: FlowTable
     var resolver: Resolver
     var closed = ClosedTargets()
-    var generator: SeededGenerator
+    var generator: SecretGenerator
     var errands = SlotTable<ErrandID, Errand>()
     var errandOfTransaction: [TransactionID: ErrandID] = [:]
     var errandOfLookup: [Resolver.LookupID: ErrandID] = [:]
@@ -56,12 +56,12 @@ package struct UserAgent: Sendable {
         limits: FlowLimits = FlowLimits(),
         transactionLimits: TransactionTable.Limits = TransactionTable.Limits()
     ) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SecretGenerator(seed: seed)
         (self.configuration, self.timers) = (configuration, timers)
         transactions = TransactionTable(seed: generator.next(), timers: timers, limits: transactionLimits)
         flows = FlowTable(seed: generator.next(), timers: flowTimers, limits: limits)
         resolver = Resolver(seed: generator.next())
-        self.generator = SeededGenerator(seed: generator.next())
+        self.generator = generator
     }
 
     /// When `handleTimeout` is to be called; nil when nothing waits for time.

@@ -187,7 +187,9 @@ let package = Package(
         ),
         .testTarget(
             name: "SIPTransportTests",
-            dependencies: ["SIPTransport", "SIP", "CallBasics", "TestSupport"],
+            dependencies: [
+                "SIPTransport", "SIP", "CallBasics", "TestSupport", messaging("NIOPosix", "swift-nio"),
+            ],
             swiftSettings: testSettings
         ),
         .testTarget(

@@ -36,8 +36,12 @@ package final class SIPSockets {
     private var listeners: [any Channel] = []
     private var connections: [Flow: Connection] = [:]
 
+    /// Changes with `closeAll`: what was begun before it is not wanted any more.
+    private var generation = 0
+
     private enum Connection {
-        case opening
+        /// With its channel once there is one.
+        case opening((any Channel)?)
         case open(any Channel)
     }
 
@@ -49,8 +53,9 @@ package final class SIPSockets {
     package func bindDatagrams(at address: CallBasics.SocketAddress) -> EventLoopFuture<CallBasics.SocketAddress> {
         loop.preconditionInEventLoop()
         let sockets = NIOLoopBound(self, eventLoop: loop)
-        let isWildcard = address.isUnspecified
+        let (isWildcard, generation) = (address.isUnspecified, generation)
         return DatagramBootstrap(group: loop)
+            .onlyIPv6(if: !address.isIPv4)
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 65_535))
             .channelOption(.receivePacketInfo, value: isWildcard)
             .channelInitializer { channel in
@@ -61,7 +66,12 @@ package final class SIPSockets {
             .bind(host: address.host, port: Int(address.port))
             .flatMapThrowing { channel in
                 let bound = address.with(port: UInt16(channel.localAddress?.port ?? 0))
+                guard sockets.value.generation == generation else {
+                    channel.close(promise: nil)
+                    return bound
+                }
                 sockets.value.datagramSockets.append((bound, channel))
+                channel.closeFuture.whenComplete { _ in sockets.value.handleEnd(ofSocket: channel) }
                 return bound
             }
             .flatMapErrorThrowing { throw SIPSocketError($0, "udp \(address)") }
@@ -73,6 +83,7 @@ package final class SIPSockets {
         let sockets = NIOLoopBound(self, eventLoop: loop)
         return ServerBootstrap(group: loop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .onlyIPv6(if: !address.isIPv4)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try sockets.value.accept(channel) }
@@ -101,7 +112,7 @@ package final class SIPSockets {
     /// Makes a connection, from the flow's own address and any port.
     package func open(_ flow: Flow) {
         loop.preconditionInEventLoop()
-        connections[flow] = .opening
+        connections[flow] = .opening(nil)
         let sockets = NIOLoopBound(self, eventLoop: loop)
         guard let own = try? flow.local.with(port: 0).forNIO, let other = try? flow.remote.forNIO else {
             return loop.execute { sockets.value.handleOpening(flow, .failure(ChannelError.unknownLocalAddress)) }
@@ -112,6 +123,9 @@ package final class SIPSockets {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(StreamHandler(sockets.value, flow))
+                    if case .opening? = sockets.value.connections[flow] {
+                        sockets.value.connections[flow] = .opening(channel)
+                    }
                 }
             }
             .connect(to: other)
@@ -144,7 +158,9 @@ package final class SIPSockets {
         guard let waiting, waiting > Self.writeLimit else { return }
         connections[flow] = nil
         channel.close(promise: nil)
-        delegate?.handleClosed(flow)
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        // In a turn of its own: whoever sends is not in the middle of something then.
+        loop.execute { sockets.value.delegate?.handleClosed(flow) }
     }
 
     private func sendDatagram(_ bytes: [UInt8], _ flow: Flow) {
@@ -153,11 +169,15 @@ package final class SIPSockets {
             ?? datagramSockets.first {
                 $0.address.isUnspecified && $0.address.port == flow.local.port && $0.address.isIPv4 == flow.local.isIPv4
             }
-        guard let channel = socket?.channel, let remote = try? flow.remote.forNIO else { return }
-        let envelope = AddressedEnvelope(remoteAddress: remote, data: channel.allocator.buffer(bytes: bytes))
         let sockets = NIOLoopBound(self, eventLoop: loop)
+        // What no datagram can go to would end the socket for all.
+        guard let channel = socket?.channel, flow.remote.isDestination, let remote = try? flow.remote.forNIO else {
+            return loop.execute {
+                sockets.value.delegate?.handleUndelivered(local: flow.local, remote: flow.remote)
+            }
+        }
+        let envelope = AddressedEnvelope(remoteAddress: remote, data: channel.allocator.buffer(bytes: bytes))
         channel.writeAndFlush(envelope).whenFailure { _ in
-            // In a turn of its own: whoever sends is not in the middle of something then.
             sockets.value.loop.execute {
                 sockets.value.delegate?.handleUndelivered(local: flow.local, remote: flow.remote)
             }
@@ -167,7 +187,9 @@ package final class SIPSockets {
     /// Closes a connection once what was sent has left, or ends its opening; nothing is told of it.
     package func close(_ flow: Flow) {
         loop.preconditionInEventLoop()
-        guard case .open(let channel)? = connections.removeValue(forKey: flow) else { return }
+        let connection = connections.removeValue(forKey: flow)
+        if case .opening(let channel?)? = connection { channel.close(promise: nil) }
+        guard case .open(let channel)? = connection else { return }
         let end = loop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
         channel.writeAndFlush(channel.allocator.buffer(capacity: 0)).whenComplete { _ in
             end.cancel()
@@ -179,9 +201,30 @@ package final class SIPSockets {
     package func closeAll() -> EventLoopFuture<Void> {
         loop.preconditionInEventLoop()
         var channels = datagramSockets.map(\.channel) + listeners
-        for case .open(let channel) in connections.values { channels.append(channel) }
+        for connection in connections.values {
+            switch connection {
+            case .open(let channel), .opening(let channel?): channels.append(channel)
+            case .opening(nil): break
+            }
+        }
+        generation += 1
         (datagramSockets, listeners, connections) = ([], [], [:])
         return EventLoopFuture.andAllComplete(channels.map { $0.close() }, on: loop)
+    }
+
+    /// A socket of datagrams has ended by what the kernel said to one of them; others still need it.
+    private func handleEnd(ofSocket channel: any Channel) {
+        guard let place = datagramSockets.firstIndex(where: { $0.channel === channel }) else { return }
+        bindAgain(datagramSockets.remove(at: place).address, generation)
+    }
+
+    private func bindAgain(_ address: CallBasics.SocketAddress, _ generation: Int) {
+        guard generation == self.generation else { return }
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        bindDatagrams(at: address).whenFailure { _ in
+            // Somebody else has the port, or the address is gone: it may be back.
+            sockets.value.loop.scheduleTask(in: .seconds(1)) { sockets.value.bindAgain(address, generation) }
+        }
     }
 
     // MARK: What handlers tell
@@ -240,4 +283,29 @@ private final class StreamHandler: ChannelInboundHandler {
     func channelInactive(context _: ChannelHandlerContext) { sockets?.handleEnd(of: flow) }
 
     func errorCaught(context: ChannelHandlerContext, error _: any Error) { context.close(promise: nil) }
+}
+
+extension CallBasics.SocketAddress {
+    /// Whether one peer may be there: no port 0, no broadcast, no multicast, no wildcard.
+    fileprivate var isDestination: Bool {
+        guard port != 0, !isUnspecified else { return false }
+        let first = host.prefix { $0 != "." && $0 != ":" }
+        guard isIPv4 else { return !first.lowercased().hasPrefix("ff") || first.count < 4 }
+        return (UInt8(first) ?? 255) < 224
+    }
+}
+
+extension DatagramBootstrap {
+    /// Leaves IPv4 to sockets of its own.
+    fileprivate func onlyIPv6(if isIPv6: Bool) -> DatagramBootstrap {
+        isIPv6 ? channelOption(ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1) : self
+    }
+}
+
+extension ServerBootstrap {
+    /// Leaves IPv4 to sockets of its own.
+    fileprivate func onlyIPv6(if isIPv6: Bool) -> ServerBootstrap {
+        isIPv6
+            ? serverChannelOption(ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1) : self
+    }
 }

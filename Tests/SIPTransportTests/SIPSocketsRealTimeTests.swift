@@ -1,0 +1,76 @@
+import CallBasics
+import NIOPosix
+import SIP
+import SIPTransport
+import TestSupport
+import Testing
+
+/// Real sockets of loopback under two agents.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPSocketsRealTimeTests {
+    private func endpoint(_ name: String) throws -> SIPEndpoint {
+        var configuration = AgentConfiguration(identity: NameAddress(try SIPURI("sip:\(name)@127.0.0.1")))
+        configuration.requestPatience = .seconds(5)
+        let agent = UserAgent(configuration, seed: .random(in: .min ... .max))
+        return SIPEndpoint(agent, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in .failure }
+    }
+
+    /// Asks, and gives the status of the answer; nil when there was none.
+    private func ask(_ asking: SIPEndpoint, _ uri: String) async throws -> Int? {
+        let target = try SIPURI(uri)
+        let id = try await asking.perform { agent, now in try agent.send(.options, to: target, at: now) }
+        for await event in asking.events {
+            switch event {
+            case .response(id, let response, _): return response.statusCode
+            case .failed(id, _): return nil
+            default: break
+            }
+        }
+        return nil
+    }
+
+    @Test(arguments: ["127.0.0.1", "::1"], ["udp", "tcp"])
+    func `a question is answered`(host: String, transport: String) async throws {
+        let (one, other) = try (endpoint("a"), endpoint("b"))
+        let address = try #require(SocketAddress(host: host, port: 0))
+        let bound = try await other.open(at: address, [.udp, .tcp])
+        _ = try await one.open(at: address, [.udp, .tcp])
+        #expect(try await ask(one, "sip:b@\(bound);transport=\(transport)") == 200)
+        await one.close()
+        await other.close()
+    }
+
+    @Test(arguments: ["192.0.2.1:9", "127.0.0.1:1", "255.255.255.255:5060", "224.0.0.1:5060"])
+    func `a datagram that cannot be sent does not end the socket`(address: String) async throws {
+        let (one, other) = try (endpoint("a"), endpoint("b"))
+        let bound = try await other.open(at: .loopback(port: 0), [.udp])
+        let own = try await one.open(at: .loopback(port: 0), [.udp])
+        let hostile = try SIPURI("sip:x@\(address)")
+        // What becomes of it is told by the kernel, or by nobody; the next request waits for neither.
+        _ = try await one.perform { agent, now in try agent.send(.options, to: hostile, at: now) }
+        var status: Int?
+        for _ in 0..<3 where status == nil { status = try await ask(one, "sip:b@\(bound);transport=udp") }
+        #expect(status == 200)
+        #expect(try await ask(other, "sip:a@\(own);transport=udp") == 200)
+        await one.close()
+        await other.close()
+    }
+
+    @Test func `a port that is taken is told, and is free after the end`() async throws {
+        let (one, other) = try (endpoint("a"), endpoint("b"))
+        let bound = try await one.open(at: .loopback(port: 0), [.udp, .tcp])
+        let error = await #expect(throws: SIPSocketError.self) { try await other.open(at: bound, [.udp, .tcp]) }
+        #expect(error?.code == .portInUse)
+        await one.close()
+        #expect(try await other.open(at: bound, [.udp, .tcp]) == bound)
+        await other.close()
+    }
+
+    @Test func `a connection that is refused is told at once`() async throws {
+        let (one, other) = try (endpoint("a"), endpoint("b"))
+        let bound = try await other.open(at: .loopback(port: 0), [.tcp])
+        await other.close()
+        _ = try await one.open(at: .loopback(port: 0), [.udp, .tcp])
+        #expect(try await ask(one, "sip:b@\(bound);transport=tcp") == nil)
+        await one.close()
+    }
+}

@@ -1,7 +1,7 @@
 package import CallBasics
 package import SIP
 
-/// User agents on one network in virtual time: datagrams and connections are under way for a while, and datagrams may be lost,
+/// User agents and servers on one network in virtual time: datagrams and connections are under way for a while, and datagrams may be lost,
 /// all by the seed.
 ///
 /// The same seed and the same calls give the same bytes.
@@ -27,10 +27,26 @@ package struct VirtualNetwork {
         package var events: [AgentEvent] = []
     }
 
+    /// A server with its address.
+    package struct ServerNode {
+        package var server: SIPServer
+        package let address: SocketAddress
+        /// What it told, the oldest first; whoever reads it empties it.
+        package var events: [ServerEvent] = []
+    }
+
+    /// Where something is.
+    package enum Place: Hashable, Sendable {
+        /// The index in `nodes`.
+        case agent(Int)
+        /// The index in `servers`.
+        case server(Int)
+    }
+
     /// A message as it was sent, lost or not.
     package struct SentMessage {
-        /// The index of the node.
-        package let node: Int
+        /// Who sent it.
+        package let place: Place
         package let bytes: [UInt8]
         package let time: MediaTime
 
@@ -40,9 +56,8 @@ package struct VirtualNetwork {
 
     private enum Packet {
         case datagram([UInt8], from: SocketAddress, to: SocketAddress)
-        case connect(node: Int, Flow)
-        case bytes([UInt8], node: Int, Flow)
-        case closed(node: Int, Flow)
+        case connect(Place, Flow)
+        case input(ElementInput, Place)
     }
 
     private struct Waiting {
@@ -53,6 +68,7 @@ package struct VirtualNetwork {
 
     package var now = MediaTime.zero
     package var nodes: [Node] = []
+    package var servers: [ServerNode] = []
     package var conditions: Conditions
     /// Whether a datagram arrives that is not lost by chance; it is asked for each, with its start line.
     package var arrives: (String) -> Bool = { _ in true }
@@ -60,7 +76,8 @@ package struct VirtualNetwork {
     package private(set) var sent: [SentMessage] = []
     private var waiting: [Waiting] = []
     private var order = 0
-    private var peers: [Flow: (node: Int, flow: Flow)] = [:]
+    private var peers: [Flow: (place: Place, flow: Flow)] = [:]
+    private var places: [SocketAddress: Place] = [:]
     private var generator: SeededGenerator
 
     package init(seed: UInt64 = 1, _ conditions: Conditions = Conditions()) {
@@ -80,8 +97,19 @@ package struct VirtualNetwork {
         change(&configuration)
         var agent = UserAgent(configuration, seed: generator.next())
         for transport in [Flow.Transport.udp, .tcp] { agent.setLocalAddresses([address], of: transport, at: now) }
+        places[address] = .agent(nodes.count)
         nodes.append(Node(agent: agent, address: address))
         return nodes.count - 1
+    }
+
+    /// Adds a server at 198.51.100.1 and up, port 5060, which all names lead to that are its domain, and gives its index.
+    package mutating func add(_ configuration: ServerConfiguration) -> Int {
+        let address = SocketAddress(ipv4: 0xC633_6401 + UInt32(servers.count), port: 5060)
+        var server = SIPServer(configuration, seed: generator.next())
+        for transport in [Flow.Transport.udp, .tcp] { server.setLocalAddresses([address], of: transport, at: now) }
+        places[address] = .server(servers.count)
+        servers.append(ServerNode(server: server, address: address))
+        return servers.count - 1
     }
 
     /// Lets an agent do something, and carries what it says.
@@ -91,7 +119,7 @@ package struct VirtualNetwork {
         _ body: (inout UserAgent, MediaTime) throws -> Result
     ) rethrows -> Result {
         let result = try body(&nodes[index].agent, now)
-        carry(index)
+        carry(.agent(index))
         return result
     }
 
@@ -101,6 +129,12 @@ package struct VirtualNetwork {
         return nodes[index].events
     }
 
+    /// What a server told since the last time.
+    package mutating func takeEvents(ofServer index: Int) -> [ServerEvent] {
+        defer { servers[index].events = [] }
+        return servers[index].events
+    }
+
     /// Lets time go on for `duration`.
     package mutating func run(for duration: Duration) {
         let end = now + duration
@@ -108,37 +142,67 @@ package struct VirtualNetwork {
             let place = waiting.indices.min {
                 (waiting[$0].time, waiting[$0].order) < (waiting[$1].time, waiting[$1].order)
             }
-            let deadline = nodes.compactMap(\.agent.deadline).min()
-            let next = [place.map { waiting[$0].time }, deadline].compactMap(\.self).min()
+            let deadlines = nodes.map(\.agent.deadline) + servers.map(\.server.deadline)
+            let next = (deadlines + [place.map { waiting[$0].time }]).compactMap(\.self).min()
             guard let next, next <= end else { break }
             now = max(now, next)
             if let place, waiting[place].time <= now {
                 deliver(waiting.remove(at: place).packet)
             } else {
-                for index in nodes.indices { with(index) { agent, now in agent.handleTimeout(at: now) } }
+                for index in nodes.indices { handle(.timeout, at: .agent(index)) }
+                for index in servers.indices { handle(.timeout, at: .server(index)) }
             }
         }
         now = end
     }
 
-    private mutating func carry(_ index: Int) {
-        while let output = nodes[index].agent.poll() {
-            switch output {
-            case .open(let flow, _): push(.connect(node: index, flow))
-            case .send(let bytes, let flow): send(bytes, flow, from: index)
-            case .close(let flow):
-                if let peer = peers.removeValue(forKey: flow) { push(.closed(node: peer.node, peer.flow)) }
-            case .ask(let question): nodes[index].agent.receive(.noSuchName(nil), to: question, at: now)
-            case .event(let event): nodes[index].events.append(event)
+    /// Gives an input to an agent or a server, and carries what it says.
+    package mutating func handle(_ input: ElementInput, at place: Place) {
+        switch place {
+        case .agent(let index): nodes[index].agent.handle(input, at: now)
+        case .server(let index): servers[index].server.handle(input, at: now)
+        }
+        carry(place)
+    }
+
+    private mutating func carry(_ place: Place) {
+        switch place {
+        case .agent(let index):
+            while let output = nodes[index].agent.poll() {
+                if let event = carry(output, of: place) { nodes[index].events.append(event) }
+            }
+        case .server(let index):
+            while let output = servers[index].server.poll() {
+                if let event = carry(output, of: place) { servers[index].events.append(event) }
             }
         }
     }
 
-    private mutating func send(_ bytes: [UInt8], _ flow: Flow, from index: Int) {
-        let message = SentMessage(node: index, bytes: bytes, time: now)
+    private mutating func carry<Event>(_ output: ElementOutput<Event>, of place: Place) -> Event? {
+        switch output {
+        case .open(let flow, _): push(.connect(place, flow))
+        case .send(let bytes, let flow): send(bytes, flow, from: place)
+        case .close(let flow):
+            if let peer = peers.removeValue(forKey: flow) { push(.input(.failed(peer.flow), peer.place)) }
+        case .ask(let question): handle(.answer(answer(to: question), to: question), at: place)
+        case .event(let event): return event
+        }
+        return nil
+    }
+
+    /// The name of a server's domain leads to its address; other names lead nowhere.
+    private func answer(to question: DNSQuestion) -> DNSAnswer {
+        let server = servers.first { DNSName($0.server.configuration.domain) == question.name }
+        guard let server else { return .noSuchName(nil) }
+        guard question.kind == .a else { return .noData(nil) }
+        return .records([DNSRecord(question.name, seconds: 3600, .address(server.address))])
+    }
+
+    private mutating func send(_ bytes: [UInt8], _ flow: Flow, from place: Place) {
+        let message = SentMessage(place: place, bytes: bytes, time: now)
         if bytes.count > 4 { sent.append(message) }
         guard flow.transport == .udp else {
-            if let peer = peers[flow] { push(.bytes(bytes, node: peer.node, peer.flow)) }
+            if let peer = peers[flow] { push(.input(.bytes(bytes, peer.flow), peer.place)) }
             return
         }
         let isLost = conditions.loss > 0 && generator.nextUnit() < conditions.loss
@@ -155,26 +219,30 @@ package struct VirtualNetwork {
     private mutating func deliver(_ packet: Packet) {
         switch packet {
         case .datagram(let bytes, let from, let to):
-            guard let index = nodes.firstIndex(where: { $0.address == to }) else { return }
-            with(index) { agent, now in agent.receive(datagram: bytes, local: to, remote: from, at: now) }
-        case .connect(let node, let flow): connect(node, flow)
-        case .bytes(let bytes, let node, let flow):
-            with(node) { agent, now in agent.receive(bytes, on: flow, at: now) }
-        case .closed(let node, let flow):
-            peers[flow] = nil
-            with(node) { agent, now in agent.handleFailed(flow, at: now) }
+            if let place = places[to] { handle(.datagram(bytes, local: to, remote: from), at: place) }
+        case .connect(let place, let flow): connect(place, flow)
+        case .input(let input, let place):
+            if case .failed(let flow) = input { peers[flow] = nil }
+            handle(input, at: place)
         }
     }
 
-    private mutating func connect(_ node: Int, _ flow: Flow) {
-        guard let index = nodes.firstIndex(where: { $0.address == flow.remote }),
-            let accepted = nodes[index].agent.accept(flow.transport, local: flow.remote, remote: flow.local, at: now)
-        else {
-            with(node) { agent, now in agent.handleFailed(flow, at: now) }
-            return
+    private mutating func connect(_ place: Place, _ flow: Flow) {
+        guard let other = places[flow.remote], let accepted = accept(flow, at: other) else {
+            return handle(.failed(flow), at: place)
         }
-        peers[flow] = (index, accepted)
-        peers[accepted] = (node, flow)
-        with(node) { agent, now in agent.handleOpened(flow, at: now) }
+        peers[flow] = (other, accepted)
+        peers[accepted] = (place, flow)
+        handle(.opened(flow), at: place)
+    }
+
+    private mutating func accept(_ flow: Flow, at place: Place) -> Flow? {
+        let (transport, local, remote) = (flow.transport, flow.remote, flow.local)
+        switch place {
+        case .agent(let index):
+            return nodes[index].agent.accept(transport, local: local, remote: remote, at: now)
+        case .server(let index):
+            return servers[index].server.accept(transport, local: local, remote: remote, at: now)
+        }
     }
 }

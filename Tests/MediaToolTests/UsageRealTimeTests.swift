@@ -68,6 +68,10 @@ import Testing
         (["sip", "message", "sip:a@b"], "text"),
         (["sip", "message"], "--listen"),
         (["sip", "options", "sip:a@b", "--count", "0"], "--count"),
+        (["sip", "server"], "--domain"),
+        (["sip", "server", "--domain", "a b"], "--domain"),
+        (["sip", "server", "--domain", "a", "--algorithm", "SHA-1"], "SHA-1"),
+        (["sip", "server", "--domain", "a", "--fork", "some"], "some"),
         (["graph", "nothing"], "nothing"),
         (["graph", "call", "--format", "svg"], "svg"),
         (["detect"], "<file>"),
@@ -179,7 +183,7 @@ import Testing
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
         "sip", "sip parse", "sip torture", "sip resolve", "sip call", "sip answer", "sip register", "sip message",
-        "sip options",
+        "sip options", "sip server",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])

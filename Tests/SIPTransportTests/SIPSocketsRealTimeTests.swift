@@ -7,7 +7,7 @@ import Testing
 
 /// Real sockets of loopback under two agents.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPSocketsRealTimeTests {
-    private func endpoint(_ name: String) throws -> SIPEndpoint {
+    private func endpoint(_ name: String) throws -> SIPEndpoint<UserAgent> {
         var configuration = AgentConfiguration(identity: NameAddress(try SIPURI("sip:\(name)@127.0.0.1")))
         configuration.requestPatience = .seconds(5)
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max))
@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Asks, and gives the status of the answer; nil when there was none.
-    private func ask(_ asking: SIPEndpoint, _ uri: String) async throws -> Int? {
+    private func ask(_ asking: SIPEndpoint<UserAgent>, _ uri: String) async throws -> Int? {
         let target = try SIPURI(uri)
         let id = try await asking.perform { agent, now in try agent.send(.options, to: target, at: now) }
         for await event in asking.events {

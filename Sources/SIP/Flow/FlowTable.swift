@@ -38,8 +38,7 @@ package struct FlowTable: Sendable {
     var generator: SeededGenerator
     private var locals: [Flow.Transport: [SocketAddress]] = [:]
     private var lastNumber: UInt64 = 0
-    private var outputs: [Output] = []
-    private var polledCount = 0
+    private var outputs = OutputQueue<Output>()
     /// Datagrams that are no messages, and bytes and connections that were refused.
     package internal(set) var droppedCount = 0
 
@@ -63,7 +62,7 @@ package struct FlowTable: Sendable {
         counts.deadlines = deadlines.count
         counts.waitingBytes = waitingByteCount
         counts.refusals = refusals.count
-        counts.outputs = outputs.count - polledCount
+        counts.outputs = outputs.count
         return counts
     }
 
@@ -90,13 +89,7 @@ package struct FlowTable: Sendable {
     }
 
     /// The next thing to do; nil when all is done.
-    package mutating func poll() -> Output? {
-        guard polledCount < outputs.count else { return nil }
-        let output = outputs[polledCount]
-        polledCount += 1
-        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
-        return output
-    }
+    package mutating func poll() -> Output? { outputs.poll() }
 
     /// Does what is due; before `deadline` that is nothing.
     package mutating func handleTimeout(at now: MediaTime) {

@@ -30,8 +30,7 @@ package struct Resolver: Sendable {
     private var cache: NameCache
     private var generator: SeededGenerator
     private var nextSerial: UInt64 = 0
-    private var outputs: [Output] = []
-    private var polledCount = 0
+    private var outputs = OutputQueue<Output>()
     /// Answers to what was not asked.
     package private(set) var droppedCount = 0
 
@@ -49,7 +48,7 @@ package struct Resolver: Sendable {
         counts.lookups = searches.count
         counts.questions = waiting.count
         counts.kept = cache.count
-        counts.outputs = outputs.count - polledCount
+        counts.outputs = outputs.count
         return counts
     }
 
@@ -100,13 +99,7 @@ package struct Resolver: Sendable {
     package mutating func forget() { cache.removeAll() }
 
     /// The next thing to do; nil when all is done.
-    package mutating func poll() -> Output? {
-        guard polledCount < outputs.count else { return nil }
-        let output = outputs[polledCount]
-        polledCount += 1
-        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
-        return output
-    }
+    package mutating func poll() -> Output? { outputs.poll() }
 
     private mutating func learn(_ answer: DNSAnswer, about question: DNSQuestion, at now: MediaTime) -> KnownFact {
         let (fact, life) = NameFact.read(answer, to: question)

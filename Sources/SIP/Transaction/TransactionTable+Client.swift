@@ -1,17 +1,20 @@
 package import CallBasics
 
 extension TransactionTable {
-    /// Sends a request by a flow, with a new Via before those it has.
+    /// Sends a request by a flow, with a new Via before those it has, whose branch ends with `mark`.
     ///
     /// Throws: `badRequest` when it is a response, an ACK, or without From, To, Call-ID or a fitting CSeq
-    package mutating func send(_ request: SIPMessage, on flow: Flow, at now: MediaTime) throws(SIPError)
-        -> TransactionID
-    {
+    package mutating func send(
+        _ request: SIPMessage,
+        on flow: Flow,
+        marked mark: Bytes = [],
+        at now: MediaTime
+    ) throws(SIPError) -> TransactionID {
         guard let method = request.method, method != .ack else {
             throw SIPError(.badRequest, "Only a request other than ACK makes a transaction. Send others by the flow.")
         }
         var request = request
-        let via = makeVia(on: flow)
+        let via = makeVia(on: flow, marked: mark)
         try request.prepend(.via, via)
         try request.validate()
         return open(request, method, branch: via.branch ?? [], isInternal: false, on: flow, at: now)

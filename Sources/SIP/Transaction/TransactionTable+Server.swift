@@ -46,7 +46,7 @@ extension TransactionTable {
             let inviteKey = try ServerKey(message, via: try message.topVia() ?? via, method: .invite)
             return receiveCancel(request, key, of: servers[inviteKey], on: flow, at: now)
         }
-        let mergeKey = try MergeKey(request)
+        let mergeKey = role == .agent ? try MergeKey(request) : nil
         if let mergeKey, merged[mergeKey] != nil { return answerAlone(message, status: 482, on: flow) }
         guard hasRoom(for: flow) else { return answerAlone(message, status: 503, on: flow) }
         let isInvite = method == .invite
@@ -66,7 +66,7 @@ extension TransactionTable {
         finish(changed, in: slot, actions, message: ack, at: now)
     }
 
-    /// Answers a CANCEL by 200 when there is such an INVITE, and that by 487 when it has no final response; else by 481.
+    /// Answers a CANCEL by 200 when there is such an INVITE, else by 481; an INVITE of an agent without final response by 487.
     ///
     /// A CANCEL that fits is taken past the limits: each INVITE has one at most.
     private mutating func receiveCancel(
@@ -79,7 +79,7 @@ extension TransactionTable {
         guard invite != nil || hasRoom(for: flow) else { return answerAlone(cancel, status: 503, on: flow) }
         var entry = invite.flatMap { slots[$0] }
         let tag = entry?.localTag ?? Bytes(makeWord())
-        entry?.localTag = tag
+        if role == .agent { entry?.localTag = tag }
         let slot = open(cancel, key, nil, isInvite: false, on: flow, at: now)
         if let own = slots[slot],
             let response = makeAnswer(to: cancel, status: invite == nil ? 481 : 200, tag: tag)
@@ -88,9 +88,12 @@ extension TransactionTable {
         }
         guard let invite, let entry else { return }
         slots.put(entry, in: invite)
-        guard let request = entry.request, let response = makeAnswer(to: request, status: 487, tag: tag),
-            respond(response, to: entry.id(invite), at: now)
-        else { return }
+        guard let request = entry.request else { return }
+        if role == .agent {
+            guard let response = makeAnswer(to: request, status: 487, tag: tag),
+                respond(response, to: entry.id(invite), at: now)
+            else { return }
+        }
         add(.cancelled(entry.id(invite), cancel))
     }
 

@@ -31,14 +31,23 @@ package struct TransactionTable: Sendable {
         case request(SIPMessage, TransactionID, Flow)
         /// The ACK to a 2xx; with the transaction when its branch is that of the INVITE, as RFC 2543 had it.
         case acknowledgement(SIPMessage, TransactionID?, Flow)
-        /// An INVITE was taken back, and has been answered 487.
+        /// An INVITE was taken back; that of a user agent has been answered 487.
         case cancelled(TransactionID, SIPMessage)
         /// A response to a request of the user.
         case response(SIPMessage, TransactionID, Flow)
         case failure(TransactionID, TransactionFailure)
     }
 
+    /// Whose transactions they are.
+    package enum Role: Hashable, Sendable {
+        /// Of a user agent: it answers an INVITE that is taken back, and takes a request once that comes two ways.
+        case agent
+        /// Of a proxy: both is done where its requests go.
+        case proxy
+    }
+
     package let limits: Limits
+    let role: Role
     let timers: TransactionTimers
     var slots = TransactionSlots()
     var clients: [ClientKey: Int] = [:]
@@ -49,16 +58,20 @@ package struct TransactionTable: Sendable {
     private var generator: SecretGenerator
     /// What makes the tags of answers without a transaction, the same for each repeat.
     let tagSeed: UInt64
-    private var outputs: [Output] = []
-    private var polledCount = 0
+    private var outputs = OutputQueue<Output>()
     /// Messages that were sent once more because time went by.
     package private(set) var repeatCount = 0
     /// Messages that nothing could be done with: faulty or unexpected responses, requests that cannot be answered.
     package private(set) var droppedCount = 0
 
     /// The same seed and the same calls give the same bytes; it should not be guessed by others.
-    package init(seed: UInt64, timers: TransactionTimers = TransactionTimers(), limits: Limits = Limits()) {
-        (self.timers, self.limits) = (timers, limits)
+    package init(
+        seed: UInt64,
+        role: Role = .agent,
+        timers: TransactionTimers = TransactionTimers(),
+        limits: Limits = Limits()
+    ) {
+        (self.role, self.timers, self.limits) = (role, timers, limits)
         generator = SecretGenerator(seed: seed)
         tagSeed = generator.next()
     }
@@ -75,18 +88,12 @@ package struct TransactionTable: Sendable {
         counts.merged = merged.count
         counts.sources = sources.count
         counts.deadlines = deadlines.count
-        counts.outputs = outputs.count - polledCount
+        counts.outputs = outputs.count
         return counts
     }
 
     /// The next thing to do; nil when all is done.
-    package mutating func poll() -> Output? {
-        guard polledCount < outputs.count else { return nil }
-        let output = outputs[polledCount]
-        polledCount += 1
-        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
-        return output
-    }
+    package mutating func poll() -> Output? { outputs.poll() }
 
     /// Does what is due; before `deadline` that is nothing.
     package mutating func handleTimeout(at now: MediaTime) {
@@ -109,13 +116,13 @@ package struct TransactionTable: Sendable {
         }
     }
 
-    /// A Via for a request by a flow, with a branch of its own, such as the ACK to a 2xx needs.
-    package mutating func makeVia(on flow: Flow) -> Via {
+    /// A Via for a request by a flow, with a branch of its own, such as the ACK to a 2xx needs; `mark` stands at its end.
+    package mutating func makeVia(on flow: Flow, marked mark: Bytes = []) -> Via {
         Via(
             transport: Bytes("\(flow.transport.name)"),
             host: flow.local.sentBy,
             port: flow.local.port,
-            branch: Bytes("z9hG4bK" + makeWord())
+            branch: Bytes("z9hG4bK" + makeWord()) + mark
         )
     }
 

@@ -2,26 +2,15 @@ package import CallBasics
 
 /// A user agent: it calls and is called, registers, asks and tells; bytes, answers about names, time and wishes go in.
 ///
-///     sockets ──handleOpened, accept, receive──►         ──poll──► open, send, close, to the sockets
-///     names   ──receive──►                               ──poll──► ask, to whoever knows names
-///     user    ──call, answer, hold, hangUp, send──►      ──poll──► event, to the user
-///     time    ──handleTimeout──►                         ──deadline──► when to call it next
+///     sockets, names, time ──handle, accept──►           ──poll──► open, send, close, ask
+///     user ──call, answer, hold, hangUp, send──►         ──poll──► event, to the user
 ///
 /// After each call, `poll` until it is nil. It owns no clock, socket, thread or random source: the same seed and the same
 /// calls give the same bytes.
 /// Thread: control; it allocates. A copy is a snapshot.
 /// Source: RFC 3261
-package struct UserAgent: Sendable {
-    /// What `poll` gives.
-    package enum Output: Sendable {
-        /// A connection is to be made to the flow's remote address, with TLS to a server of that name.
-        case open(Flow, tlsName: String?)
-        case send([UInt8], Flow)
-        /// The connection is to be closed, once what was sent has left.
-        case close(Flow)
-        case ask(DNSQuestion)
-        case event(AgentEvent)
-    }
+package struct UserAgent: SIPElement {
+    package typealias Output = ElementOutput<AgentEvent>
 
     package let configuration: AgentConfiguration
     let timers: TransactionTimers
@@ -39,8 +28,7 @@ package struct UserAgent: Sendable {
     /// How many calls of an address ring.
     private var ringing: [SocketAddress: Int] = [:]
     var accounts = SlotTable<AccountHandle, Account>()
-    private var outputs: [Output] = []
-    private var polledCount = 0
+    private var outputs = OutputQueue<Output>()
     /// Messages that came and left, repeats among them.
     package private(set) var receivedCount = 0
     package private(set) var sentCount = 0
@@ -77,7 +65,7 @@ package struct UserAgent: Sendable {
         (counts.errands, counts.calls, counts.accounts) = (errands.count, calls.count, accounts.count)
         (counts.dialogs, counts.sources) = (callOfDialog.count, ringing.count)
         counts.names = errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
-        counts.outputs = outputs.count - polledCount
+        counts.outputs = outputs.count
         return counts
     }
 
@@ -91,13 +79,7 @@ package struct UserAgent: Sendable {
     package func callID(of handle: CallHandle) -> String? { calls[handle]?.callID.text }
 
     /// The next thing to do; nil when all is done.
-    package mutating func poll() -> Output? {
-        guard polledCount < outputs.count else { return nil }
-        let output = outputs[polledCount]
-        polledCount += 1
-        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
-        return output
-    }
+    package mutating func poll() -> Output? { outputs.poll() }
 
     mutating func tell(_ event: AgentEvent) { outputs.append(.event(event)) }
 
@@ -123,40 +105,20 @@ package struct UserAgent: Sendable {
         flows.accept(transport, local: local, remote: remote, at: now)
     }
 
-    package mutating func handleOpened(_ flow: Flow, at now: MediaTime) {
-        flows.handleOpened(flow, at: now)
+    package mutating func handle(_ input: ElementInput, at now: MediaTime) {
+        switch input {
+        case .opened(let flow): flows.handleOpened(flow, at: now)
+        case .failed(let flow): flows.handleFailed(flow, at: now)
+        case .bytes(let bytes, let flow): flows.receive(bytes, on: flow, at: now)
+        case .datagram(let bytes, let local, let remote):
+            flows.receive(datagram: bytes, local: local, remote: remote, at: now)
+        case .answer(let answer, let question): resolver.receive(answer, to: question, at: now)
+        case .timeout: return handleTimeout(at: now)
+        }
         settle(at: now)
     }
 
-    /// A connection was refused or has ended, or a datagram could not be delivered.
-    package mutating func handleFailed(_ flow: Flow, at now: MediaTime) {
-        flows.handleFailed(flow, at: now)
-        settle(at: now)
-    }
-
-    package mutating func receive(_ bytes: [UInt8], on flow: Flow, at now: MediaTime) {
-        flows.receive(bytes, on: flow, at: now)
-        settle(at: now)
-    }
-
-    package mutating func receive(
-        datagram: [UInt8],
-        local: SocketAddress,
-        remote: SocketAddress,
-        at now: MediaTime
-    ) {
-        flows.receive(datagram: datagram, local: local, remote: remote, at: now)
-        settle(at: now)
-    }
-
-    /// Takes an answer about names.
-    package mutating func receive(_ answer: DNSAnswer, to question: DNSQuestion, at now: MediaTime) {
-        resolver.receive(answer, to: question, at: now)
-        settle(at: now)
-    }
-
-    /// Does what is due; before `deadline` that is nothing.
-    package mutating func handleTimeout(at now: MediaTime) {
+    private mutating func handleTimeout(at now: MediaTime) {
         transactions.handleTimeout(at: now)
         flows.handleTimeout(at: now)
         settle(at: now)

@@ -2,23 +2,23 @@ package import CallBasics
 package import NIOCore
 package import SIP
 
-/// A user agent with its sockets, the names it asks for, and the time: all on one event loop.
+/// A user agent, or a server, with its sockets, the names it asks for, and the time: all on one event loop.
 ///
-/// What the agent is asked to do goes through `perform`; what it tells comes by `events`, to one listener.
-package actor SIPEndpoint {
+/// What it is asked to do goes through `perform`; what it tells comes by `events`, to one listener.
+package actor SIPEndpoint<Element: SIPElement> {
     /// Answers a question about names.
     package typealias Names = @Sendable (DNSQuestion) async -> DNSAnswer
 
     /// Events that may wait for their listener; one who takes none any more loses those that follow.
-    package static let eventLimit = 16_384
+    package static var eventLimit: Int { 16_384 }
 
     /// What the agent tells, in order.
-    package nonisolated let events: AsyncStream<AgentEvent>
+    package nonisolated let events: AsyncStream<Element.Event>
     private nonisolated let loop: any EventLoop
     private let sockets: SIPSockets
     private let names: Names
-    private let continuation: AsyncStream<AgentEvent>.Continuation
-    private var agent: UserAgent
+    private let continuation: AsyncStream<Element.Event>.Continuation
+    private var element: Element
     private var locals: [CallBasics.SocketAddress] = []
     private var timer: (time: MediaTime, task: Scheduled<Void>)?
     private var isClosed = false
@@ -27,17 +27,17 @@ package actor SIPEndpoint {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.executor.asUnownedSerialExecutor() }
 
-    /// An agent that has no sockets yet.
-    package init(_ agent: UserAgent, on loop: any EventLoop, names: @escaping Names) {
-        (self.agent, self.loop, self.names) = (agent, loop, names)
+    /// An element that has no sockets yet.
+    package init(_ element: Element, on loop: any EventLoop, names: @escaping Names) {
+        (self.element, self.loop, self.names) = (element, loop, names)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         sockets = SIPSockets(on: loop)
     }
 
-    /// The present time on the clock of the agent.
+    /// The present time on the clock of the element.
     package static var now: MediaTime { .zero + .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds)) }
 
-    /// Opens the sockets: UDP and TCP on the same port of `address`, or on any when that is 0.
+    /// Opens sockets: UDP and TCP on the same port of `address`, or on any when that is 0; more addresses one after another.
     ///
     /// - Returns: The address with its port.
     /// - Throws: `SIPSocketError` when the port is another's
@@ -47,8 +47,8 @@ package actor SIPEndpoint {
         sockets.delegate = self
         let bound = try await bind(address, transports)
         // A wildcard can be told to nobody: its flows have the addresses of the interfaces.
-        locals = bound.isUnspecified ? try InterfaceAddresses.all(of: bound) : [bound]
-        for transport in transports { agent.setLocalAddresses(locals, of: transport, at: Self.now) }
+        locals += bound.isUnspecified ? try InterfaceAddresses.all(of: bound) : [bound]
+        for transport in transports { element.setLocalAddresses(locals, of: transport, at: Self.now) }
         carry()
         return bound
     }
@@ -64,19 +64,19 @@ package actor SIPEndpoint {
                 return bound
             } catch {
                 // The port of one protocol may be another's in the other; any free pair will do.
-                guard address.port == 0, attempt < 16 else { throw error }
+                guard address.port == 0, locals.isEmpty, attempt < 16 else { throw error }
                 try await sockets.closeAll().get()
             }
         }
         return address
     }
 
-    /// Lets the agent do something, at the present time.
+    /// Lets the element do something, at the present time.
     package func perform<Result: Sendable>(
-        _ body: @Sendable (inout UserAgent, MediaTime) throws -> Result
+        _ body: @Sendable (inout Element, MediaTime) throws -> Result
     ) rethrows -> Result {
         defer { carry() }
-        return try body(&agent, Self.now)
+        return try body(&element, Self.now)
     }
 
     /// Closes the sockets; `events` ends.
@@ -88,9 +88,9 @@ package actor SIPEndpoint {
         continuation.finish()
     }
 
-    /// Does what the agent says, and waits for its deadline.
+    /// Does what the element says, and waits for its deadline.
     private func carry() {
-        while let output = agent.poll() {
+        while let output = element.poll() {
             switch output {
             case .open(let flow, _): sockets.open(flow)
             case .send(let bytes, let flow): sockets.send(bytes, on: flow)
@@ -100,10 +100,10 @@ package actor SIPEndpoint {
                 if case .dropped = continuation.yield(event) { lostEventCount += 1 }
             }
         }
-        guard agent.deadline != timer?.time else { return }
+        guard element.deadline != timer?.time else { return }
         timer?.task.cancel()
         timer = nil
-        guard let time = agent.deadline, !isClosed else { return }
+        guard let time = element.deadline, !isClosed else { return }
         let delay = TimeAmount.nanoseconds(max((time - Self.now).nanoseconds, 0))
         let task = loop.scheduleTask(in: delay) { [weak self] in
             self?.assumeIsolated { $0.handleTimeout() }
@@ -114,21 +114,21 @@ package actor SIPEndpoint {
 
     private func handleTimeout() {
         timer = nil
-        agent.handleTimeout(at: Self.now)
+        element.handle(.timeout, at: Self.now)
         carry()
     }
 
     private func ask(_ question: DNSQuestion) {
         Task {
             let answer = await names(question)
-            agent.receive(answer, to: question, at: Self.now)
+            element.handle(.answer(answer, to: question), at: Self.now)
             carry()
         }
     }
 
-    private func receive(_ change: (inout UserAgent, MediaTime) -> Void) {
+    private func handle(_ input: ElementInput) {
         guard !isClosed else { return }
-        change(&agent, Self.now)
+        element.handle(input, at: Self.now)
         carry()
     }
 
@@ -148,22 +148,16 @@ extension SIPEndpoint: SIPSocketsDelegate {
         assumeIsolated { endpoint in
             guard !endpoint.isClosed else { return nil }
             let local = endpoint.told(local)
-            return endpoint.agent.accept(transport, local: local, remote: remote, at: Self.now)
+            return endpoint.element.accept(transport, local: local, remote: remote, at: Self.now)
         }
     }
 
-    package nonisolated func handleOpened(_ flow: Flow) {
-        assumeIsolated { $0.receive { agent, now in agent.handleOpened(flow, at: now) } }
-    }
-
-    package nonisolated func handleFailed(_ flow: Flow) {
-        assumeIsolated { $0.receive { agent, now in agent.handleFailed(flow, at: now) } }
-    }
-
-    package nonisolated func handleClosed(_ flow: Flow) { handleFailed(flow) }
+    package nonisolated func handleOpened(_ flow: Flow) { assumeIsolated { $0.handle(.opened(flow)) } }
+    package nonisolated func handleFailed(_ flow: Flow) { assumeIsolated { $0.handle(.failed(flow)) } }
+    package nonisolated func handleClosed(_ flow: Flow) { assumeIsolated { $0.handle(.failed(flow)) } }
 
     package nonisolated func receive(_ bytes: [UInt8], on flow: Flow) {
-        assumeIsolated { $0.receive { agent, now in agent.receive(bytes, on: flow, at: now) } }
+        assumeIsolated { $0.handle(.bytes(bytes, flow)) }
     }
 
     package nonisolated func receive(
@@ -171,16 +165,10 @@ extension SIPEndpoint: SIPSocketsDelegate {
         local: CallBasics.SocketAddress,
         remote: CallBasics.SocketAddress
     ) {
-        assumeIsolated { endpoint in
-            let local = endpoint.told(local)
-            endpoint.receive { agent, now in agent.receive(datagram: datagram, local: local, remote: remote, at: now) }
-        }
+        assumeIsolated { $0.handle(.datagram(datagram, local: $0.told(local), remote: remote)) }
     }
 
     package nonisolated func handleUndelivered(local: CallBasics.SocketAddress, remote: CallBasics.SocketAddress) {
-        assumeIsolated { endpoint in
-            let flow = Flow(.udp, local: endpoint.told(local), remote: remote)
-            endpoint.receive { agent, now in agent.handleFailed(flow, at: now) }
-        }
+        assumeIsolated { $0.handle(.failed(Flow(.udp, local: $0.told(local), remote: remote))) }
     }
 }

@@ -35,7 +35,7 @@ private struct RegistrarWorld {
                 guard let message = try? SIPMessage(datagram: bytes) else { continue }
                 requests.append(message)
                 guard !isDown, let response = try answer(message) else { continue }
-                agent.receive(datagram: response.bytes, local: flow.local, remote: flow.remote, at: now)
+                agent.handle(.datagram(response.bytes, local: flow.local, remote: flow.remote), at: now)
             case .event(let event):
                 if let word = event.word { words.append(word) }
             case .open, .close, .ask: break
@@ -74,7 +74,7 @@ private struct RegistrarWorld {
         let end = now + duration
         while let next = agent.deadline, next <= end {
             now = max(now, next)
-            agent.handleTimeout(at: now)
+            agent.handle(.timeout, at: now)
             try carry()
         }
         now = end

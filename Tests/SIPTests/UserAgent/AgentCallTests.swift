@@ -317,7 +317,7 @@ struct AgentCallTests {
         let route = isOnWay ? ["Record-Route: <sip:192.0.2.9;lr>"] : []
         func send(_ lines: [String], _ agent: inout UserAgent, _ now: MediaTime) {
             let bytes = Array((lines + ["Content-Length: 0", "", ""]).joined(separator: "\r\n").utf8)
-            agent.receive(datagram: bytes, local: world.nodes[1].address, remote: proxy, at: now)
+            agent.handle(.datagram(bytes, local: world.nodes[1].address, remote: proxy), at: now)
         }
         var agent = world.nodes[1].agent
         send(lines + route, &agent, .zero)

@@ -24,19 +24,6 @@ struct HostileAgentTests {
     }
 
     /// Changes a byte, cuts, doubles a part, or takes one out.
-    private func mutate(_ bytes: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
-        var bytes = bytes
-        let place = Int.random(in: bytes.indices, using: &generator)
-        let end = min(place + Int.random(in: 1...40, using: &generator), bytes.count)
-        switch generator.next() % 4 {
-        case 0: bytes[place] = UInt8(truncatingIfNeeded: generator.next())
-        case 1: bytes.removeSubrange(place..<end)
-        case 2: bytes.insert(contentsOf: bytes[place..<end], at: place)
-        default: bytes.removeSubrange(place...)
-        }
-        return bytes
-    }
-
     @Test(
         "The messages of a call, each changed in many ways, in each state of another: nothing is left behind",
         arguments: 0..<4
@@ -50,12 +37,12 @@ struct HostileAgentTests {
             let strangers = try #require(SocketAddress(host: "198.51.100.9", port: 5060))
             func flood(_ world: inout VirtualNetwork) {
                 for message in wire {
-                    let (node, bytes) = (message.node, message.bytes)
-                    let changed = mutate(bytes, &generator)
+                    guard case .agent(let node) = message.place else { continue }
+                    let changed = message.bytes.mutated(&generator)
                     let from = generator.next() % 2 == 0 ? world.nodes[node].address : strangers
                     let to = world.nodes[1 - node].address
                     world.with(1 - node) { agent, now in
-                        agent.receive(datagram: changed, local: to, remote: from, at: now)
+                        agent.handle(.datagram(changed, local: to, remote: from), at: now)
                     }
                 }
             }
@@ -89,9 +76,25 @@ struct HostileAgentTests {
             let count = Int.random(in: 0...300, using: &generator)
             let bytes = (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
             let address = world.nodes[0].address
-            world.with(0) { agent, now in agent.receive(datagram: bytes, local: address, remote: address, at: now) }
+            world.with(0) { agent, now in agent.handle(.datagram(bytes, local: address, remote: address), at: now) }
         }
         #expect(world.sent.isEmpty)
         #expect(world.nodes[0].agent.counts == AgentCounts())
+    }
+}
+
+extension [UInt8] {
+    /// The bytes with one change: another byte, some fewer, some twice, or cut.
+    func mutated(_ generator: inout SeededGenerator) -> [UInt8] {
+        var bytes = self
+        let place = Int.random(in: bytes.indices, using: &generator)
+        let end = Swift.min(place + Int.random(in: 1...40, using: &generator), bytes.count)
+        switch generator.next() % 4 {
+        case 0: bytes[place] = UInt8(truncatingIfNeeded: generator.next())
+        case 1: bytes.removeSubrange(place..<end)
+        case 2: bytes.insert(contentsOf: bytes[place..<end], at: place)
+        default: bytes.removeSubrange(place...)
+        }
+        return bytes
     }
 }

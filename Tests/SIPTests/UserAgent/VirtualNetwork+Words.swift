@@ -14,8 +14,15 @@ extension VirtualNetwork {
         try #require(nodes[index].events.compactMap(\.call).last)
     }
 
-    /// All that was sent, as the index of who sent it and its first line.
-    var lines: [String] { sent.map { "\($0.node) \($0.startLine)" } }
+    /// All that was sent, as the index of who sent it, a server's with an s before it, and its first line.
+    var lines: [String] {
+        sent.map { message in
+            switch message.place {
+            case .agent(let index): "\(index) \(message.startLine)"
+            case .server(let index): "s\(index) \(message.startLine)"
+            }
+        }
+    }
 }
 
 extension AgentEvent {

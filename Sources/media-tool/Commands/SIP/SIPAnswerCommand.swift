@@ -73,7 +73,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 try await serve(party, engine)
                 await party.close()
             } catch {
-                await party.endpoint.close()
+                await party.close()
                 throw error
             }
         }
@@ -110,9 +110,6 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             }
             let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
             if isEmpty, isClosed || count >= calls ?? .max { break }
-        }
-        if let account = party.account, !sip.noRegister {
-            await party.endpoint.perform { agent, now in agent.unregister(account, at: now) }
         }
     }
 

@@ -119,7 +119,7 @@ struct SIPCallCommand: AsyncParsableCommand {
                 await party.close()
                 return report
             } catch {
-                await party.endpoint.close()
+                await party.close()
                 throw error
             }
         }

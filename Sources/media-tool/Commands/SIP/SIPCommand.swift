@@ -4,7 +4,8 @@ import ArgumentParser
 struct SIPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sip",
-        abstract: "Calls and is called by SIP, registers, sends texts; reads messages, and finds where requests go.",
+        abstract:
+            "Calls and is called by SIP, registers, sends texts, serves a domain; reads messages, finds where they go.",
         discussion: """
             Messages go by UDP and TCP; TLS and encrypted sound are not there yet. Without --local it listens at the address \
             that leads to the other side, or at 127.0.0.1, never at all addresses.
@@ -14,13 +15,15 @@ struct SIPCommand: ParsableCommand {
             EXAMPLES
               media-tool sip answer --local 127.0.0.1:5070 --echo
               media-tool sip call sip:127.0.0.1:5070 --input speech.wav --output heard.wav
+              media-tool sip server --domain example.test
               media-tool sip parse invite.sip
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
               media-tool sip resolve sip:example.org
             """,
         subcommands: [
             SIPCallCommand.self, SIPAnswerCommand.self, SIPRegisterCommand.self, SIPMessageCommand.self,
-            SIPOptionsCommand.self, SIPResolveCommand.self, SIPParseCommand.self, SIPTortureCommand.self,
+            SIPOptionsCommand.self, SIPServerCommand.self, SIPResolveCommand.self, SIPParseCommand.self,
+            SIPTortureCommand.self,
         ]
     )
 }

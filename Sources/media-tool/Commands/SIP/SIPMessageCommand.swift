@@ -59,10 +59,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         do {
             if let target { try await send(target, party) } else { try await receive(party) }
         } catch {
-            await party.endpoint.close()
+            await party.close()
             throw error
         }
-        await party.endpoint.close()
+        await party.close()
     }
 
     private func send(_ target: SIPURI, _ party: SIPParty) async throws {

@@ -236,7 +236,7 @@ struct LocalAddress: ExpressibleByArgument {
 
 /// An agent of the tool with its sockets.
 struct SIPParty {
-    let endpoint: SIPEndpoint
+    let endpoint: SIPEndpoint<UserAgent>
     let local: SocketAddress
     let account: AccountHandle?
     let transports: [Flow.Transport]
@@ -244,8 +244,9 @@ struct SIPParty {
     /// Where it listens, as scripts are told.
     var addresses: [String] { transports.map { "\($0.name)".lowercased() + " \(local)" } }
 
-    /// Waits until what was sent last has its answers, for a second at most, and closes the sockets.
+    /// Takes the account's binding away, waits until what was sent last has its answers, a second at most, and closes the sockets.
     func close() async {
+        if let account { await endpoint.perform { agent, now in agent.unregister(account, at: now) } }
         let end = MonotonicClock.current + .seconds(1)
         while await endpoint.perform({ agent, _ in agent.openRequestCount }) > 0, MonotonicClock.current < end {
             try? await Task.sleep(for: .milliseconds(5))

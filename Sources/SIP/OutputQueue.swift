@@ -1,0 +1,17 @@
+/// What waits to be polled, the oldest first; once it is empty its memory is given back.
+struct OutputQueue<Output: Sendable>: Sendable {
+    private var outputs: [Output] = []
+    private var polledCount = 0
+
+    var count: Int { outputs.count - polledCount }
+
+    mutating func append(_ output: Output) { outputs.append(output) }
+
+    mutating func poll() -> Output? {
+        guard polledCount < outputs.count else { return nil }
+        let output = outputs[polledCount]
+        polledCount += 1
+        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
+        return output
+    }
+}

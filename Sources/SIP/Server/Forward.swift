@@ -1,0 +1,107 @@
+internal import CallBasics
+
+/// Names a request that is passed on; after its end the name stays unused.
+struct ForwardID: SlotName {
+    let slot: Int
+    let serial: UInt64
+}
+
+/// Names one of the ways of such a request.
+struct BranchID: SlotName {
+    let slot: Int
+    let serial: UInt64
+}
+
+/// Where a request is passed on to.
+struct ForwardTarget: Sendable {
+    /// The Request-URI.
+    var uri: SIPURI
+    /// The flow to it, where one is known.
+    var flow: Flow?
+    /// Proxies before it.
+    var path: [NameAddress] = []
+}
+
+/// A request that goes on by one way or several, until one answer can go back: a response context.
+///
+/// Source: RFC 3261, section 16.7
+struct Forward: Sendable {
+    /// As it came, without the server's own Routes.
+    let request: SIPMessage
+    let transaction: TransactionID
+    /// The flow that it came by.
+    let flow: Flow
+    let mark: Bytes
+    /// Whether a rule has it sent twice.
+    let isDoubled: Bool
+    /// Its ways that are not at their end.
+    var branches: [BranchID] = []
+    /// The best final response yet.
+    private(set) var best: SIPMessage?
+    /// The challenges of all responses that asked for credentials.
+    private var challenges: [(name: HeaderName, value: Bytes)] = []
+    /// Whether a final response has gone back.
+    var isAnswered = false
+    /// Whether its sender took it back.
+    var isTakenBack = false
+
+    init(_ request: SIPMessage, _ transaction: TransactionID, on flow: Flow, _ mark: Bytes, isDoubled: Bool) {
+        (self.request, self.transaction, self.flow) = (request, transaction, flow)
+        (self.mark, self.isDoubled) = (mark, isDoubled)
+    }
+
+    /// Whether nobody else is to be asked.
+    var isOver: Bool { isAnswered || isTakenBack || best?.statusCode ?? 0 >= 600 }
+
+    /// Takes the final response of a way.
+    mutating func note(_ response: SIPMessage) {
+        for name in [HeaderName.wwwAuthenticate, .proxyAuthenticate] {
+            challenges += response.values(of: name).map { (name, $0.detached) }
+        }
+        if best.map({ Self.rank(response) < Self.rank($0) }) ?? true { best = response }
+    }
+
+    /// The answer that goes back once all ways are at their end; nil when there is none to give.
+    ///
+    /// Throws: `invalidCharacter` when a challenge would end its line
+    func answer() throws(SIPError) -> SIPMessage? {
+        guard var answer = best, let status = answer.statusCode else { return nil }
+        guard status == 401 || status == 407 else { return answer }
+        for name in [HeaderName.wwwAuthenticate, .proxyAuthenticate] { answer.remove(name) }
+        for challenge in challenges { try answer.append(challenge.name, challenge.value) }
+        return answer
+    }
+
+    /// 6xx before all; of the others the lowest class, in which those come first that tell how to go on.
+    ///
+    /// Source: RFC 3261, section 16.7, item 6
+    private static func rank(_ response: SIPMessage) -> Int {
+        let status = response.statusCode ?? 699
+        if status >= 600 { return 0 }
+        let isHelpful = [401, 407, 415, 420, 484].contains(status)
+        // What a way without an answer leaves says least.
+        return status / 100 * 10 + (isHelpful ? 0 : status == 408 || status == 503 ? 2 : 1)
+    }
+}
+
+/// One way of a request: past names, targets and flows, to its final response.
+///
+/// One of an ACK ends once it is sent.
+struct Branch: Sendable {
+    /// Without the own Via.
+    var request: SIPMessage
+    /// Nil for an ACK.
+    let forward: ForwardID?
+    /// The flow that it is to leave by while that is usable; then that by which it has left.
+    var flow: Flow?
+    var targets: TargetList?
+    var transaction: TransactionID?
+    /// Whether a provisional response has come.
+    var isHeard = false
+    /// Whether a 2xx to the INVITE has come: others, and its repeats, may follow.
+    var isAccepted = false
+
+    init(_ request: SIPMessage, of forward: ForwardID?, flow: Flow?) {
+        (self.request, self.forward, self.flow) = (request, forward, flow)
+    }
+}

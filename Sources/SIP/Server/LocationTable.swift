@@ -1,0 +1,96 @@
+internal import CallBasics
+
+/// Where a user can be reached, until when.
+///
+/// Source: RFC 3261, section 10.3
+struct Binding: Sendable {
+    let user: String
+    let contact: NameAddress
+    /// The phone, and which of its flows (RFC 5626, section 4.1).
+    let instance: Bytes?
+    let regID: Bytes?
+    /// The REGISTER that made it.
+    let callID: Bytes
+    let number: UInt32
+    /// The way to it, the first proxy first (RFC 3327).
+    let path: [NameAddress]
+    /// The flow that it was made by; nil when there is a proxy between.
+    let flow: Flow?
+    let expiresAt: MediaTime
+    /// Counts up: those with a higher one were made later.
+    let order: UInt64
+
+    /// How long it lasts yet, begun seconds counted.
+    func seconds(at now: MediaTime) -> Int64 { (expiresAt.nanoseconds(since: now) + 999_999_999) / 1_000_000_000 }
+
+    /// Whether a Contact is about this binding.
+    func isSame(as contact: NameAddress) -> Bool {
+        if let instance, let other = contact.parameters.value("+sip.instance"),
+            let regID, let otherID = contact.parameters.value("reg-id")
+        {
+            return instance.isNamed(other) && regID == otherID
+        }
+        return self.contact.uri.isEquivalent(to: contact.uri)
+    }
+}
+
+/// Names a binding; after its end the name stays unused.
+struct BindingName: SlotName {
+    let slot: Int
+    let serial: UInt64
+}
+
+/// The location service: all bindings, by user, by the host and port of their contact, and by their end.
+struct LocationTable: Sendable {
+    private var bindings = SlotTable<BindingName, Binding>()
+    private var namesOfUser: [String: [BindingName]] = [:]
+    private var nameOfPlace: [[UInt8]: BindingName] = [:]
+
+    var count: Int { bindings.count }
+    var deadline: MediaTime? { bindings.deadline }
+
+    /// The bindings of a user, the one that is liked best first, of those the newest.
+    func bindings(of user: String) -> [Binding] {
+        (namesOfUser[user] ?? []).compactMap { bindings[$0] }.sorted {
+            ($0.contact.preference, $0.order) > ($1.contact.preference, $1.order)
+        }
+    }
+
+    /// The binding with a contact at the user, host and port of a URI.
+    func binding(at uri: SIPURI) -> Binding? { nameOfPlace[Self.place(of: uri)].flatMap { bindings[$0] } }
+
+    mutating func insert(_ binding: Binding) {
+        remove(binding.user) { $0.isSame(as: binding.contact) }
+        let name = bindings.insert { _ in binding }
+        bindings.setDeadline(of: name, to: binding.expiresAt)
+        namesOfUser[binding.user, default: []].append(name)
+        nameOfPlace[Self.place(of: binding.contact.uri)] = name
+    }
+
+    /// Takes bindings of a user out of every table.
+    mutating func remove(_ user: String, where isRemoved: (Binding) -> Bool) {
+        for name in namesOfUser[user] ?? [] {
+            if let binding = bindings[name], isRemoved(binding) { remove(name) }
+        }
+    }
+
+    /// A binding whose time is over, taken out.
+    mutating func removeExpired(at now: MediaTime) -> Binding? {
+        guard let name = bindings.due(at: now) else { return nil }
+        let binding = bindings[name]
+        remove(name)
+        return binding
+    }
+
+    private mutating func remove(_ name: BindingName) {
+        guard let binding = bindings.remove(name) else { return }
+        let left = (namesOfUser[binding.user] ?? []).filter { $0 != name }
+        namesOfUser[binding.user] = left.isEmpty ? nil : left
+        let place = Self.place(of: binding.contact.uri)
+        if nameOfPlace[place] == name { nameOfPlace[place] = nil }
+    }
+
+    private static func place(of uri: SIPURI) -> [UInt8] {
+        (uri.userBytes ?? []) + [.at] + uri.hostBytes.map(\.lowercase) + ":\(uri.port ?? 0)".utf8
+    }
+}

@@ -1,0 +1,169 @@
+import ArgumentParser
+import CallBasics
+internal import NIOPosix
+import SIP
+import SIPTransport
+
+extension ServerConfiguration.Forking: ExpressibleByArgument {}
+
+/// A registrar and proxy to try things with.
+struct SIPServerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "server",
+        abstract: "Serves a domain as registrar and proxy, for tests and demonstrations.",
+        discussion: """
+            It is no server for the open network: it keeps nothing when it ends, has no TLS, and knows no other domain. \
+            Strangers reach its users; its users prove who they are, and reach everybody.
+
+            The users file is JSON: {"alice": {"password": "..."}, "bob": {}}; one without a password is asked for none. \
+            Without the file everybody is a user.
+
+            The script does things wrong on purpose. Each line is {"method": "INVITE", "to": "alice", "do": "delay", "ms": 500, \
+            "times": 1}; "do" is delay, drop, duplicate, answer (with "code") or cut. The first line that fits is followed, for \
+            each message that comes, repeats among them; "method", "to" and "times" may be left out.
+
+            With --json each thing that happens is a line, "listening" first, "closed" last.
+
+            EXAMPLES
+              media-tool sip server --domain example.test
+              media-tool sip server --domain example.test --users users.json --local 127.0.0.1:5060 --json
+              media-tool sip server --domain example.test --fork first --script late.jsonl --no-record-route
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("The domain of its users' addresses, and the realm of its challenges.", valueName: "name")
+    )
+    var domain: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Where it listens, by UDP and TCP; more for more. Default: 127.0.0.1:5060.",
+            valueName: "host:port"
+        )
+    )
+    var local: [LocalAddress] = []
+
+    @Option(help: ArgumentHelp("Its users with their passwords.", valueName: "file"), completion: .file())
+    var users: String?
+
+    @Option(help: "What it challenges with: MD5, SHA-256 or SHA-512-256; more for more. Default: SHA-256 and MD5.")
+    var algorithm: [String] = []
+
+    @Option(help: ArgumentHelp("The longest time for which it registers, 1 to 86400.", valueName: "s"))
+    var expiresMax: UInt32 = 3600
+
+    @Option(
+        help: "Where a call goes whose user has several phones: all at once, or the first, the one that is liked best."
+    )
+    var fork = ServerConfiguration.Forking.all
+
+    @Flag(inversion: .prefixedNo, help: "Stay on the way of calls.")
+    var recordRoute = true
+
+    @Option(help: ArgumentHelp("What it does wrong, a line each.", valueName: "file"), completion: .file())
+    var script: String?
+
+    @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
+    var seconds: Double?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        try Quantity.check("--expires-max", Int(expiresMax), in: 1...86_400, "s")
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        _ = try algorithms()
+        guard let uri = try? SIPURI("sip:\(domain)"), uri.host == domain else {
+            throw ValidationError("The value '\(domain)' of '--domain' is no host. Give one such as example.test.")
+        }
+    }
+
+    private func algorithms() throws -> [DigestAlgorithm] {
+        try algorithm.map { name in
+            guard let algorithm = DigestAlgorithm(parsing: Bytes(name)), !algorithm.isSession else {
+                throw ValidationError(
+                    "The value '\(name)' of '--algorithm' is not known. Give MD5, SHA-256 or SHA-512-256."
+                )
+            }
+            return algorithm
+        }
+    }
+
+    private func makeConfiguration() throws -> ServerConfiguration {
+        var configuration = ServerConfiguration(domain: domain)
+        configuration.users = try users.map { try ServerFiles.users(at: $0) }
+        configuration.script = try script.map { try ServerFiles.script(at: $0) } ?? []
+        let algorithms = try algorithms()
+        if !algorithms.isEmpty { configuration.algorithms = algorithms }
+        configuration.expires = 1...expiresMax
+        (configuration.forking, configuration.staysOnWay) = (fork, recordRoute)
+        configuration.product = "media-tool"
+        return configuration
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        StandardOutput.watch()
+        var limits = TransactionTable.Limits()
+        // All calls of a test come from one address.
+        limits.perSource = limits.received
+        let server = SIPServer(
+            try makeConfiguration(),
+            seed: .random(in: .min ... .max),
+            transactionLimits: limits
+        )
+        let endpoint = SIPEndpoint(server, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in .failure }
+        do {
+            try await serve(endpoint)
+        } catch {
+            await endpoint.close()
+            throw error
+        }
+    }
+
+    private func serve(_ endpoint: SIPEndpoint<SIPServer>) async throws {
+        let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+        var names: [String] = []
+        for address in local.isEmpty ? [.loopback(port: 5060)] : local.map(\.address) {
+            do {
+                let bound = try await endpoint.open(at: address, [.udp, .tcp])
+                names += ["udp \(bound)", "tcp \(bound)"]
+            } catch {
+                throw ToolFailure("\(error)")
+            }
+        }
+        teller.tell(
+            "listening",
+            [("addresses", .array(names.map { .string($0) })), ("domain", .string(domain))],
+            text: "Serving \(domain) at \(names.joined(separator: ", "))."
+        )
+        let watch = Task {
+            await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
+            guard !Task.isCancelled else { return }
+            await endpoint.close()
+        }
+        defer { watch.cancel() }
+        for await event in endpoint.events {
+            guard case .binding(let user, let contact, let seconds) = event else { continue }
+            teller.tell(
+                "binding",
+                [("user", .string(user)), ("contact", .string(contact)), ("expires", .integer(Int(seconds)))],
+                text: seconds > 0
+                    ? "\(user.printable) is at \(contact.printable) for \(seconds) s."
+                    : "\(user.printable) is not at \(contact.printable) any more."
+            )
+        }
+        let (counts, requests, calls, messages) = await endpoint.perform { server, _ in
+            (server.counts, server.requestCount, server.callCount, server.messageCount)
+        }
+        teller.tell(
+            "closed",
+            [
+                ("bindings", .integer(counts.bindings)), ("requests", .integer(requests)), ("calls", .integer(calls)),
+                ("messages", .integer(messages)),
+            ],
+            text: "Closed: \(counts.bindings) bindings, \(requests) requests, \(calls) calls, \(messages) messages."
+        )
+    }
+}

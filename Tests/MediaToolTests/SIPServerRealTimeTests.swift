@@ -1,0 +1,86 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Accounts, calls and texts through `sip server` on 127.0.0.1: three runs of the tool.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPServerRealTimeTests {
+    private let scratch: Scratch
+    private let server: ToolRun
+    /// Where it listens, as the value of a Route.
+    private let way: String
+
+    init() throws {
+        scratch = try Scratch()
+        try #"{"alice": {"password": "wonderland"}, "bob": {"password": "builder"}, "carol": {}}"#
+            .write(toFile: scratch.file("users.json"), atomically: true, encoding: .utf8)
+        try #"{"method": "MESSAGE", "to": "carol", "do": "answer", "code": 603}"#
+            .write(toFile: scratch.file("script.jsonl"), atomically: true, encoding: .utf8)
+        server = try ToolRun([
+            "sip", "server", "--domain", "example.test", "--users", scratch.file("users.json"), "--script",
+            scratch.file("script.jsonl"), "--local", "127.0.0.1:0", "--algorithm", "SHA-256", "--json",
+        ])
+        try #require(server.printed(#""event":"listening""#), "\(server.errors)")
+        let names = try #require(try server.jsonLines().first?["addresses"] as? [String])
+        way = "sip:\(try #require(names.first?.split(separator: " ").last));lr"
+    }
+
+    /// The arguments that say who somebody is.
+    private func account(_ name: String) -> [String] {
+        ["--account", "sip:\(name)@example.test", "--proxy", way, "--json"]
+    }
+
+    private func run(_ arguments: [String], as name: String, password: String) throws -> ToolRun {
+        try ToolRun(["sip"] + arguments + account(name), environment: ["MEDIA_TOOL_SIP_PASSWORD": password])
+    }
+
+    @Test(arguments: ["udp", "tcp"])
+    func `a call between two accounts goes through the server`(transport: String) throws {
+        let answering = try run(
+            ["answer", "--echo", "--calls", "1", "--transport", transport],
+            as: "bob",
+            password: "builder"
+        )
+        try #require(answering.printed(#""event":"registered""#), "\(answering.errors)")
+        let calling = try run(
+            ["call", "sip:bob@example.test", "--seconds", "1", "--dtmf", "7"],
+            as: "alice",
+            password: "wonderland"
+        )
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        #expect(try answering.jsonLines().last?["dtmf"] as? String == "7")
+        server.interrupt()
+        #expect(server.wait() == 0)
+        let last = try #require(try server.jsonLines().last)
+        #expect(last["event"] as? String == "closed")
+        // Both have taken their bindings away.
+        #expect(last["bindings"] as? Int == 0)
+    }
+
+    @Test func `wrong passwords, absent users and the script's answers are told`() throws {
+        let refused = try run(["register", "--once"], as: "alice", password: "queen")
+        #expect(refused.wait() == 1)
+        let absent = try run(["call", "sip:bob@example.test"], as: "alice", password: "wonderland")
+        #expect(absent.wait() == 1)
+        #expect(try absent.json()["code"] as? Int == 480)
+        let text = try run(["message", "sip:carol@example.test", "Hello"], as: "alice", password: "wonderland")
+        #expect(text.wait() == 1)
+        #expect(text.errors.contains("603"), "\(text.errors)")
+        server.interrupt()
+        #expect(server.wait() == 0)
+    }
+
+    @Test func `a users file or a script that is none is told with its line`() throws {
+        try "{\"do\": \"drop\"}\n{\"do\": \"sing\"}".write(
+            toFile: scratch.file("bad.jsonl"),
+            atomically: true,
+            encoding: .utf8
+        )
+        let script = try ToolRun.finished("sip", "server", "--domain", "a.test", "--script", scratch.file("bad.jsonl"))
+        #expect(script.status == 1 && script.errors.contains("line 2"), "\(script.errors)")
+        let users = try ToolRun.finished("sip", "server", "--domain", "a.test", "--users", scratch.file("bad.jsonl"))
+        #expect(users.status == 1 && users.errors.contains("lists no users"), "\(users.errors)")
+        server.interrupt()
+        #expect(server.wait() == 0)
+    }
+}

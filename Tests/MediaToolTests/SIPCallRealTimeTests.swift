@@ -164,6 +164,30 @@ import Testing
         #expect(try listening.jsonLines().last?["text"] as? String == "Die Tür ist offen.")
     }
 
+    @Test func `a transfer that is declined is told, and the call goes on`() throws {
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--calls", "1", "--json"])
+        let calling = try ToolRun.finished(
+            "sip",
+            "call",
+            "sip:\(try address(of: answering))",
+            "--seconds",
+            "2",
+            "--transfer-to",
+            "sip:carol@192.0.2.3",
+            "--transfer-after",
+            "0.5",
+            "--json",
+            "--events"
+        )
+        #expect(calling.status == 0, "\(calling.errors)")
+        let transfer = try #require(try calling.jsonLines().first { $0["event"] as? String == "transfer" })
+        #expect(transfer["state"] as? String == "failed" && transfer["code"] as? Int == 603)
+        #expect(
+            try events(calling) == ["calling", "connected", "held", "transfer", "resumed"]
+        )
+        #expect(answering.wait() == 0)
+    }
+
     @Test func `a port that is taken is told`() throws {
         let listening = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--json"])
         let address = try address(of: listening)

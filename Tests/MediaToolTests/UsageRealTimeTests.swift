@@ -60,6 +60,8 @@ import Testing
         (["sip", "call", "sip:a@b", "--dtmf-way", "info"], "--dtmf"),
         (["sip", "call", "sip:a@b", "--input", "x.wav", "--au", "null"], "--au"),
         (["sip", "call", "sip:a@b", "--proxy", "nowhere"], "--proxy"),
+        (["sip", "call", "sip:a@b", "--transfer-after", "1"], "--transfer-to"),
+        (["sip", "call", "sip:a@b", "--transfer-to", "bob"], "--transfer-to"),
         (["sip", "answer", "--code", "486"], "--policy"),
         (["sip", "answer", "--echo", "--output", "x.wav"], "--output"),
         (["sip", "answer", "--local", "nowhere:x"], "nowhere:x"),

@@ -17,6 +17,8 @@ package struct AgentConfiguration: Sendable {
     package var advertised: SocketAddress?
     /// How long sessions may last without a refresh.
     package var sessionTimer = SessionTimer.Wishes()
+    /// Whether others may ask this side to call somebody; then the user decides on each.
+    package var takesTransfers = false
     /// How long an own call rings before it is taken back.
     package var callPatience = Duration.seconds(60)
     /// How long a received call rings before it is answered 486.
@@ -34,13 +36,14 @@ package struct AgentConfiguration: Sendable {
 extension Capabilities {
     /// What a phone takes: calls with their changes, keys, messages, questions.
     package static let phone = Capabilities(
-        methods: [.invite, .ack, .cancel, .bye, .options, .info, .update, .message],
-        extensions: ["timer"],
+        methods: [.invite, .ack, .cancel, .bye, .options, .info, .update, .message, .refer, .notify],
+        extensions: ["timer", "replaces", "norefersub"],
         bodies: [
             BodyTypes(.invite, ["application/sdp"]),
             BodyTypes(.update, ["application/sdp"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
             BodyTypes(.message, ["text/plain"]),
+            BodyTypes(.notify, ["message/sipfrag"]),
         ]
     )
 }
@@ -86,6 +89,10 @@ package enum AgentEvent: Sendable {
     case key(CallHandle, DTMFRelay)
     /// A change of the session was refused; all is as it was agreed before.
     case changeRefused(CallHandle, status: Int)
+    /// What became of an own transfer.
+    case transfer(CallHandle, TransferProgress)
+    /// The other side wants a call to somebody else: accept or refuse it.
+    case transferRequested(CallHandle, TransferRequest)
     case ended(CallHandle, CallEnd)
     /// A message has come, and has been answered 200.
     case message(SIPMessage, Flow)
@@ -99,7 +106,8 @@ package enum AgentEvent: Sendable {
     package var call: CallHandle? {
         switch self {
         case .incoming(let handle, _), .progress(let handle, _), .agreed(let handle, _), .established(let handle),
-            .key(let handle, _), .changeRefused(let handle, _), .ended(let handle, _):
+            .key(let handle, _), .changeRefused(let handle, _), .transfer(let handle, _),
+            .transferRequested(let handle, _), .ended(let handle, _):
             handle
         default: nil
         }
@@ -134,6 +142,8 @@ package struct CallEnd: Hashable, Sendable {
         case unacknowledged
         /// The session was not refreshed in time.
         case expired
+        /// Another call of the other side has taken its place.
+        case replaced
         /// What the other side described cannot be taken.
         case unacceptable
     }
@@ -147,6 +157,18 @@ package struct CallEnd: Hashable, Sendable {
 
     package init(_ side: Side, _ cause: Cause, response: SIPMessage? = nil, reason: String? = nil) {
         (self.side, self.cause, self.response, self.reason) = (side, cause, response, reason)
+    }
+
+    /// What a referrer is told of it.
+    var status: Int {
+        switch cause {
+        case .refused(let status): status
+        case .cancelled: 487
+        case .timeout: 408
+        case .failed(.unresolved): 404
+        case .failed: 503
+        case .hungUp, .unacknowledged, .expired, .replaced, .unacceptable: 500
+        }
     }
 
     package static func == (one: CallEnd, other: CallEnd) -> Bool {

@@ -40,6 +40,12 @@ struct Call: Sendable {
     var wantsRefresh = false
     /// When a change that met another one is tried again.
     var changeTime: MediaTime?
+    /// A transfer that either side asked for.
+    var transfer = Transfer()
+    /// The call in which this one was asked for.
+    var referrer: CallHandle?
+    /// The call that this one takes the place of once it is answered.
+    var replaces: CallHandle?
     /// Why it ends, while that waits.
     var end: CallEnd?
 

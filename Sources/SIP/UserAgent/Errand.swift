@@ -16,6 +16,10 @@ struct Errand: Sendable {
         case change(CallHandle)
         /// Another request within a call, such as INFO.
         case within(CallHandle)
+        /// The REFER of a call.
+        case refer(CallHandle)
+        /// A NOTIFY within a call, of which nothing is heard.
+        case notification(CallHandle)
         /// The BYE of a call that has ended, or of a fork.
         case farewell
         case registration(AccountHandle)
@@ -158,7 +162,7 @@ extension UserAgent {
                 accounts[handle] = account
             }
             return
-        case .change(let handle), .within(let handle):
+        case .change(let handle), .within(let handle), .refer(let handle), .notification(let handle):
             if var call = calls[handle], let next = call.dialog?.takeNumber() {
                 number = next
                 calls[handle] = call
@@ -283,8 +287,9 @@ extension UserAgent {
         case .change(let handle): handleChange(of: handle, nil, failure, errand.request, at: now)
         case .within(let handle): handleWithin(handle, nil, at: now)
         case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)
+        case .refer(let handle): handleReferral(handle, nil, at: now)
         case .user: tell(.failed(id, failure))
-        case .farewell: break
+        case .farewell, .notification: break
         }
     }
 
@@ -307,8 +312,9 @@ extension UserAgent {
             receiveChangeResponse(response, of: id, errand, handle, on: flow, at: now)
         case .within(let handle): handleWithin(handle, response, at: now)
         case .registration(let handle): receive(response, ofRegistration: handle, errand, at: now)
+        case .refer(let handle): handleReferral(handle, response, at: now)
         case .user: tell(.response(id, response, flow))
-        case .farewell: break
+        case .farewell, .notification: break
         }
     }
 }
@@ -317,5 +323,5 @@ extension SIPMethod {
     /// Whether its requests say where the peer's are to come.
     ///
     /// REGISTER is not here: its Contact is the binding's.
-    var needsContact: Bool { self == .invite || self == .update || self == .subscribe || self == .refer }
+    var needsContact: Bool { [.invite, .update, .subscribe, .refer, .notify].contains(self) }
 }

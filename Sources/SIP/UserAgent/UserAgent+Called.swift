@@ -12,6 +12,8 @@ extension UserAgent {
             return respond(503, to: request, transaction, [.init(name: .retryAfter, value: "10")], at: now)
         }
         if refusedInterval(of: request, transaction, at: now) { return }
+        let replaced = try replaced(by: request)
+        if let status = replaced.refusal { return respond(status, to: request, transaction, at: now) }
         let offer = try request.sessionDescription()
         var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)
@@ -19,6 +21,7 @@ extension UserAgent {
         let number = UInt32(truncatingIfNeeded: generator.next() & 0xFFFF) + 1
         let dialog = try Dialog(server: request, tag: tag, isConfirmed: false, number: number, on: flow)
         call.dialog = dialog
+        call.replaces = replaced.call
         call.invite = Call.ReceivedInvite(
             transaction: transaction,
             request: request,
@@ -80,10 +83,11 @@ extension UserAgent {
             let agreed = invite.description == nil ? call.session?.agreed : nil
             if let agreed { tell(.agreed(handle, agreed)) }
             tell(.established(handle))
+            if let former = call.replaces { leave(former, CallEnd(.us, .replaced), at: now) }
             settle(at: now)
         } catch {
             respond(488, to: invite.request, invite.transaction, tag: invite.tag, at: now)
-            finish(handle, CallEnd(.us, .unacceptable))
+            finish(handle, CallEnd(.us, .unacceptable), at: now)
             settle(at: now)
             throw error
         }
@@ -93,7 +97,7 @@ extension UserAgent {
     package mutating func reject(_ handle: CallHandle, status: Int, at now: MediaTime) {
         guard let call = calls[handle], call.stage == .ringing, let invite = call.invite else { return }
         respond(status, to: invite.request, invite.transaction, tag: invite.tag, at: now)
-        finish(handle, CallEnd(.us, .refused(status)))
+        finish(handle, CallEnd(.us, .refused(status)), at: now)
         settle(at: now)
     }
 
@@ -199,13 +203,13 @@ extension UserAgent {
 
     mutating func receiveCancel(_ cancel: SIPMessage, of transaction: TransactionID, at now: MediaTime) {
         guard let handle = callOfTransaction[transaction] else { return }
-        finish(handle, CallEnd(.them, .cancelled, reason: cancel.first(.reason)?.text))
+        finish(handle, CallEnd(.them, .cancelled, reason: cancel.first(.reason)?.text), at: now)
     }
 
     /// The answer to an INVITE could not be sent.
     mutating func handleLostAnswer(of handle: CallHandle, at now: MediaTime) {
         guard let call = calls[handle], call.stage == .ringing else { return }
-        finish(handle, CallEnd(.network, .failed(.unanswered(.unreachable, triedCount: 1))))
+        finish(handle, CallEnd(.network, .failed(.unanswered(.unreachable, triedCount: 1))), at: now)
     }
 
     static var noCall: SIPError { SIPError(.badRequest, "There is no such call, or it does not wait for an answer.") }

@@ -68,21 +68,21 @@ extension UserAgent {
         at now: MediaTime
     ) {
         guard let status = response.statusCode else { return }
-        guard status < 300 else { return refused(response, handle) }
+        guard status < 300 else { return refused(response, handle, at: now) }
         guard var errand = errands[id], var forks = errand.forks else { return }
         let outcome: DialogForks.Outcome
         do {
             outcome = try forks.receive(response, on: flow)
         } catch {
             // Nobody can be told: the response makes no dialog.
-            if status >= 200 { finish(handle, CallEnd(.network, .unacceptable, response: response)) }
+            if status >= 200 { finish(handle, CallEnd(.network, .unacceptable, response: response), at: now) }
             return
         }
         errand.forks = forks
         errands[id] = errand
         switch outcome {
         case .none, .early:
-            if status > 100, status < 200 { progress(response, handle) }
+            if status > 100, status < 200 { progress(response, handle, at: now) }
         case .answered(let dialog):
             if calls[handle] == nil {
                 acknowledgeAndLeave(dialog, id, account: errand.account, at: now)
@@ -95,9 +95,10 @@ extension UserAgent {
         }
     }
 
-    private mutating func progress(_ response: SIPMessage, _ handle: CallHandle) {
+    private mutating func progress(_ response: SIPMessage, _ handle: CallHandle, at now: MediaTime) {
         guard var call = calls[handle], call.stage == .calling else { return }
         tell(.progress(handle, response))
+        tellReferrer(of: call, handle, status: response.statusCode ?? 180, at: now)
         do {
             guard let id = try DialogID(response: response), let description = try response.sessionDescription(),
                 var early = call.early(id)
@@ -136,6 +137,7 @@ extension UserAgent {
         }
         if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
         tell(.established(handle))
+        tellReferrer(of: call, handle, status: 200, at: now)
     }
 
     /// What the description of a 2xx to an own INVITE or UPDATE comes to.
@@ -217,17 +219,17 @@ extension UserAgent {
         sayFarewell(&dialog, account: account, at: now)
     }
 
-    private mutating func refused(_ response: SIPMessage, _ handle: CallHandle) {
+    private mutating func refused(_ response: SIPMessage, _ handle: CallHandle, at now: MediaTime) {
         guard let call = calls[handle], let status = response.statusCode else { return }
-        if call.stage == .ending, let end = call.end { return finish(handle, end) }
-        finish(handle, CallEnd(.them, .refused(status), response: response))
+        if call.stage == .ending, let end = call.end { return finish(handle, end, at: now) }
+        finish(handle, CallEnd(.them, .refused(status), response: response), at: now)
     }
 
     mutating func handleFailedInvite(of handle: CallHandle, _ failure: RequestFailure, at now: MediaTime) {
         guard let call = calls[handle] else { return }
-        if let end = call.end { return finish(handle, end) }
-        if case .unanswered(.timeout, _) = failure { return finish(handle, CallEnd(.network, .timeout)) }
-        finish(handle, CallEnd(.network, .failed(failure)))
+        if let end = call.end { return finish(handle, end, at: now) }
+        if case .unanswered(.timeout, _) = failure { return finish(handle, CallEnd(.network, .timeout), at: now) }
+        finish(handle, CallEnd(.network, .failed(failure)), at: now)
     }
 }
 

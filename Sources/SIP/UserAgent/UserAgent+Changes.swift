@@ -20,9 +20,11 @@ extension UserAgent {
 
     /// Does what a call waits for, once it may.
     mutating func goOn(_ handle: CallHandle, at now: MediaTime) {
-        guard var call = calls[handle], call.mayChange, call.wanted != nil || call.wantsRefresh,
-            var dialog = call.dialog
-        else { return }
+        guard var call = calls[handle], call.mayChange, var dialog = call.dialog else { return }
+        guard call.wanted != nil || call.wantsRefresh else {
+            if let address = call.transfer.wanted { refer(handle, to: address, at: now) }
+            return
+        }
         do {
             let isRefresh = call.wanted == nil
             if let wanted = call.wanted { call.session?.configuration = wanted }

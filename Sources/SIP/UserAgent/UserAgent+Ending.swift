@@ -29,10 +29,10 @@ extension UserAgent {
                 return other != id
             }
             remove(id)
-            return finish(handle, end)
+            return finish(handle, end, at: now)
         }
         transactions.cancel(transaction, reason: reason, at: now)
-        if !errand.isHeard { finish(handle, end) }
+        if !errand.isHeard { finish(handle, end, at: now) }
     }
 
     /// Ends a call that was answered: by BYE, once the own 2xx has its ACK.
@@ -49,7 +49,7 @@ extension UserAgent {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
         sayFarewell(&dialog, account: call.account, reason: reason, at: now)
-        finish(handle, end)
+        finish(handle, end, at: now)
     }
 
     /// Sends the BYE of a dialog.
@@ -81,12 +81,13 @@ extension UserAgent {
         if let invite = call.invite {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
-        finish(handle, call.end ?? CallEnd(.them, .hungUp, reason: request.first(.reason)?.text))
+        finish(handle, call.end ?? CallEnd(.them, .hungUp, reason: request.first(.reason)?.text), at: now)
     }
 
     /// Takes a call out of every table, and tells it.
-    mutating func finish(_ handle: CallHandle, _ end: CallEnd) {
+    mutating func finish(_ handle: CallHandle, _ end: CallEnd, at now: MediaTime) {
         guard let call = calls.remove(handle) else { return }
+        tellReferrer(of: call, handle, status: end.status, at: now)
         if let id = call.dialog?.id { callOfDialog[id] = nil }
         if let invite = call.invite {
             callOfTransaction[invite.transaction] = nil

@@ -86,6 +86,8 @@ extension UserAgent {
         case .info?:
             respond(200, to: request, transaction, at: now)
             if let key = DTMFRelay(request) { tell(.key(handle, key)) }
+        case .refer?: try receiveTransfer(request, transaction, handle, at: now)
+        case .notify?: try receiveNotification(request, transaction, handle, at: now)
         case .options?: try answerOptions(request, transaction, at: now)
         case .message?: receiveMessage(request, transaction, on: flow, at: now)
         default: respond(481, to: request, transaction, at: now)

@@ -9,9 +9,12 @@ import Testing
 struct AgentCallTests {
     var world = VirtualNetwork()
 
-    init() throws {
+    init() throws { try self.init { _ in } }
+
+    /// With a Bob who is set up in his own way.
+    init(_ change: (inout AgentConfiguration) -> Void) throws {
         _ = try world.add("alice")
-        _ = try world.add("bob")
+        _ = try world.add("bob", change)
     }
 
     /// Alice calls Bob.
@@ -231,7 +234,7 @@ struct AgentCallTests {
     @Test("A peer that has forgotten the call: 481 to a change ends it")
     mutating func forgotten() throws {
         let calls = try established()
-        world.with(1) { agent, _ in agent.finish(calls.bob, CallEnd(.us, .hungUp)) }
+        world.with(1) { agent, now in agent.finish(calls.bob, CallEnd(.us, .hungUp), at: now) }
         var session = try #require(world.nodes[0].agent.session(of: calls.alice))
         session.hold = .silent
         world.with(0) { agent, now in agent.change(calls.alice, to: session, at: now) }

@@ -39,6 +39,8 @@ extension AgentEvent {
         case .established: "established"
         case .key(_, let relay): "key \(relay.key)"
         case .changeRefused(_, let status): "refused \(status)"
+        case .transfer(_, let progress): "transfer \(progress)"
+        case .transferRequested(_, let request): "asked for \(request.target)"
         case .ended(_, let end): "ended \(end.side) \(end.cause)"
         case .message(let message, _): "message \(String(decoding: message.body, as: UTF8.self))"
         case .response(_, let response, _): "response \(response.statusCode ?? 0)"

@@ -47,6 +47,17 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Resume the call so long after its answer.", valueName: "s"))
     var resumeAfter: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Ask the other side to call somebody else: hold first, leave once they talk, resume if they do not.",
+            valueName: "uri"
+        )
+    )
+    var transferTo: String?
+
+    @Option(help: ArgumentHelp("Transfer so long after the answer. Default: 1.", valueName: "s"))
+    var transferAfter: Double?
+
     @Flag(help: "Leave the offer to the other side: INVITE without a description.")
     var delayedOffer = false
 
@@ -68,12 +79,19 @@ struct SIPCallCommand: AsyncParsableCommand {
         try Quantity.check("--ring-timeout", ringTimeout, in: 1...600, "s")
         for (name, value) in [
             ("--cancel-after", cancelAfter), ("--hold-after", holdAfter), ("--resume-after", resumeAfter),
+            ("--transfer-after", transferAfter),
         ] {
             try Quantity.check(name, value, in: 0...86_400, "s")
         }
         if let resumeAfter, resumeAfter <= holdAfter ?? .infinity {
             throw ValidationError("'--resume-after' comes after '--hold-after'. Give both, the second one longer.")
         }
+        guard transferAfter == nil || transferTo != nil else {
+            throw ValidationError(
+                "'--transfer-after' needs somebody to talk to. Give '--transfer-to', or leave it out."
+            )
+        }
+        if let transferTo { _ = try SIPOptions.uri(transferTo, "--transfer-to") }
         guard common.json || !events else {
             throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
         }
@@ -101,6 +119,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
             ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
             ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
+            ("--transfer-to", transferTo != nil),
         ]
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -222,6 +241,9 @@ struct SIPCallCommand: AsyncParsableCommand {
         if sound.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
         if let holdAfter { steps.append((holdAfter, { await run.setHeld(true) })) }
         if let resumeAfter { steps.append((resumeAfter, { await run.setHeld(false) })) }
+        if let target = transferTo.flatMap({ try? SIPURI($0) }) {
+            steps.append((transferAfter ?? 1, { await run.transfer(to: target) }))
+        }
         if let seconds { steps.append((seconds, { await run.hangUp() })) }
         for step in steps.sorted(by: { $0.time < $1.time }) {
             guard await Interruption.wait(until: start + .seconds(fraction: step.time)), !Task.isCancelled else {

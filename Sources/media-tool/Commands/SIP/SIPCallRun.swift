@@ -21,6 +21,7 @@ actor SIPCallRun {
     /// Whether a provisional response described sound.
     private var isEarly = false
     private var isHeld = (us: false, them: false)
+    private var transferTarget = ""
     private var tasks: [Task<Void, Never>] = []
     private(set) var end: CallEnd?
     /// Why its sound could not be had.
@@ -70,6 +71,7 @@ actor SIPCallRun {
             tell(key: "\(relay.key)", way: .info)
         case .changeRefused(_, let status):
             teller.tell("changeRefused", [("code", .integer(status))], text: "The change was refused: \(status).")
+        case .transfer(_, let progress): await follow(progress)
         case .ended(_, let end):
             (self.end, endTime) = (end, now)
             for task in tasks { task.cancel() }
@@ -140,6 +142,21 @@ actor SIPCallRun {
         )
     }
 
+    /// Tells how a transfer goes on: once the other side talks to the target it is left, else it is taken from hold.
+    private func follow(_ progress: TransferProgress) async {
+        let (state, code) = progress.words
+        teller.tell(
+            "transfer",
+            [("to", .string(transferTarget)), ("state", .string(state)), ("code", .integer(code))],
+            text: "Transfer to \(transferTarget): \(state) (\(code))."
+        )
+        switch progress {
+        case .accepted, .progress: break
+        case .done: await hangUp()
+        case .failed: await setHeld(false)
+        }
+    }
+
     // MARK: What it does
 
     func hangUp() async {
@@ -154,6 +171,18 @@ actor SIPCallRun {
             guard var session = agent.session(of: handle) else { return }
             session.hold = isHeld ? .withMusic : nil
             agent.change(handle, to: session, at: now)
+        }
+    }
+
+    /// Holds the call, and asks the other side to call somebody else.
+    func transfer(to target: SIPURI) async {
+        transferTarget = "\(target)"
+        await setHeld(true)
+        let handle = handle
+        do {
+            try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
+        } catch {
+            StandardError.write("Note: the call was not transferred: \(error)\n")
         }
     }
 
@@ -206,6 +235,18 @@ actor SIPCallRun {
             keys: keys + infoKeys,
             soundFailure: failure
         )
+    }
+}
+
+extension TransferProgress {
+    /// The state as lines name it, and the status.
+    fileprivate var words: (state: String, code: Int) {
+        switch self {
+        case .accepted(let status): ("accepted", status)
+        case .progress(let status): ("trying", status)
+        case .done(let status): ("done", status)
+        case .failed(let status): ("failed", status)
+        }
     }
 }
 

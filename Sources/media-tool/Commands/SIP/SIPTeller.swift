@@ -17,7 +17,7 @@ extension CallEnd {
     /// The word of a report.
     var status: String {
         switch cause {
-        case .hungUp: "ok"
+        case .hungUp, .replaced: "ok"
         case .cancelled: "cancelled"
         case .refused(let code):
             switch code {
@@ -35,7 +35,7 @@ extension CallEnd {
     /// The code that ended it, 200 where all went well; nil when no message did.
     var code: Int? {
         switch cause {
-        case .hungUp: 200
+        case .hungUp, .replaced: 200
         case .refused(let code): code
         case .cancelled: 487
         case .timeout: 408
@@ -54,7 +54,7 @@ extension CallEnd {
     /// What failed, with the remedy; nil when nothing did.
     func failure(_ peer: String) -> String? {
         switch cause {
-        case .hungUp: return nil
+        case .hungUp, .replaced: return nil
         case .cancelled: return "The call was taken back before it was answered."
         case .refused(let code):
             let words = "\(code) \(response?.reasonPhrase ?? "")".trimmed

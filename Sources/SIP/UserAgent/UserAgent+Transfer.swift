@@ -1,0 +1,229 @@
+package import CallBasics
+package import SDP
+
+extension UserAgent {
+    // MARK: The own transfer
+
+    /// Asks the other side to call somebody else; `transfer` tells what comes of it.
+    ///
+    /// The call stays until somebody ends it. What changes, such as a hold, is waited for first.
+    /// Throws: `badRequest` when the call is not answered, or another transfer is under way
+    package mutating func transfer(_ handle: CallHandle, to uri: SIPURI, at now: MediaTime) throws(SIPError) {
+        try transfer(handle, to: NameAddress(uri.withoutHeaders), at: now)
+    }
+
+    /// Asks the other side to call the one that `other` is with, in the place of that call.
+    ///
+    /// Throws: `badRequest` when one of the calls is not answered, or another transfer is under way
+    /// Source: RFC 3891; RFC 5589, section 7
+    package mutating func transfer(_ handle: CallHandle, to other: CallHandle, at now: MediaTime) throws(SIPError) {
+        guard let dialog = calls[other]?.dialog, dialog.state == .confirmed else { throw Self.noTransfer }
+        // Whom the new INVITE reaches knows its own tag as the one of To.
+        var replaces = dialog.id.callID + Bytes(";to-tag=") + dialog.id.remoteTag
+        replaces += Bytes(";from-tag=") + dialog.id.localTag
+        let text = dialog.remoteTarget.withoutHeaders.bytes + Bytes("?Replaces=") + replaces.escaped
+        try transfer(handle, to: NameAddress(SIPURI(parsing: text)), at: now)
+    }
+
+    private mutating func transfer(_ handle: CallHandle, to address: NameAddress, at now: MediaTime) throws(SIPError) {
+        guard var call = calls[handle], call.stage == .established, call.transfer.wanted == nil, !call.transfer.isSent
+        else { throw Self.noTransfer }
+        call.transfer.wanted = address
+        put(call, handle)
+        goOn(handle, at: now)
+        settle(at: now)
+    }
+
+    private static var noTransfer: SIPError {
+        SIPError(.badRequest, "The call is not answered, or it is being transferred. Wait for that.")
+    }
+
+    /// Sends the REFER that was waited with.
+    mutating func refer(_ handle: CallHandle, to address: NameAddress, at now: MediaTime) {
+        guard var call = calls[handle], var dialog = call.dialog else { return }
+        call.transfer.wanted = nil
+        do {
+            var request = try dialog.makeRequest(.refer)
+            try request.append(.referTo, address)
+            try request.append(.referredBy, NameAddress(dialog.local.uri))
+            call.dialog = dialog
+            call.transfer.isSent = true
+            put(call, handle)
+            _ = begin(request, .refer(handle), account: call.account, in: dialog, at: now)
+        } catch {
+            put(call, handle)
+            tell(.transfer(handle, .failed(status: 400)))
+        }
+    }
+
+    /// What the other side answers to the own REFER; nil when it does not.
+    mutating func handleReferral(_ handle: CallHandle, _ response: SIPMessage?, at now: MediaTime) {
+        guard var call = calls[handle], call.transfer.isSent else { return }
+        let status = response?.statusCode ?? 408
+        guard status >= 200 else { return }
+        if status < 300 { return tell(.transfer(handle, .accepted(status: status))) }
+        call.transfer.isSent = false
+        put(call, handle)
+        tell(.transfer(handle, .failed(status: status)))
+        if status == 481 || status == 408 { handleWithin(handle, response, at: now) }
+    }
+
+    /// Takes what the other side tells of a transfer, perhaps before it has answered the REFER.
+    mutating func receiveNotification(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        _ handle: CallHandle,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard var call = calls[handle], let event: EventHeader = try request.value(.event),
+            event.package.isNamed("refer"), call.transfer.isSent
+        else { return respond(481, to: request, transaction, at: now) }
+        let state: SubscriptionState? = try request.value(.subscriptionState)
+        respond(200, to: request, transaction, at: now)
+        let isOver = state?.isTerminated ?? false
+        // One that ends without a word has not come about.
+        guard let status = SIPFragment(request)?.status ?? (isOver ? 408 : nil) else { return }
+        guard status >= 200 || isOver else { return tell(.transfer(handle, .progress(status: status))) }
+        call.transfer.isSent = false
+        put(call, handle)
+        tell(.transfer(handle, 200..<300 ~= status ? .done(status: status) : .failed(status: status)))
+    }
+
+    // MARK: The other side's transfer
+
+    /// Takes a REFER in a call: 202 at once, where transfers are taken at all, and then the user decides.
+    mutating func receiveTransfer(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        _ handle: CallHandle,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard var call = calls[handle], let number = try request.cSeq()?.number else { return }
+        let wishes = try TransferRequest(request)
+        guard configuration.takesTransfers, wishes.isCall else {
+            return respond(603, to: request, transaction, at: now)
+        }
+        guard call.stage == .established, call.transfer.received == nil else {
+            return respond(491, to: request, transaction, at: now)
+        }
+        let isSilent = request.first(.referSub)?.isNamed("false") ?? false
+        call.transfer.receivedCount += 1
+        let isFirst = call.transfer.receivedCount == 1
+        let event = Bytes(isFirst ? "refer" : "refer;id=\(number)")
+        call.transfer.received = ReceivedTransfer(wishes: wishes, event: isSilent ? nil : event)
+        put(call, handle)
+        var headers: [Capabilities.Refusal.Header] = []
+        if isSilent { headers.append(.init(name: .referSub, value: "false")) }
+        if let flow = call.dialog?.flow,
+            let contact = contact(on: flow, at: publicAddress(on: flow), user: configuration.identity.uri.userBytes)
+        {
+            headers.append(.init(name: .contact, value: contact.bytes.text))
+        }
+        respond(202, to: request, transaction, headers, at: now)
+        notify(handle, status: 100, at: now)
+        tell(.transferRequested(handle, wishes))
+    }
+
+    /// Does what the other side's REFER asks for: calls, and tells the other side what comes of it.
+    ///
+    /// The call that the REFER came in stays; whoever sent it ends it.
+    /// Throws: `badRequest` when none waits, or as `call`
+    package mutating func acceptTransfer(_ handle: CallHandle, _ session: SessionConfiguration, at now: MediaTime)
+        throws(SIPError) -> CallHandle
+    {
+        guard let call = calls[handle], let received = call.transfer.received, received.isOpen else {
+            throw Self.noCall
+        }
+        var wishes = CallWishes(session: session, account: call.account)
+        if let replaces = received.wishes.replaces { wishes.headers.append(("Replaces", replaces.bytes.text)) }
+        if let referrer = received.wishes.referrer { wishes.headers.append(("Referred-By", referrer)) }
+        update(handle) { $0.transfer.received?.isOpen = false }
+        let made: CallHandle
+        do {
+            made = try self.call(received.wishes.target, wishes, at: now)
+        } catch {
+            notify(handle, status: 400, at: now)
+            settle(at: now)
+            throw error
+        }
+        guard calls[made] != nil else {
+            // It has ended already, and the URI led nowhere.
+            notify(handle, status: 404, at: now)
+            settle(at: now)
+            return made
+        }
+        update(made) { $0.referrer = handle }
+        update(handle) { $0.transfer.received?.call = made }
+        settle(at: now)
+        return made
+    }
+
+    /// Refuses what the other side's REFER asks for, and tells it so.
+    package mutating func refuseTransfer(_ handle: CallHandle, status: Int = 603, at now: MediaTime) {
+        guard calls[handle]?.transfer.received?.isOpen == true else { return }
+        notify(handle, status: status, at: now)
+        settle(at: now)
+    }
+
+    /// Tells whoever asked for a call how it goes on; after its final status nothing more.
+    mutating func tellReferrer(of call: Call, _ handle: CallHandle, status: Int, at now: MediaTime) {
+        guard let referrer = call.referrer, calls[referrer]?.transfer.received?.call == handle else { return }
+        notify(referrer, status: status, at: now)
+    }
+
+    /// Tells the other side of a call how the call goes on that it asked for.
+    private mutating func notify(_ handle: CallHandle, status: Int, at now: MediaTime) {
+        guard var call = calls[handle], let received = call.transfer.received else { return }
+        if status >= 200 { call.transfer.received = nil }
+        put(call, handle)
+        guard let event = received.event, var dialog = call.dialog, call.stage == .established else { return }
+        do {
+            var request = try dialog.makeRequest(.notify)
+            try request.append(.event, event)
+            let state = status < 200 ? "active;expires=60" : "terminated;reason=noresource"
+            try request.append(.subscriptionState, Bytes(state))
+            try request.append(.contentType, Bytes("message/sipfrag;version=2.0"))
+            request.setBody(SIPFragment(status: status).body)
+            call.dialog = dialog
+            put(call, handle)
+            _ = begin(request, .notification(handle), account: call.account, in: dialog, at: now)
+        } catch {
+            // It holds nothing that was not read from a line.
+            assertionFailure(error.message)
+        }
+    }
+
+    // MARK: One call in the place of another
+
+    /// The call that an INVITE wants to replace; an answer when it cannot.
+    ///
+    /// Throws: `badRequest` when there is more than one, or it cannot be read
+    /// Source: RFC 3891, section 3
+    func replaced(by request: SIPMessage) throws(SIPError) -> (call: CallHandle?, refusal: Int?) {
+        let count = request.count(of: .replaces)
+        guard count > 0, let reference: DialogReference = try request.value(.replaces) else { return (nil, nil) }
+        guard count == 1, let localTag = reference.localTag, let remoteTag = reference.remoteTag else {
+            return (nil, 400)
+        }
+        let id = DialogID(callID: reference.callID, localTag: localTag, remoteTag: remoteTag)
+        guard let handle = callOfDialog[id], let call = calls[handle] else { return (nil, 481) }
+        switch call.stage {
+        case .established: return reference.isEarlyOnly ? (nil, 486) : (handle, nil)
+        case .ending: return (nil, 603)
+        case .calling, .ringing: return (nil, 481)
+        }
+    }
+
+    /// The call whose place a ringing one takes once it is answered: there is nothing to ring for.
+    package func replacedCall(of handle: CallHandle) -> CallHandle? { calls[handle]?.replaces }
+}
+
+extension Bytes {
+    /// The bytes with percent escapes for all but letters, digits and `-._~`, as the headers of a URI have them.
+    fileprivate var escaped: Bytes {
+        flatMap { byte -> [UInt8] in
+            let isPlain = byte.isAlphanumeric || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+            return isPlain ? [byte] : [.percent] + [byte].hexadecimal.map { $0 >= 0x61 ? $0 - 0x20 : $0 }
+        }[...]
+    }
+}

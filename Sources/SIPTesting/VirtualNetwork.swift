@@ -62,7 +62,6 @@ package struct VirtualNetwork {
 
     private struct Waiting {
         let time: MediaTime
-        let order: Int
         let packet: Packet
     }
 
@@ -74,8 +73,8 @@ package struct VirtualNetwork {
     package var arrives: (String) -> Bool = { _ in true }
     /// All that was sent, in order; keep-alives of line ends are not here.
     package private(set) var sent: [SentMessage] = []
+    /// What is under way, the one that arrives first at the end.
     private var waiting: [Waiting] = []
-    private var order = 0
     private var peers: [Flow: (place: Place, flow: Flow)] = [:]
     private var places: [SocketAddress: Place] = [:]
     private var generator: SeededGenerator
@@ -139,15 +138,13 @@ package struct VirtualNetwork {
     package mutating func run(for duration: Duration) {
         let end = now + duration
         while true {
-            let place = waiting.indices.min {
-                (waiting[$0].time, waiting[$0].order) < (waiting[$1].time, waiting[$1].order)
-            }
             let deadlines = nodes.map(\.agent.deadline) + servers.map(\.server.deadline)
-            let next = (deadlines + [place.map { waiting[$0].time }]).compactMap(\.self).min()
+            let next = (deadlines + [waiting.last?.time]).compactMap(\.self).min()
             guard let next, next <= end else { break }
             now = max(now, next)
-            if let place, waiting[place].time <= now {
-                deliver(waiting.remove(at: place).packet)
+            if let first = waiting.last, first.time <= now {
+                waiting.removeLast()
+                deliver(first.packet)
             } else {
                 for index in nodes.indices { handle(.timeout, at: .agent(index)) }
                 for index in servers.indices { handle(.timeout, at: .server(index)) }
@@ -212,8 +209,14 @@ package struct VirtualNetwork {
     }
 
     private mutating func push(_ packet: Packet, _ extra: Duration = .zero) {
-        order += 1
-        waiting.append(Waiting(time: now + conditions.delay + extra, order: order, packet: packet))
+        let time = now + conditions.delay + extra
+        // Those of one time arrive in the order in which they were sent.
+        var (low, high) = (0, waiting.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if waiting[middle].time > time { low = middle + 1 } else { high = middle }
+        }
+        waiting.insert(Waiting(time: time, packet: packet), at: low)
     }
 
     private mutating func deliver(_ packet: Packet) {

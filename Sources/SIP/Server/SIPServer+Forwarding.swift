@@ -1,8 +1,8 @@
 internal import CallBasics
 
 extension SIPServer {
-    /// ACKs that wait for names or connections at once; those beyond are lost.
-    static let waitingAckCount = 1024
+    /// ACKs that wait for names at once; those beyond are lost.
+    static let waitingAckLimit = 1024
 
     /// Passes a request on to each of its targets.
     ///
@@ -29,9 +29,18 @@ extension SIPServer {
         finishIfOver(id, at: now)
     }
 
-    mutating func begin(_ branch: Branch, at now: MediaTime) {
-        guard branches.count - forwards.count < Self.waitingAckCount else { return }
-        start(branches.insert { _ in branch }, at: now)
+    /// Passes an ACK on, which gets no answer.
+    mutating func passOn(ack: SIPMessage, on flow: Flow?, at now: MediaTime) {
+        guard waitingAckCount < Self.waitingAckLimit else { return }
+        waitingAckCount += 1
+        start(branches.insert { _ in Branch(ack, of: nil, flow: flow) }, at: now)
+    }
+
+    /// Takes a way out of its table.
+    private mutating func remove(_ id: BranchID) -> Branch? {
+        let branch = branches.remove(id)
+        if let branch, branch.forward == nil { waitingAckCount -= 1 }
+        return branch
     }
 
     private mutating func start(_ id: BranchID, at now: MediaTime) {
@@ -74,7 +83,7 @@ extension SIPServer {
         guard var branch = branches[id] else { return }
         do {
             guard let forwardID = branch.forward else {
-                branches.remove(id)
+                _ = remove(id)
                 try branch.request.prepend(.via, transactions.makeVia(on: flow))
                 return send(branch.request.bytes, on: flow, at: now)
             }
@@ -182,7 +191,7 @@ extension SIPServer {
     }
 
     private mutating func end(_ id: BranchID, _ response: SIPMessage?, at now: MediaTime) {
-        guard let branch = branches.remove(id) else { return }
+        guard let branch = remove(id) else { return }
         if let transaction = branch.transaction { branchOfTransaction[transaction] = nil }
         guard let forwardID = branch.forward, var forward = forwards[forwardID] else { return }
         forward.branches.removeAll { $0 == id }

@@ -103,7 +103,7 @@ extension SIPServer {
             guard isLetIn || binding != nil, !isOwn(uri) || ack.first(.route) != nil,
                 try ack.value(.maxForwards, as: WholeNumber.self)?.value != 0
             else { return }
-            begin(Branch(try passedOn(ack, to: ForwardTarget(uri: uri)), of: nil, flow: binding?.flow), at: now)
+            passOn(ack: try passedOn(ack, to: ForwardTarget(uri: uri)), on: binding?.flow, at: now)
         } catch {
             // It cannot be answered.
         }

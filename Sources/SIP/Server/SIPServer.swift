@@ -30,6 +30,8 @@ package struct SIPServer: SIPElement {
     var forwardOfTransaction: [TransactionID: ForwardID] = [:]
     var branchOfTransaction: [TransactionID: BranchID] = [:]
     var branchOfLookup: [Resolver.LookupID: BranchID] = [:]
+    /// ACKs that wait for names.
+    var waitingAckCount = 0
     var script: [ServerRule]
     var delayed = SlotTable<DelayedID, DelayedMessage>()
     private var outputs = OutputQueue<ElementOutput<ServerEvent>>()

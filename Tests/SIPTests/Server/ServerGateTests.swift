@@ -120,6 +120,30 @@ struct ServerGateTests {
         world.expectEmpty(bindings: 1)
     }
 
+    @Test("Calls that ring at many phones do not keep the ACKs of others")
+    func manyBranches() throws {
+        var world = try ServerWorld { $0.users = nil }
+        try world.register(0, 1)
+        let contacts = (1...3).map { "Contact: <sip:carol@203.0.113.\($0)>" }
+        _ = try world.send(
+            ServerWorld.request("REGISTER", "sip:example.test", to: "sip:carol@example.test") + contacts
+        )
+        for number in 1...520 {
+            let invite = ServerWorld.request("INVITE", "sip:carol@example.test", number: number, id: "i\(number)")
+            let text = (invite + ["Content-Length: 0"]).joined(separator: "\r\n") + "\r\n\r\n"
+            world.network.handle(
+                .datagram(Array(text.utf8), local: world.server, remote: world.stranger),
+                at: .server(0)
+            )
+        }
+        #expect(world.network.servers[0].server.counts.branches == 1560)
+        _ = try world.call("sip:bob@example.test")
+        world.network.run(for: .milliseconds(300))
+        try world.answer(1)
+        world.network.run(for: .milliseconds(300))
+        #expect(world.network.lines.contains { $0.hasPrefix("s0 ACK sip:bob@192.0.2.2") })
+    }
+
     @Test("A rule that cuts closes the connection; the phone comes by another one")
     func cut() throws {
         var world = try ServerWorld(transport: ";transport=tcp") { configuration in

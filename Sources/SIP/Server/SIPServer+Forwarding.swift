@@ -223,13 +223,13 @@ extension SIPServer {
         }
     }
 
-    /// The sender took an INVITE back; its ways end by their 487.
-    mutating func receiveCancel(_ cancel: SIPMessage, of transaction: TransactionID, at now: MediaTime) {
+    /// The sender took an INVITE back, or has gone; its ways end by their 487.
+    mutating func takeBack(_ transaction: TransactionID, reason: ReasonHeader? = nil, at now: MediaTime) {
         guard let id = forwardOfTransaction[transaction], let forward = forwards[id], !forward.isAnswered else {
             return
         }
         forwards[id]?.isTakenBack = true
-        takeBack(forward.branches, reason: try? cancel.value(.reason), at: now)
+        takeBack(forward.branches, reason: reason, at: now)
     }
 
     private mutating func takeBack(_ ids: [BranchID], reason: ReasonHeader? = nil, at now: MediaTime) {

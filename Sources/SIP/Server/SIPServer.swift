@@ -150,11 +150,14 @@ package struct SIPServer: SIPElement {
         case .send(let bytes, let flow): send(bytes, on: flow, at: now)
         case .request(let request, let transaction, let flow): receive(request, transaction, on: flow, at: now)
         case .acknowledgement(let ack, _, let flow): receiveAck(ack, on: flow, at: now)
-        case .cancelled(let transaction, let cancel): receiveCancel(cancel, of: transaction, at: now)
+        case .cancelled(let transaction, let cancel):
+            takeBack(transaction, reason: try? cancel.value(.reason), at: now)
         case .response(let response, let transaction, let flow):
             if let id = branchOfTransaction[transaction] { receive(response, of: id, on: flow, at: now) }
         case .failure(let transaction, let failure):
             if let id = branchOfTransaction[transaction] { fail(id, failure, at: now) }
+            // Nobody waits for an answer any more.
+            takeBack(transaction, at: now)
         }
     }
 

@@ -110,6 +110,21 @@ struct ServerProxyTests {
         world.expectEmpty(bindings: 2)
     }
 
+    @Test("A caller whose connection is gone: the phone does not ring on")
+    func callerGone() throws {
+        var world = try ServerWorld()
+        try world.register(1)
+        _ = try world.call("sip:bob@example.test;transport=tcp")
+        world.network.run(for: .milliseconds(500))
+        let server = world.network.servers[0].server
+        let flow = try #require(server.forwards.names.first.flatMap { server.forwards[$0]?.flow })
+        #expect(flow.transport == .tcp)
+        world.network.handle(.failed(flow), at: .server(0))
+        world.network.run(for: .seconds(60))
+        #expect(world.network.words(1) == ["incoming", "ended them cancelled"])
+        world.expectEmpty(bindings: 1)
+    }
+
     @Test("An answer that crosses the CANCEL reaches the caller, who hangs up")
     func crossing() throws {
         var world = try ServerWorld()

@@ -29,6 +29,8 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
     "voice-bot": ["MediaEngine"],
     "local-messages": ["LocalMessaging"],
     "shared-core": ["LocalMessaging", "SharedCore"],
+    "sip-call": ["MediaEngine", "CallCore"],
+    "sip-answering-machine": ["MediaEngine", "CallCore"],
 ]
 
 let package = Package(
@@ -38,6 +40,8 @@ let package = Package(
         .library(name: "RTP", targets: ["RTP"]),
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
         .library(name: "MediaEngineTesting", targets: ["MediaEngineTesting"]),
+        .library(name: "SIP", targets: ["SIP"]),
+        .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
@@ -62,6 +66,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
@@ -92,6 +97,8 @@ let package = Package(
                 "CallBasics", "SIP", "CCAres",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
+                messaging("NIOSSL", "swift-nio-ssl"),
+                messaging("NIOTLS", "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -114,6 +121,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
+        .target(
+            name: "CallCore",
+            dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine"],
+            swiftSettings: settings
+        ),
         .target(name: "CLinux"),
         .target(
             name: "LocalMessaging",
@@ -156,7 +168,7 @@ let package = Package(
             name: "media-tool",
             dependencies: [
                 "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
-                "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
+                "CallCore", "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -171,6 +183,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["CallBasics", "CProcessors"],
             path: "Tests/TestSupport",
+            exclude: ["Certificates"],
             swiftSettings: settings
         ),
         .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
@@ -200,6 +213,13 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Fixtures"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "CallCoreTests",
+            dependencies: [
+                "CallCore", "CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine", "TestSupport",
+            ],
             swiftSettings: testSettings
         ),
         .testTarget(

@@ -16,6 +16,8 @@ let package = Package(
                 .product(name: "SDP", package: "media-engine"),
                 .product(name: "RTP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
+                .product(name: "SIP", package: "media-engine"),
+                .product(name: "CallCore", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

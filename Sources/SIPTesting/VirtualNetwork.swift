@@ -71,6 +71,8 @@ package struct VirtualNetwork {
     package var conditions: Conditions
     /// Whether a datagram arrives that is not lost by chance; it is asked for each, with its start line.
     package var arrives: (String) -> Bool = { _ in true }
+    /// Whether `sent` keeps what is sent from now on.
+    package var keepsSent = true
     /// All that was sent, in order; keep-alives of line ends are not here.
     package private(set) var sent: [SentMessage] = []
     /// What is under way, the one that arrives first at the end.
@@ -84,7 +86,11 @@ package struct VirtualNetwork {
         self.conditions = conditions
     }
 
-    /// Adds an agent at 192.0.2.1 and up, port 5060, and gives its index.
+    private static func addresses(_ address: SocketAddress) -> [(Flow.Transport, SocketAddress)] {
+        [(.udp, address), (.tcp, address), (.tls, address.with(port: 5061))]
+    }
+
+    /// Adds an agent at 192.0.2.1 and up, port 5060, for TLS 5061, and gives its index.
     ///
     /// Throws: `badRequest` when the name cannot stand in a URI
     package mutating func add(_ name: String, _ change: (inout AgentConfiguration) -> Void = { _ in }) throws(SIPError)
@@ -93,20 +99,25 @@ package struct VirtualNetwork {
         let address = SocketAddress(ipv4: 0xC000_0201 + UInt32(nodes.count), port: 5060)
         let uri = try SIPURI(parsing: Bytes("sip:\(name)@\(address.host)"))
         var configuration = AgentConfiguration(identity: NameAddress(uri))
+        configuration.transports = Flow.Transport.allCases
         change(&configuration)
         var agent = UserAgent(configuration, seed: generator.next())
-        for transport in [Flow.Transport.udp, .tcp] { agent.setLocalAddresses([address], of: transport, at: now) }
-        places[address] = .agent(nodes.count)
+        for (transport, address) in Self.addresses(address) {
+            agent.setLocalAddresses([address], of: transport, at: now)
+            places[address] = .agent(nodes.count)
+        }
         nodes.append(Node(agent: agent, address: address))
         return nodes.count - 1
     }
 
-    /// Adds a server at 198.51.100.1 and up, port 5060, which all names lead to that are its domain, and gives its index.
+    /// Adds a server at 198.51.100.1 and up, port 5060, for TLS 5061, which all names lead to that are its domain, and gives its index.
     package mutating func add(_ configuration: ServerConfiguration) -> Int {
         let address = SocketAddress(ipv4: 0xC633_6401 + UInt32(servers.count), port: 5060)
         var server = SIPServer(configuration, seed: generator.next())
-        for transport in [Flow.Transport.udp, .tcp] { server.setLocalAddresses([address], of: transport, at: now) }
-        places[address] = .server(servers.count)
+        for (transport, address) in Self.addresses(address) {
+            server.setLocalAddresses([address], of: transport, at: now)
+            places[address] = .server(servers.count)
+        }
         servers.append(ServerNode(server: server, address: address))
         return servers.count - 1
     }
@@ -197,7 +208,7 @@ package struct VirtualNetwork {
 
     private mutating func send(_ bytes: [UInt8], _ flow: Flow, from place: Place) {
         let message = SentMessage(place: place, bytes: bytes, time: now)
-        if bytes.count > 4 { sent.append(message) }
+        if keepsSent, bytes.count > 4 { sent.append(message) }
         guard flow.transport == .udp else {
             if let peer = peers[flow] { push(.input(.bytes(bytes, peer.flow), peer.place)) }
             return

@@ -64,6 +64,15 @@ struct MediaTool: AsyncParsableCommand {
         }
     }
 
+    /// Prints what failed as JSON, too, where scripts read it.
+    private static func tellScripts(_ error: any Error) {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.first == SIPCommand.configuration.commandName, arguments.contains("--json"),
+            let failure = error as? ToolFailure, !failure.isReported
+        else { return }
+        StandardOutput.write(failure.json.text + "\n")
+    }
+
     static func main() async {
         // A reader that goes is an error like another.
         signal(SIGPIPE, SIG_IGN)
@@ -78,6 +87,7 @@ struct MediaTool: AsyncParsableCommand {
             }
         } catch {
             code = exitCode(for: error)
+            tellScripts(error)
             let message = fullMessage(for: error)
             if !message.isEmpty {
                 // Help and version are no errors.

@@ -32,11 +32,20 @@ enum Example {
         _ arguments: String...,
         in folder: URL = FileManager.default.temporaryDirectory
     ) throws -> Run {
-        let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        let path = (Self.products ?? program.deletingLastPathComponent()).appending(path: name).path
-        let run = try ProgramRun(path, arguments, directory: folder)
+        let run = try ProgramRun(path(of: name), arguments, directory: folder)
         let status = run.wait()
         return Run(status: status, text: run.output + run.errors)
+    }
+
+    /// Starts the example `name` with variables beside those of this process.
+    static func start(_ name: String, _ arguments: [String], environment: [String: String]) throws -> ProgramRun {
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        return try ProgramRun(path(of: name), arguments, environment: variables)
+    }
+
+    private static func path(of name: String) -> String {
+        let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        return (products ?? program.deletingLastPathComponent()).appending(path: name).path
     }
 
     /// The folder of the test bundle, whichever program has loaded it.

@@ -71,6 +71,28 @@ import Testing
         #expect(heard.count > 100_000)
     }
 
+    @Test func `a call by SIP is answered by the machine, which keeps what it hears until the last key`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sip-call-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let speech = Example.root.appending(path: "Examples/Resources/speech.wav").path
+        let machine = try Example.start(
+            "sip-answering-machine",
+            ["127.0.0.1:0", speech, folder.path],
+            environment: ["CALLS": "1"]
+        )
+        ProgramRun.wait { machine.output.contains("\n") }
+        let address = try #require(machine.output.firstMatch(of: /Listening at (.*)\./)?.output.1)
+        let run = try Example.run("sip-call", "sip:\(address)", in: folder)
+        #expect(run.status == 0, "\(run.text)")
+        #expect(run.text.contains("hung up."), "\(run.text)")
+        #expect(machine.wait() == 0, "\(machine.errors)")
+        #expect(machine.output.contains("message-1.wav: from sip:"), "\(machine.output)")
+        for file in ["heard.wav", "message-1.wav"] {
+            #expect(try Data(contentsOf: folder.appending(path: file)).starts(with: Data("RIFF".utf8)))
+        }
+    }
+
     @Test func `processes of a group talk to each other`() throws {
         let run = try Example.run("local-messages")
         #expect(run.status == 0, "\(run.text)")

@@ -5,15 +5,17 @@ import Testing
 @Suite struct ExampleTests {
     @Test(arguments: [
         "first-call", "dtmf-feedback", "loopback-call", "codec-plugin", "voice-bot", "local-messages", "shared-core",
+        "sip-call", "sip-answering-machine",
     ])
     func `an example is at most 100 lines`(name: String) throws {
         let source = try Example.text("Examples/\(name)/main.swift")
         #expect(source.split(separator: "\n", omittingEmptySubsequences: false).count <= 101)
     }
 
-    @Test func `the README shows the first call as it is`() throws {
+    @Test(arguments: ["first-call", "sip-call"])
+    func `the README shows a call as it is`(name: String) throws {
         let readme = try Example.text("README.md")
-        let example = try Example.text("Examples/first-call/main.swift")
+        let example = try Example.text("Examples/\(name)/main.swift")
         #expect(readme.contains("```swift\n\(example)```\n"))
     }
 
@@ -41,6 +43,15 @@ import Testing
         for (name, isFigure) in guarantees {
             #expect(isFigure ? figures.contains("\"\(name)") : tests.contains("func `\(name)`"), "\(name)")
         }
+    }
+
+    @Test func `every test that the guarantees of SIP name exists`() throws {
+        let guarantees = try Example.text("Sources/SIP/SIP.docc/Guarantees.md").split(separator: "\n")
+            .filter { $0.hasPrefix("- `") }.map { $0.dropFirst(3).prefix { $0 != "`" } }
+        let tests = try ["Tests/SIPTests", "Tests/SIPTransportTests"].flatMap { try Example.sources(in: $0).values }
+            .joined()
+        #expect(guarantees.count > 50)
+        for name in guarantees { #expect(tests.contains("func `\(name)`") || tests.contains("\"\(name)\""), "\(name)") }
     }
 
     @Test func `every test that the guarantees of local messaging name exists`() throws {

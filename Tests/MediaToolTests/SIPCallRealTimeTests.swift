@@ -188,6 +188,35 @@ import Testing
         #expect(answering.wait() == 0)
     }
 
+    @Test(arguments: ["udp", "tcp"])
+    func `a peer is scored by its answers to messages that are hard to read`(transport: String) throws {
+        let scratch = try Scratch()
+        let (way, end) = (
+            "Via: SIP/2.0/UDP 127.0.0.1;branch=z9hG4bK\(transport)", "From: <sip:b@c>;tag=1\r\nCall-ID: c\r\n"
+        )
+        for (name, method, to) in [("good", "OPTIONS", "<sip:a@b>"), ("bad", "OPTIONS", "\"Open <sip:a@b>")] {
+            try ["\(method) sip:a@127.0.0.1 SIP/2.0", way + name + ";rport", "To: \(to)", end + "CSeq: 1 \(method)"]
+                .joined(separator: "\r\n").appending("\r\nMax-Forwards: 9\r\nContent-Length: 0\r\n\r\n")
+                .write(toFile: scratch.file(name), atomically: true, encoding: .utf8)
+        }
+        try "name\tsection\texpect\ngood\t1\taccept\nbad\t1\t400\n"
+            .write(toFile: scratch.file("table"), atomically: true, encoding: .utf8)
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--json"])
+        let peer = try address(of: answering)
+        let arguments = ["sip", "torture", scratch.path, "--expect", scratch.file("table"), "--transport", transport]
+        let score = try ToolRun(arguments + ["--to", peer, "--mutations", "20", "--json"])
+        #expect(score.wait() == 0, "\(score.errors)")
+        let report = try score.json()
+        #expect(report["ok"] as? Int == 2, "\(report)")
+        #expect(report["crashed"] as? Int == 0)
+        #expect(report["mutations"] as? Int == 40)
+        answering.interrupt()
+        #expect(answering.wait() == 0)
+        let nobody = try ToolRun(arguments + ["--to", peer])
+        #expect(nobody.wait() == 1)
+        #expect(nobody.errors.contains("Nothing answers OPTIONS"), "\(nobody.errors)")
+    }
+
     @Test func `a port that is taken is told`() throws {
         let listening = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--json"])
         let address = try address(of: listening)

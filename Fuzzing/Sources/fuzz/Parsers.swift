@@ -21,7 +21,18 @@ enum Parsers {
         ("session-description", sessionDescription),
         ("message-frames", messageFrames),
         ("message-values", messageValues),
+        ("sip-message", sipMessage),
+        ("sip-stream", sipStream),
+        ("sip-uri", sipURI),
+        ("sip-agent", sipAgent),
+        ("dns-answer", dnsAnswer),
     ]
+
+    private static let sipMessage = SIPParsers.message
+    private static let sipStream = SIPParsers.stream
+    private static let sipURI = SIPParsers.uri
+    private static let sipAgent = SIPParsers.agent
+    private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
         let packet = try RTPPacket(parsing: bytes)
@@ -230,7 +241,7 @@ enum Parsers {
         precondition(introduction.accepts.count <= 100)
     }
 
-    private static func array(_ bytes: Span<UInt8>) -> [UInt8] {
+    static func array(_ bytes: Span<UInt8>) -> [UInt8] {
         bytes.withUnsafeBufferPointer { Array($0) }
     }
 }

@@ -209,4 +209,13 @@ extension SIPMessage {
     package mutating func copyRecordRoute(from request: SIPMessage) throws(SIPError) {
         for value in request.values(of: .recordRoute) { try append(.recordRoute, value) }
     }
+
+    /// Whether a request is for `sips:`, by its Request-URI or the next hop, either way.
+    ///
+    /// Source: RFC 3261, sections 8.1.1.8 and 12.1.1
+    var isSecure: Bool {
+        if (try? requestURI())?.scheme == .sips { return true }
+        let hops = [HeaderName.route, .recordRoute].compactMap { try? list($0, as: NameAddress.self).first }
+        return hops.contains { $0.uri.scheme == .sips }
+    }
 }

@@ -73,6 +73,19 @@ package struct DialogForks: Sendable {
         return .early(dialog)
     }
 
+    /// A request within an early dialog, and that dialog; nil when there is none of that name.
+    ///
+    /// Throws: as `Dialog.makeRequest`
+    mutating func makeRequest(_ method: SIPMethod, in id: DialogID) throws(SIPError) -> (SIPMessage, Dialog)? {
+        guard let place = early.firstIndex(where: { $0.id == id }) else { return nil }
+        return (try early[place].makeRequest(method), early[place])
+    }
+
+    /// The next number of an early dialog, for a request that leaves once more.
+    mutating func takeNumber(in id: DialogID) -> UInt32? {
+        early.firstIndex { $0.id == id }.map { early[$0].takeNumber() }
+    }
+
     /// Forgets what rings: the INVITE has its final response.
     package mutating func endEarly() { early = [] }
 }

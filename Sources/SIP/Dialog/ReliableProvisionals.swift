@@ -24,6 +24,8 @@ package struct ReliableResponder: Sendable {
     private let timers: TransactionTimers
     private var nextNumber: UInt32
     private var pending: Pending?
+    /// Whether the INVITE has its final response: nothing is repeated any more, and a PRACK may still come.
+    private var isOver = false
 
     /// The numbers begin with `number`, 1 to 2^31 - 1, which is to be drawn.
     package init(_ timers: TransactionTimers, number: UInt32) {
@@ -31,17 +33,17 @@ package struct ReliableResponder: Sendable {
         (self.timers, nextNumber) = (timers, number)
     }
 
-    package var deadline: MediaTime? { pending.map { min($0.repeatAt, $0.endAt) } }
+    package var deadline: MediaTime? { isOver ? nil : pending.map { min($0.repeatAt, $0.endAt) } }
     /// Whether another one may be sent now.
-    package var isFree: Bool { pending == nil }
+    package var isFree: Bool { pending == nil || isOver }
     /// Whether a 2xx has to wait: what was offered or answered may be unknown to the caller.
-    package var holdsAnswer: Bool { pending?.bringsDescription ?? false }
+    package var holdsAnswer: Bool { !isOver && pending?.bringsDescription ?? false }
 
     /// Makes a provisional response a reliable one, to be sent now; there must be none that waits.
     ///
     /// Throws: `badRequest` when it has no CSeq; nothing has changed then
     package mutating func begin(_ response: inout SIPMessage, at now: MediaTime) throws(SIPError) {
-        precondition(pending == nil)
+        precondition(pending == nil && !isOver)
         guard let cSeq = try response.cSeq() else {
             throw SIPError(.badRequest, "The response has no CSeq. Make it from its request.")
         }
@@ -71,11 +73,11 @@ package struct ReliableResponder: Sendable {
     }
 
     /// The INVITE has its final response.
-    package mutating func end() { pending = nil }
+    package mutating func end() { isOver = true }
 
     /// Does what is due; before `deadline` that is nothing.
     package mutating func handleTimeout(at now: MediaTime) -> Action? {
-        guard var waiting = pending else { return nil }
+        guard !isOver, var waiting = pending else { return nil }
         guard now < waiting.endAt else {
             pending = nil
             return .giveUp

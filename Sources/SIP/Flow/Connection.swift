@@ -5,8 +5,8 @@ struct Connection: Sendable {
     enum State: Hashable, Sendable {
         case opening
         case open
-        /// Nothing is read any more; it closes after the answer.
-        case ending
+        /// Nothing is read any more; it closes after the answer, or, where several are due, once there was time for them.
+        case ending(closesWithAnswer: Bool)
     }
 
     let flow: Flow
@@ -41,7 +41,9 @@ struct Connection: Sendable {
     var isAccepted: Bool { target == nil && flow.transport != .udp }
     var waitingByteCount: Int { framer.waitingByteCount }
     /// Whether new requests may leave by it.
-    var isUsable: Bool { state != .ending && !isSuspect }
+    var isUsable: Bool { !isEnding && !isSuspect }
+
+    private var isEnding: Bool { if case .ending = state { true } else { false } }
 
     /// When something is due; nil when nothing is.
     var deadline: MediaTime? { earlier(end?.time, state == .open ? keepAlive?.pingTime : nil) }
@@ -130,12 +132,14 @@ struct Connection: Sendable {
                 reading.messages.append(message)
             case .pong, .ping: lineEndCount += 1
             case .failure(_, let message):
-                guard let message, message.isAnswerable else {
+                let answered = message.flatMap { $0.isAnswerable ? $0 : nil }
+                // What came whole before it is answered, too.
+                guard answered != nil || reading.messages.contains(where: \.isAnswerable) else {
                     reading.isFaulty = true
                     break
                 }
-                (state, stateStart) = (.ending, now)
-                reading.messages.append(message)
+                (state, stateStart) = (.ending(closesWithAnswer: reading.messages.isEmpty), now)
+                if let answered { reading.messages.append(answered) }
             }
         }
         reading.hasPing = hasPing(in: lineEndCount)

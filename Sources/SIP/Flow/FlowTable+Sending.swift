@@ -80,10 +80,10 @@ extension FlowTable {
             connection.noteUse(at: now)
             put(connection, in: slot)
             add(.send(bytes, flow))
-        case .ending:
+        case .ending(let closesWithAnswer):
             put(connection, in: slot)
             add(.send(bytes, flow))
-            end(slot, .faulty, isClosed: false)
+            if closesWithAnswer { end(slot, .faulty, isClosed: false) }
         }
         return true
     }

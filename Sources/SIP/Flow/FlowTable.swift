@@ -78,6 +78,9 @@ package struct FlowTable: Sendable {
         }
     }
 
+    /// What there is an own address of.
+    var transports: [Flow.Transport] { Flow.Transport.allCases.filter { locals[$0]?.isEmpty == false } }
+
     /// The own address that a remote one is talked to from.
     func localAddress(of transport: Flow.Transport, to remote: SocketAddress) -> SocketAddress? {
         let fitting = (locals[transport] ?? []).filter { $0.isIPv4 == remote.isIPv4 }

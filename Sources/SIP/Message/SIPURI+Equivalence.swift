@@ -31,10 +31,9 @@ extension SIPURI {
     /// What both have is equal, and nothing is missing in `other` that must be in both or in neither.
     private func fitsParameters(of other: SIPURI) -> Bool {
         parameters.allSatisfy { parameter in
-            guard let twin = other.parameters.first(where: { $0.name.isSameText(as: parameter.name) }) else {
-                return !parameter.name.isNeededInBoth
-            }
-            return (twin.value ?? []).isSameText(as: parameter.value ?? [])
+            let twins = other.parameters.filter { $0.name.isSameText(as: parameter.name) }
+            guard !twins.isEmpty else { return !parameter.name.isNeededInBoth }
+            return twins.contains { ($0.value ?? []).isSameText(as: parameter.value ?? []) }
         }
     }
 

@@ -52,8 +52,8 @@ extension SIPServer {
             if let route = routes.first { uri = route.uri }
             let families: [ResolutionWishes.Family] = locals.contains { !$0.isIPv4 } ? [.ipv6, .ipv4] : [.ipv4]
             let wishes = ResolutionWishes(
-                transports: [.udp, .tcp],
-                isSecure: uri.scheme == .sips,
+                transports: flows.transports,
+                isSecure: branch.request.isSecure,
                 families: families
             )
             branchOfLookup[resolver.resolve(uri, wishes, at: now)] = id
@@ -71,7 +71,7 @@ extension SIPServer {
     private mutating func advance(_ id: BranchID, at now: MediaTime) {
         while var branch = branches[id], var list = branch.targets {
             guard let target = list.next(closed, at: now) else { return end(id, status: 503, at: now) }
-            let choice = flows.flow(for: branch.request, to: target, allowing: [.udp, .tcp], at: now)
+            let choice = flows.flow(for: branch.request, to: target, allowing: flows.transports, at: now)
             if choice == nil { list.fail(.unreachable, &closed, at: now) }
             branch.targets = list
             branches[id] = branch

@@ -61,16 +61,17 @@ extension SIPServer {
         guard configuration.staysOnWay, [.invite, .subscribe, .refer].contains(request.method),
             try request.to()?.tag == nil
         else { return }
-        let signature = signature(of: request)
-        try request.prepend(.recordRoute, ownRoute(on: received, signature))
+        let (signature, isSecure) = (signature(of: request), request.isSecure)
+        try request.prepend(.recordRoute, ownRoute(on: received, signature, isSecure: isSecure))
         if received.transport != flow.transport || received.local != flow.local {
-            try request.prepend(.recordRoute, ownRoute(on: flow, signature))
+            try request.prepend(.recordRoute, ownRoute(on: flow, signature, isSecure: isSecure))
         }
     }
 
-    private func ownRoute(on flow: Flow, _ signature: Bytes) throws(SIPError) -> NameAddress {
-        var text = Array("<sip:".utf8) + flow.local.sentBy + ":\(flow.local.port)".utf8
-        if flow.transport != .udp { text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8 }
+    private func ownRoute(on flow: Flow, _ signature: Bytes, isSecure: Bool) throws(SIPError) -> NameAddress {
+        let isSecure = isSecure && flow.transport == .tls
+        var text = Array((isSecure ? "<sips:" : "<sip:").utf8) + flow.local.sentBy + ":\(flow.local.port)".utf8
+        if flow.transport != .udp, !isSecure { text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8 }
         text += ";lr;way=".utf8 + signature + [.greater]
         return try NameAddress(parsing: text[...])
     }

@@ -122,7 +122,9 @@ extension TransactionTable {
     }
 
     private func hasRoom(for flow: Flow) -> Bool {
-        servers.count < limits.received && sources[flow.remote.with(port: 0), default: 0] < limits.perSource
+        guard servers.count < limits.received else { return false }
+        return servers.count < limits.received / 2
+            || sources[flow.remote.with(port: 0), default: 0] < limits.perSource
     }
 
     /// The bytes of a 100, or nothing when the request is not there any more.

@@ -13,7 +13,8 @@ package import CallBasics
 package struct TransactionTable: Sendable {
     /// What is refused, so that no one takes all memory.
     package struct Limits: Hashable, Sendable {
-        /// Transactions that requests of one address may have at once.
+        /// Transactions that requests of one address may have at once, as soon as half of all are taken: a trunk may have many,
+        /// and leaves room for others.
         package var perSource = 1024
         /// Transactions that received requests may have at once.
         package var received = 65_536

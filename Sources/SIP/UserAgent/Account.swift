@@ -74,6 +74,13 @@ extension UserAgent {
         settle(at: now)
     }
 
+    /// Forgets an account; what it has bound stays at the server until it runs out, unless it was taken away before.
+    package mutating func removeAccount(_ handle: AccountHandle, at now: MediaTime) {
+        if let flow = accounts[handle]?.flow { flows.release(flow, at: now) }
+        accounts.remove(handle)
+        settle(at: now)
+    }
+
     /// Registers anew now, as at a change of the network.
     package mutating func refresh(_ handle: AccountHandle, at now: MediaTime) {
         guard var account = accounts[handle] else { return }

@@ -17,8 +17,14 @@ package struct AgentConfiguration: Sendable {
     package var advertised: SocketAddress?
     /// How long sessions may last without a refresh.
     package var sessionTimer = SessionTimer.Wishes()
+    /// Whether provisional responses are to be acknowledged (RFC 3262): own INVITEs require it then, and callers who know it do it.
+    ///
+    /// Else that is so where the other side wants it.
+    package var wantsReliableProvisionals = false
     /// Whether others may ask this side to call somebody; then the user decides on each.
     package var takesTransfers = false
+    /// Whether requests go on to where a 3xx leads; else that is a refusal.
+    package var followsRedirections = true
     /// How long an own call rings before it is taken back.
     package var callPatience = Duration.seconds(60)
     /// How long a received call rings before it is answered 486.
@@ -36,8 +42,8 @@ package struct AgentConfiguration: Sendable {
 extension Capabilities {
     /// What a phone takes: calls with their changes, keys, messages, questions.
     package static let phone = Capabilities(
-        methods: [.invite, .ack, .cancel, .bye, .options, .info, .update, .message, .refer, .notify],
-        extensions: ["timer", "replaces", "norefersub"],
+        methods: [.invite, .ack, .cancel, .bye, .prack, .options, .info, .update, .message, .refer, .notify],
+        extensions: ["timer", "100rel", "replaces", "norefersub"],
         bodies: [
             BodyTypes(.invite, ["application/sdp"]),
             BodyTypes(.update, ["application/sdp"]),

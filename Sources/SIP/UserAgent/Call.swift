@@ -29,6 +29,10 @@ struct Call: Sendable {
     var errand: ErrandID?
     /// The INVITE of the other side that waits for its answer.
     var invite: ReceivedInvite?
+    /// The last provisional response of ours, where the caller has to acknowledge it.
+    var provisional: SentProvisional?
+    /// What the call is answered with as soon as that is acknowledged.
+    var wantedAnswer: SessionConfiguration?
     /// What was answered to its last INVITE.
     var answer: SentAnswer?
     var timer: SessionTimer?
@@ -64,6 +68,8 @@ struct Call: Sendable {
         let offer: SessionDescription?
         /// The description that a provisional response told already.
         var description: SessionDescription?
+        /// Whether both sides have agreed since on something else.
+        var isSettled = false
     }
 
     struct SentAnswer: Sendable {
@@ -79,7 +85,8 @@ struct Call: Sendable {
     }
 
     var deadline: MediaTime? {
-        earlier(earlier(ringEnd, answer?.repeater.deadline), earlier(timer?.deadline, changeTime))
+        let repeats = earlier(answer?.repeater.deadline, provisional?.responder.deadline)
+        return earlier(earlier(ringEnd, repeats), earlier(timer?.deadline, changeTime))
     }
 
     /// Whether an own change may leave now.

@@ -5,6 +5,7 @@ internal import CallBasics
 ///     begin ──► resolve ──► depart ──► final response: to its owner
 ///                  ▲           │ 401, 407: with credentials, once more
 ///                  └── next ───┘ 503, timeout, transport error: to the next target
+///                                3xx: on to a Contact of it
 ///
 /// One of an INVITE stays for as long as its 2xx may come again.
 struct Errand: Sendable {
@@ -20,6 +21,8 @@ struct Errand: Sendable {
         case refer(CallHandle)
         /// A NOTIFY within a call, of which nothing is heard.
         case notification(CallHandle)
+        /// The PRACK of a provisional response to that INVITE.
+        case acknowledgement(of: ErrandID, in: DialogID)
         /// The BYE of a call that has ended, or of a fork.
         case farewell
         case registration(AccountHandle)
@@ -32,6 +35,7 @@ struct Errand: Sendable {
     var account: AccountHandle?
     var attempt = DigestAttempt()
     var targets: TargetList?
+    var redirection = Redirection()
     var transaction: TransactionID?
     var flow: Flow?
     /// Whether it has left at least once.
@@ -42,6 +46,8 @@ struct Errand: Sendable {
     var isTakenBack = false
     /// The dialogs that the INVITE makes; nil for others.
     var forks: DialogForks?
+    /// What came of reliable provisional responses, for each dialog of an INVITE.
+    var receivers: [DialogID: ReliableReceiver] = [:]
     /// The ACKs of its 2xx, for each that comes again.
     var acknowledgements: [Acknowledgement] = []
 
@@ -85,7 +91,7 @@ extension UserAgent {
         return id
     }
 
-    private mutating func resolve(_ id: ErrandID, at now: MediaTime) {
+    mutating func resolve(_ id: ErrandID, at now: MediaTime) {
         guard let errand = errands[id] else { return }
         do {
             let routes = try errand.request.list(.route, as: NameAddress.self)
@@ -93,7 +99,7 @@ extension UserAgent {
             if let route = routes.first { uri = route.uri }
             let wishes = ResolutionWishes(
                 transports: configuration.transports,
-                isSecure: uri.scheme == .sips,
+                isSecure: errand.request.isSecure,
                 families: configuration.families
             )
             errandOfLookup[resolver.resolve(uri, wishes, at: now)] = id
@@ -167,6 +173,11 @@ extension UserAgent {
                 number = next
                 calls[handle] = call
             }
+        case .acknowledgement(let id, let dialog):
+            if var invite = errands[id], let next = invite.forks?.takeNumber(in: dialog) {
+                number = next
+                errands[id] = invite
+            }
         case .invite, .farewell, .user: break
         }
         try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
@@ -175,7 +186,7 @@ extension UserAgent {
     private func contact(on flow: Flow, of errand: Errand) -> NameAddress? {
         let account = errand.account.flatMap { accounts[$0] }
         let user = (account?.identity ?? configuration.identity).uri.userBytes
-        return contact(on: flow, at: account?.publicAddress(on: flow), user: user)
+        return contact(on: flow, at: account?.publicAddress(on: flow), user: user, isSecure: errand.request.isSecure)
     }
 
     /// Says where the other side's requests are to come.
@@ -203,6 +214,10 @@ extension UserAgent {
         if status == 401 || status == 407, retry(&errand, id, after: response, on: flow, at: now) { return }
         if let failure = TargetFailure(response), errand.targets != nil, !errand.isTakenBack {
             return goOn(id, failure, response, at: now)
+        }
+        if status >= 300, redirect(id, after: response, at: now) {
+            if case .invite(let handle) = errand.owner, status < 400 { tell(.progress(handle, response)) }
+            return
         }
         if status < 300, let account = errand.account, var known = accounts[account] {
             known.digest.handleSuccess(response, to: errand.request)
@@ -280,7 +295,7 @@ extension UserAgent {
 
     /// Ends it without a response.
     mutating func end(_ id: ErrandID, _ failure: RequestFailure, at now: MediaTime) {
-        guard let errand = errands[id] else { return }
+        guard let errand = errands[id], !redirect(id, after: nil, at: now) else { return }
         remove(id)
         switch errand.owner {
         case .invite(let handle): handleFailedInvite(of: handle, failure, at: now)
@@ -289,7 +304,7 @@ extension UserAgent {
         case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)
         case .refer(let handle): handleReferral(handle, nil, at: now)
         case .user: tell(.failed(id, failure))
-        case .farewell, .notification: break
+        case .farewell, .notification, .acknowledgement: break
         }
     }
 
@@ -314,7 +329,7 @@ extension UserAgent {
         case .registration(let handle): receive(response, ofRegistration: handle, errand, at: now)
         case .refer(let handle): handleReferral(handle, response, at: now)
         case .user: tell(.response(id, response, flow))
-        case .farewell, .notification: break
+        case .farewell, .notification, .acknowledgement: break
         }
     }
 }

@@ -52,12 +52,28 @@ extension UserAgent {
         throws(SIPError)
     {
         guard var call = calls[handle], call.stage == .ringing, var invite = call.invite else { throw Self.noCall }
+        guard call.provisional?.responder.isFree ?? true else {
+            throw SIPError(.badRequest, "The caller has not acknowledged the last response. Wait for that.")
+        }
         var response = try dialogResponse(session == nil ? 180 : 183, to: invite)
         if let session, let offer = invite.offer {
             let description = try answer(offer, session, &call)
             try response.setDescription(description)
             invite.description = description
             call.invite = invite
+        }
+        if try isReliable(invite.request) {
+            var provisional =
+                call.provisional
+                ?? Call.SentProvisional(
+                    transaction: invite.transaction,
+                    response: response,
+                    responder: ReliableResponder(timers, number: UInt32(generator.next() & 0xFFFF) + 1)
+                )
+            try provisional.responder.begin(&response, at: now)
+            provisional.response = response
+            call.provisional = provisional
+            _ = call.exchange.send(.provisional, hasDescription: !response.bodyBytes.isEmpty)
         }
         put(call, handle)
         transactions.respond(response, to: invite.transaction, at: now)
@@ -67,14 +83,21 @@ extension UserAgent {
 
     /// Answers a call: with the answer to its offer, or an offer of our own where it had none.
     ///
+    /// Where the caller has to acknowledge first what it was told of the session, that is waited for.
     /// Throws: `badRequest` when the call does not ring, or nothing of the offer can be taken: then it was answered 488
     package mutating func answer(_ handle: CallHandle, _ session: SessionConfiguration, at now: MediaTime)
         throws(SIPError)
     {
         guard var call = calls[handle], call.stage == .ringing, let invite = call.invite else { throw Self.noCall }
+        guard call.provisional?.responder.holdsAnswer != true else {
+            call.wantedAnswer = session
+            return put(call, handle)
+        }
         do {
             var response = try dialogResponse(200, to: invite)
-            if let description = invite.description {
+            if invite.isSettled {
+                // Both know the session already.
+            } else if let description = invite.description {
                 try response.setDescription(description)
             } else {
                 try response.setDescription(try describe(invite.offer, session, &call))
@@ -95,8 +118,17 @@ extension UserAgent {
 
     /// Refuses a call with a status of 300 to 699.
     package mutating func reject(_ handle: CallHandle, status: Int, at now: MediaTime) {
+        reject(handle, status: status, [], at: now)
+    }
+
+    mutating func reject(
+        _ handle: CallHandle,
+        status: Int,
+        _ headers: [Capabilities.Refusal.Header],
+        at now: MediaTime
+    ) {
         guard let call = calls[handle], call.stage == .ringing, let invite = call.invite else { return }
-        respond(status, to: invite.request, invite.transaction, tag: invite.tag, at: now)
+        respond(status, to: invite.request, invite.transaction, headers, tag: invite.tag, at: now)
         finish(handle, CallEnd(.us, .refused(status)), at: now)
         settle(at: now)
     }
@@ -136,6 +168,7 @@ extension UserAgent {
         let timer = try SessionTimer(server: invite.request, in: &response, call.timerWishes, at: now)
         _ = call.exchange.send(.success, hasDescription: !response.bodyBytes.isEmpty)
         call.timer = timer
+        call.provisional?.responder.end()
         call.dialog?.confirm()
         try call.dialog?.refreshTarget(by: invite.request)
         let number = try invite.request.cSeq()?.number ?? 0
@@ -157,7 +190,8 @@ extension UserAgent {
         var response = try invite.request.response(status: status, reason: SIPStatus.phrase(status), tag: invite.tag)
         try response.copyRecordRoute(from: invite.request)
         let seen = publicAddress(on: invite.flow)
-        if let contact = contact(on: invite.flow, at: seen, user: configuration.identity.uri.userBytes) {
+        let user = configuration.identity.uri.userBytes
+        if let contact = contact(on: invite.flow, at: seen, user: user, isSecure: invite.request.isSecure) {
             try response.set(.contact, to: contact)
         }
         if let product = configuration.product { try response.append(.server, Bytes(product)) }

@@ -24,6 +24,7 @@ extension UserAgent {
         var call = Call(request, isCaller: true, account: wishes.account, .calling, configuration.sessionTimer)
         try configuration.capabilities.describe(in: &request)
         try SessionTimer.ask(in: &request, call.timerWishes, current: nil)
+        if configuration.wantsReliableProvisionals { try request.append(.require, Bytes(Call.SentProvisional.option)) }
         for header in wishes.headers { try request.append(named: header.name, header.value) }
         var session = OfferAnswer(configuration: wishes.session, sessionID: generator.next())
         if !wishes.isOfferDelayed {
@@ -82,7 +83,7 @@ extension UserAgent {
         errands[id] = errand
         switch outcome {
         case .none, .early:
-            if status > 100, status < 200 { progress(response, handle, at: now) }
+            if status > 100, status < 200 { receiveProvisional(response, of: id, handle, at: now) }
         case .answered(let dialog):
             if calls[handle] == nil {
                 acknowledgeAndLeave(dialog, id, account: errand.account, at: now)
@@ -95,21 +96,52 @@ extension UserAgent {
         }
     }
 
-    private mutating func progress(_ response: SIPMessage, _ handle: CallHandle, at now: MediaTime) {
-        guard var call = calls[handle], call.stage == .calling else { return }
+    private mutating func receiveProvisional(
+        _ response: SIPMessage,
+        of id: ErrandID,
+        _ handle: CallHandle,
+        at now: MediaTime
+    ) {
+        guard calls[handle]?.stage == .calling else { return }
+        switch reliability(of: response, id) {
+        case .passedOver: break
+        case .unreliable: _ = progress(response, handle, isReliable: false, at: now)
+        case .new(let number):
+            let answer = progress(response, handle, isReliable: true, at: now)
+            guard let dialog = try? DialogID(response: response) else { return }
+            acknowledge(number, in: dialog, of: id, with: answer, at: now)
+        }
+    }
+
+    /// Tells of a provisional response; gives the answer to an offer of it, which a reliable one may bring.
+    private mutating func progress(
+        _ response: SIPMessage,
+        _ handle: CallHandle,
+        isReliable: Bool,
+        at now: MediaTime
+    ) -> SessionDescription? {
+        guard var call = calls[handle] else { return nil }
         tell(.progress(handle, response))
         tellReferrer(of: call, handle, status: response.statusCode ?? 180, at: now)
         do {
             guard let id = try DialogID(response: response), let description = try response.sessionDescription(),
                 var early = call.early(id)
-            else { return }
-            guard case .answer? = try? early.exchange.receive(.provisional, hasDescription: true) else { return }
-            let agreed = try early.session.receiveAnswer(description)
+            else { return nil }
+            var answer: SessionDescription?
+            switch try early.exchange.receive(.provisional, hasDescription: true) {
+            case .answer: try early.session.receiveAnswer(description)
+            case .offer where isReliable:
+                answer = try early.session.answer(description)
+                _ = early.exchange.send(.prack, hasDescription: true)
+            case .offer, .none, .ignored: return nil
+            }
             call.setEarly(early)
             put(call, handle)
-            tell(.agreed(handle, agreed))
+            if let agreed = early.session.agreed { tell(.agreed(handle, agreed)) }
+            return answer
         } catch {
             // A description that is no answer is looked at again in the 2xx.
+            return nil
         }
     }
 

@@ -55,7 +55,12 @@ extension UserAgent {
         on flow: Flow,
         at now: MediaTime
     ) {
-        guard let status = response.statusCode, status >= 200 else { return }
+        guard let status = response.statusCode else { return }
+        guard status >= 200 else {
+            guard case .new(let number) = reliability(of: response, id), let dialog = try? DialogID(response: response)
+            else { return }
+            return acknowledge(number, in: dialog, of: id, at: now)
+        }
         guard status < 300, errand.method == .invite else {
             return handleChange(of: handle, response, nil, errand.request, at: now)
         }

@@ -122,6 +122,18 @@ extension UserAgent {
             put(call, handle)
             return goOn(handle, at: now)
         }
+        if var provisional = call.provisional, let time = provisional.responder.deadline, time <= now {
+            let action = provisional.responder.handleTimeout(at: now)
+            call.provisional = provisional
+            put(call, handle)
+            switch action {
+            case .send: transactions.respond(provisional.response, to: provisional.transaction, at: now)
+            // The caller hears nothing of this side: it is not to be rung for nothing (RFC 3262, section 3).
+            case .giveUp: reject(handle, status: 504, at: now)
+            case nil: break
+            }
+            return settle(at: now)
+        }
         if var answer = call.answer, let time = answer.repeater.deadline, time <= now {
             let action = answer.repeater.handleTimeout(at: now)
             call.answer = answer

@@ -82,6 +82,7 @@ extension UserAgent {
         put(call, handle)
         switch request.method {
         case .invite?, .update?: try receiveChange(request, transaction, handle, on: flow, at: now)
+        case .prack?: try receiveAcknowledgement(request, transaction, handle, at: now)
         case .bye?: receiveFarewell(request, transaction, handle, at: now)
         case .info?:
             respond(200, to: request, transaction, at: now)

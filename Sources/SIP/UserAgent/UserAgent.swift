@@ -210,14 +210,23 @@ package struct UserAgent: SIPElement {
     /// A tag; two of one stack do not meet.
     mutating func makeTag() -> Bytes { generator.next().hexadecimal }
 
-    /// The own Contact on a flow.
-    func contact(on flow: Flow, at publicAddress: SocketAddress? = nil, user: Bytes?) -> NameAddress? {
+    /// The own Contact on a flow; a `sips:` URI where it is to be reached by TLS alone (RFC 3261, section 8.1.1.8).
+    func contact(
+        on flow: Flow,
+        at publicAddress: SocketAddress? = nil,
+        user: Bytes?,
+        isSecure: @autoclosure () -> Bool = false
+    ) -> NameAddress? {
         let address = configuration.advertised ?? publicAddress ?? flow.local
-        var text = Array("<sip:".utf8)
+        let isSecure = flow.transport == .tls && isSecure()
+        var text = Array((isSecure ? "<sips:" : "<sip:").utf8)
         if let user { text += user + [0x40] }
         text += address.sentBy
         text += ":\(address.port)".utf8
-        if flow.transport != .udp { text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8 }
+        // "sips" says it already (RFC 5630, section 3.1.4).
+        if flow.transport != .udp, !isSecure {
+            text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8
+        }
         text.append(.greater)
         return try? NameAddress(parsing: text[...])
     }

@@ -1,5 +1,6 @@
 package import CallBasics
 package import NIOCore
+internal import NIOPosix
 package import SIP
 
 /// A user agent, or a server, with its sockets, the names it asks for, and the time: all on one event loop.
@@ -8,6 +9,8 @@ package import SIP
 package actor SIPEndpoint<Element: SIPElement> {
     /// Answers a question about names.
     package typealias Names = @Sendable (DNSQuestion) async -> DNSAnswer
+
+    package typealias Listening = (transport: Flow.Transport, address: CallBasics.SocketAddress)
 
     /// Events that may wait for their listener; one who takes none any more loses those that follow.
     package static var eventLimit: Int { 16_384 }
@@ -19,56 +22,97 @@ package actor SIPEndpoint<Element: SIPElement> {
     private let names: Names
     private let continuation: AsyncStream<Element.Event>.Continuation
     private var element: Element
-    private var locals: [CallBasics.SocketAddress] = []
+    private var locals: [Flow.Transport: [CallBasics.SocketAddress]] = [:]
     private var timer: (time: MediaTime, task: Scheduled<Void>)?
     private var isClosed = false
+    private var messageTap: MessageTap?
+    /// Where others can reach it, as it was opened.
+    package private(set) var listening: [Listening] = []
     /// Events that found no room.
     package private(set) var lostEventCount = 0
+    /// Why the last connection by TLS could not be made; nil since one could.
+    private var securityFailure: SIPSocketError?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.executor.asUnownedSerialExecutor() }
 
     /// An element that has no sockets yet.
-    package init(_ element: Element, on loop: any EventLoop, names: @escaping Names) {
+    package init(
+        _ element: Element,
+        on loop: any EventLoop,
+        security: SIPSecurity = SIPSecurity(),
+        names: @escaping Names
+    ) {
         (self.element, self.loop, self.names) = (element, loop, names)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
-        sockets = SIPSockets(on: loop)
+        sockets = SIPSockets(on: loop, security)
     }
+
+    /// An element on an event loop of the process.
+    package init(_ element: Element, security: SIPSecurity = SIPSecurity(), names: @escaping Names) {
+        self.init(element, on: MultiThreadedEventLoopGroup.singleton.next(), security: security, names: names)
+    }
+
+    /// Secures connections from now on as told, with files read anew; those that are open stay.
+    ///
+    /// - Throws: `SIPSocketError` when a file cannot be used; all is as before then
+    package func secure(by security: SIPSecurity) async throws { try await sockets.secure(by: security).get() }
+
+    /// Why the last connection by TLS could not be made; nil since one could, and once it was told.
+    package func takeSecurityFailure() -> SIPSocketError? { securityFailure.take() }
 
     /// The present time on the clock of the element.
     package static var now: MediaTime { .zero + .nanoseconds(Int64(NIODeadline.now().uptimeNanoseconds)) }
 
-    /// Opens sockets: UDP and TCP on the same port of `address`, or on any when that is 0; more addresses one after another.
+    /// Opens sockets on an address, UDP and TCP on one port; more addresses one after another.
     ///
-    /// - Returns: The address with its port.
-    /// - Throws: `SIPSocketError` when the port is another's
+    /// TLS alone has the port of `address`, else the next one, or any where that is not said. Without an own certificate
+    /// nobody can connect to it: it has any port then, which Contact says, for a server that uses the connection it knows.
+    ///
+    /// - Returns: The address with its port, of the first transport
+    /// - Throws: `SIPSocketError` when the port is another's, or the certificate cannot be used
     package func open(at address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws
         -> CallBasics.SocketAddress
     {
         sockets.delegate = self
         let bound = try await bind(address, transports)
-        // A wildcard can be told to nobody: its flows have the addresses of the interfaces.
-        locals += bound.isUnspecified ? try InterfaceAddresses.all(of: bound) : [bound]
-        for transport in transports { element.setLocalAddresses(locals, of: transport, at: Self.now) }
+        for (transport, address) in bound {
+            // A wildcard can be told to nobody: its flows have the addresses of the interfaces.
+            let told = address.isUnspecified ? try InterfaceAddresses.all(of: address) : [address]
+            locals[transport, default: []] += told
+            element.setLocalAddresses(locals[transport, default: []], of: transport, at: Self.now)
+        }
+        listening += bound.filter { $0.transport != .tls || sockets.hasCertificate }
         carry()
-        return bound
+        return bound.first?.address ?? address
     }
 
-    private func bind(_ address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws
-        -> CallBasics.SocketAddress
-    {
+    private func bind(_ address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws -> [Listening] {
         for attempt in 1... {
-            var bound = address
             do {
-                if transports.contains(.udp) { bound = try await sockets.bindDatagrams(at: bound).get() }
-                if transports.contains(.tcp) { bound = try await sockets.listen(at: bound).get() }
-                return bound
+                return try await bindOnce(address, transports)
             } catch {
                 // The port of one protocol may be another's in the other; any free pair will do.
                 guard address.port == 0, locals.isEmpty, attempt < 16 else { throw error }
                 try await sockets.closeAll().get()
             }
         }
-        return address
+        return []
+    }
+
+    private func bindOnce(_ address: CallBasics.SocketAddress, _ transports: [Flow.Transport]) async throws
+        -> [Listening]
+    {
+        var (bound, next): ([Listening], CallBasics.SocketAddress) = ([], address)
+        for transport in transports where transport != .tls {
+            let opening = transport == .udp ? sockets.bindDatagrams(at: next) : sockets.listen(.tcp, at: next)
+            next = try await opening.get()
+            bound.append((transport, next))
+        }
+        guard transports.contains(.tls) else { return bound }
+        var port = address.port
+        if !bound.isEmpty { port = port > 0 && sockets.hasCertificate ? port &+ 1 : 0 }
+        bound.append((.tls, try await sockets.listen(.tls, at: address.with(port: port)).get()))
+        return bound
     }
 
     /// Lets the element do something, at the present time.
@@ -77,6 +121,11 @@ package actor SIPEndpoint<Element: SIPElement> {
     ) rethrows -> Result {
         defer { carry() }
         return try body(&element, Self.now)
+    }
+
+    /// Tells of each message that is sent and received from now on, on the event loop; of nothing any more with nil.
+    package func tap(showingSecrets: Bool = false, _ listener: (@Sendable (TappedMessage) -> Void)?) {
+        messageTap = listener.map { MessageTap(showsSecrets: showingSecrets, $0) }
     }
 
     /// Closes the sockets; `events` ends.
@@ -92,9 +141,13 @@ package actor SIPEndpoint<Element: SIPElement> {
     private func carry() {
         while let output = element.poll() {
             switch output {
-            case .open(let flow, _): sockets.open(flow)
-            case .send(let bytes, let flow): sockets.send(bytes, on: flow)
-            case .close(let flow): sockets.close(flow)
+            case .open(let flow, let name): sockets.open(flow, tlsName: name)
+            case .send(let bytes, let flow):
+                messageTap?.noteSent(bytes, on: flow, at: Self.now)
+                sockets.send(bytes, on: flow)
+            case .close(let flow):
+                messageTap?.forget(flow)
+                sockets.close(flow)
             case .ask(let question): ask(question)
             case .event(let event):
                 if case .dropped = continuation.yield(event) { lostEventCount += 1 }
@@ -128,6 +181,7 @@ package actor SIPEndpoint<Element: SIPElement> {
 
     private func handle(_ input: ElementInput) {
         guard !isClosed else { return }
+        messageTap?.noteReceived(input, at: Self.now)
         element.handle(input, at: Self.now)
         carry()
     }
@@ -135,7 +189,7 @@ package actor SIPEndpoint<Element: SIPElement> {
     /// The own address that others can be told, where the socket knows only a wildcard.
     private func told(_ local: CallBasics.SocketAddress) -> CallBasics.SocketAddress {
         guard local.isUnspecified else { return local }
-        return locals.first { $0.isIPv4 == local.isIPv4 } ?? local
+        return locals[.udp]?.first { $0.isIPv4 == local.isIPv4 } ?? local
     }
 }
 
@@ -147,13 +201,24 @@ extension SIPEndpoint: SIPSocketsDelegate {
     ) -> Flow? {
         assumeIsolated { endpoint in
             guard !endpoint.isClosed else { return nil }
-            let local = endpoint.told(local)
             return endpoint.element.accept(transport, local: local, remote: remote, at: Self.now)
         }
     }
 
-    package nonisolated func handleOpened(_ flow: Flow) { assumeIsolated { $0.handle(.opened(flow)) } }
-    package nonisolated func handleFailed(_ flow: Flow) { assumeIsolated { $0.handle(.failed(flow)) } }
+    package nonisolated func handleOpened(_ flow: Flow) {
+        assumeIsolated { endpoint in
+            if flow.transport == .tls { endpoint.securityFailure = nil }
+            endpoint.handle(.opened(flow))
+        }
+    }
+
+    package nonisolated func handleFailed(_ flow: Flow, _ error: any Error) {
+        assumeIsolated { endpoint in
+            if flow.transport == .tls { endpoint.securityFailure = error as? SIPSocketError }
+            endpoint.handle(.failed(flow))
+        }
+    }
+
     package nonisolated func handleClosed(_ flow: Flow) { assumeIsolated { $0.handle(.failed(flow)) } }
 
     package nonisolated func receive(_ bytes: [UInt8], on flow: Flow) {

@@ -1,6 +1,7 @@
 package import CallBasics
 internal import Glibc
 internal import NIOCore
+internal import NIOSSL
 
 /// Why a socket could not be opened.
 package typealias SIPSocketError = Failure<SIPSocketFault>
@@ -13,6 +14,12 @@ package enum SIPSocketFault: Hashable, Sendable {
     case notLocal
     /// The port is for the administrator.
     case notAllowed
+    /// A file of certificates or keys cannot be used.
+    case security
+    /// Nobody that is trusted proves the certificate of a server, or there was no handshake at all.
+    case untrusted
+    /// The certificate of a server is for somebody else.
+    case wrongName
     case other
 }
 
@@ -24,5 +31,32 @@ extension SIPSocketError {
         case EACCES?: self.init(.notAllowed, "\(place) is not allowed. Give a port from 1024 on.")
         default: self.init(.other, "\(place) cannot be opened: \(error).")
         }
+    }
+
+    /// Why there is no connection by TLS.
+    init(handshake error: any Error, with remote: CallBasics.SocketAddress) {
+        if let known = error as? SIPSocketError {
+            self = known
+        } else if let reason = (error as? NIOSSLError).flatMap(Self.reason) {
+            self.init(.untrusted, "The TLS handshake with \(remote) failed: \(reason).")
+        } else {
+            self.init(.other, "No connection to \(remote): \(error).")
+        }
+    }
+
+    /// What the library says, without its own names; nil where it is no failure of the handshake.
+    private static func reason(_ error: NIOSSLError) -> String? {
+        guard case .handshakeFailed(let cause) = error else { return nil }
+        let text = "\(cause)"
+        // error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...
+        if text.contains("CERTIFICATE_VERIFY_FAILED") { return "nobody that is trusted proves its certificate" }
+        guard let word = text.split(whereSeparator: { " :[]".contains($0) }).first(where: Self.isReason) else {
+            return text
+        }
+        return word.replacing("_", with: " ").lowercased()
+    }
+
+    private static func isReason(_ word: Substring) -> Bool {
+        word.contains("_") && word.allSatisfy { $0.isUppercase || $0.isNumber || $0 == "_" }
     }
 }

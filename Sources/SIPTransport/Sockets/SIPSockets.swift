@@ -1,6 +1,7 @@
 package import CallBasics
 package import NIOCore
 internal import NIOPosix
+internal import NIOSSL
 package import SIP
 
 /// What the sockets of a stack tell; all on their event loop.
@@ -12,7 +13,7 @@ package protocol SIPSocketsDelegate: AnyObject {
         remote: CallBasics.SocketAddress
     ) -> Flow?
     func handleOpened(_ flow: Flow)
-    func handleFailed(_ flow: Flow)
+    func handleFailed(_ flow: Flow, _ error: any Error)
     /// The other side, or the network, closed it.
     func handleClosed(_ flow: Flow)
     func receive(_ bytes: [UInt8], on flow: Flow)
@@ -21,7 +22,7 @@ package protocol SIPSocketsDelegate: AnyObject {
     func handleUndelivered(local: CallBasics.SocketAddress, remote: CallBasics.SocketAddress)
 }
 
-/// The UDP and TCP sockets of a stack: thin, for what they carry is the business of `FlowTable`.
+/// The UDP, TCP and TLS sockets of a stack: thin, for what they carry is the business of `FlowTable`.
 ///
 /// Thread: the event loop, but for its making.
 package final class SIPSockets {
@@ -35,6 +36,9 @@ package final class SIPSockets {
     private var datagramSockets: [(address: CallBasics.SocketAddress, channel: any Channel)] = []
     private var listeners: [any Channel] = []
     private var connections: [Flow: Connection] = [:]
+    private var contexts: TLSContexts
+    /// What connections are accepted with; nil until there is a certificate.
+    private var serverContext: NIOSSLContext?
 
     /// Changes with `closeAll`: what was begun before it is not wanted any more.
     private var generation = 0
@@ -45,7 +49,29 @@ package final class SIPSockets {
         case open(any Channel)
     }
 
-    package init(on loop: any EventLoop) { self.loop = loop }
+    package init(on loop: any EventLoop, _ security: SIPSecurity) {
+        self.loop = loop
+        contexts = TLSContexts(security)
+    }
+
+    /// Secures connections from now on as told, with files read anew; those that are open stay.
+    ///
+    /// Throws: `security`, and all is as before
+    package func secure(by security: SIPSecurity) -> EventLoopFuture<Void> {
+        loop.preconditionInEventLoop()
+        var changed = TLSContexts(security)
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        let client = changed.forClient(on: loop)
+        let server = changed.forServer(on: loop)
+        let contexts = NIOLoopBound(changed, eventLoop: loop)
+        return client.flatMap { _ in server.map { $0.map { $0 } } ?? sockets.value.loop.makeSucceededFuture(nil) }
+            .map { (context: NIOSSLContext?) in
+                (sockets.value.contexts, sockets.value.serverContext) = (contexts.value, context)
+            }
+    }
+
+    /// Whether others can connect by TLS.
+    package var hasCertificate: Bool { contexts.security.certificate != nil }
 
     // MARK: Own ports
 
@@ -78,58 +104,116 @@ package final class SIPSockets {
     }
 
     /// Takes connections on an address; the answer has its port.
-    package func listen(at address: CallBasics.SocketAddress) -> EventLoopFuture<CallBasics.SocketAddress> {
+    ///
+    /// By TLS without an own certificate the port is held, and whoever connects is sent away.
+    package func listen(_ transport: Flow.Transport, at address: CallBasics.SocketAddress)
+        -> EventLoopFuture<CallBasics.SocketAddress>
+    {
         loop.preconditionInEventLoop()
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        guard transport == .tls, serverContext == nil, let made = contexts.forServer(on: loop) else {
+            return listenSecured(transport, at: address)
+        }
+        return made.flatMap { context in
+            sockets.value.serverContext = context
+            return sockets.value.listenSecured(transport, at: address)
+        }
+    }
+
+    private func listenSecured(_ transport: Flow.Transport, at address: CallBasics.SocketAddress)
+        -> EventLoopFuture<CallBasics.SocketAddress>
+    {
         let sockets = NIOLoopBound(self, eventLoop: loop)
         return ServerBootstrap(group: loop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .onlyIPv6(if: !address.isIPv4)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try sockets.value.accept(channel) }
+                channel.eventLoop.makeCompletedFuture { try sockets.value.accept(transport, channel) }
             }
             .bind(host: address.host, port: Int(address.port))
             .flatMapThrowing { channel in
                 sockets.value.listeners.append(channel)
                 return address.with(port: UInt16(channel.localAddress?.port ?? 0))
             }
-            .flatMapErrorThrowing { throw SIPSocketError($0, "tcp \(address)") }
+            .flatMapErrorThrowing { throw SIPSocketError($0, "\(transport) \(address)") }
     }
 
-    private func accept(_ channel: any Channel) throws {
-        guard let local = channel.localAddress?.known, let remote = channel.remoteAddress?.known,
-            let flow = delegate?.accept(.tcp, local: local, remote: remote)
+    private func accept(_ transport: Flow.Transport, _ channel: any Channel) throws {
+        guard transport == .tcp || serverContext != nil, let local = channel.localAddress?.known,
+            let remote = channel.remoteAddress?.known,
+            let flow = delegate?.accept(transport, local: local, remote: remote)
         else {
             channel.close(promise: nil)
             return
         }
         connections[flow] = .open(channel)
+        if transport == .tls, let serverContext {
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: serverContext))
+        }
         try channel.pipeline.syncOperations.addHandler(StreamHandler(self, flow))
     }
 
     // MARK: Flows
 
-    /// Makes a connection, from the flow's own address and any port.
-    package func open(_ flow: Flow) {
+    /// Makes a connection, from the flow's own address and any port; one by TLS to the server of that name.
+    package func open(_ flow: Flow, tlsName: String? = nil) {
         loop.preconditionInEventLoop()
         connections[flow] = .opening(nil)
+        guard flow.transport == .tls else { return connect(flow, nil) }
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        let name = contexts.security.serverName ?? tlsName ?? flow.remote.host
+        contexts.forClient(on: loop).whenComplete { result in
+            guard case .opening? = sockets.value.connections[flow] else { return }
+            switch result {
+            case .success(let context): sockets.value.connect(flow, (context, name))
+            case .failure(let error): sockets.value.handleOpening(flow, .failure(error))
+            }
+        }
+    }
+
+    private func connect(_ flow: Flow, _ secured: (context: NIOSSLContext, name: String)?) {
         let sockets = NIOLoopBound(self, eventLoop: loop)
         guard let own = try? flow.local.with(port: 0).forNIO, let other = try? flow.remote.forNIO else {
             return loop.execute { sockets.value.handleOpening(flow, .failure(ChannelError.unknownLocalAddress)) }
         }
+        let handshake = loop.makePromise(of: Void.self)
         ClientBootstrap(group: loop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(to: own)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(StreamHandler(sockets.value, flow))
-                    if case .opening? = sockets.value.connections[flow] {
-                        sockets.value.connections[flow] = .opening(channel)
-                    }
-                }
+                channel.eventLoop.makeCompletedFuture { try sockets.value.begin(flow, secured, on: channel, handshake) }
             }
             .connect(to: other)
+            .flatMap { channel in
+                if secured == nil { handshake.succeed() }
+                return handshake.futureResult.map { channel }
+            }
+            .flatMapErrorThrowing { error in
+                // Of a connection that never came to its handshake.
+                handshake.fail(error)
+                throw secured == nil ? error : SIPSocketError(handshake: error, with: flow.remote)
+            }
             .whenComplete { result in sockets.value.handleOpening(flow, result) }
+    }
+
+    private func begin(
+        _ flow: Flow,
+        _ secured: (context: NIOSSLContext, name: String)?,
+        on channel: any Channel,
+        _ handshake: EventLoopPromise<Void>
+    ) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let (context, name) = secured {
+            // An address is no name that a server could be asked for (RFC 6066, section 3).
+            let host = CallBasics.SocketAddress(host: name, port: 0) == nil ? name : nil
+            try pipeline.addHandlers([
+                try NIOSSLClientHandler(context: context, serverHostname: host),
+                HandshakeWatch(contexts.security, name: name, of: flow.remote, handshake),
+            ])
+        }
+        try pipeline.addHandler(StreamHandler(self, flow))
+        if case .opening? = connections[flow] { connections[flow] = .opening(channel) }
     }
 
     private func handleOpening(_ flow: Flow, _ result: Result<any Channel, any Error>) {
@@ -142,9 +226,9 @@ package final class SIPSockets {
         case .success(let channel):
             connections[flow] = .open(channel)
             delegate?.handleOpened(flow)
-        case .failure:
+        case .failure(let error):
             connections[flow] = nil
-            delegate?.handleFailed(flow)
+            delegate?.handleFailed(flow, error)
         }
     }
 

@@ -5,7 +5,7 @@ import MediaEngine
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Checks cards, real-time rights, timer, codecs and network, and says what to do.",
+        abstract: "Checks cards, real-time rights, timer, codecs, network, names and ports, and says what to do.",
         discussion: """
             Each role's card is opened briefly; where both directions of the call card open, silence is played for a \
             second and the latency is read. A warning means that calls work, though worse than they could. The exit \
@@ -29,6 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
         findings += try await MachineCheckup.scheduling()
         findings += MachineCheckup.codecs(PluginRegistry.standard())
         findings.append(await MachineCheckup.network())
+        findings += await SIPCheckup.findings()
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }
         common.show(

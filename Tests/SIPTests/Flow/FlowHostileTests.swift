@@ -128,6 +128,22 @@ import Testing
         }
     }
 
+    @Test func `requests that came whole before what is not SIP are answered before the connection closes`() throws {
+        var (table, flow) = try Flows.accepted()
+        let other = String(decoding: Messages.request(), as: UTF8.self).replacing("c1", with: "c2")
+        let requests = Messages.request() + Array(other.utf8)
+        table.receive(requests + Array("GET / HTTP/1.1\r\n\r\n".utf8), on: flow, at: .zero)
+        #expect(table.all() == ["message 1 OPTIONS", "message 1 OPTIONS"])
+        for _ in 0..<2 { #expect(table.send(Array("SIP/2.0 200 OK".utf8), on: flow, at: .ms(1)) == true) }
+        #expect(table.all() == ["send 1 SIP/2.0 200 OK", "send 1 SIP/2.0 200 OK"])
+        // Nothing is read any more.
+        table.receive(Messages.request(), on: flow, at: .ms(2))
+        #expect(table.all() == [])
+        table.handleTimeout(at: .ms(1000))
+        #expect(table.all() == ["close 1", "died 1 faulty"])
+        #expect(table.counts == none)
+    }
+
     @Test func `random bytes break nothing, and leave nothing`() throws {
         for seed in 0..<200 {
             var generator = SeededGenerator(seed: UInt64(seed))

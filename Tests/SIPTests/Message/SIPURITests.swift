@@ -71,6 +71,8 @@ import Testing
         ),
         ("sip:a@[2001:db8::1]", "sip:a@[2001:DB8:0:0:0:0:0:1]"),
         ("sip:a@[::ffff:192.0.2.1]", "sip:a@[::ffff:c000:201]"),
+        // A name may stand once (section 19.1.1); who writes it twice still means what he means.
+        ("sip:alice;day=tuesday;day=friday", "sip:alice;day=tuesday;day=friday"),
         ("tel:+1-201-555-0123", "TEL:+12015550123"),
         ("tel:+1201;a=1;b=2", "tel:+1201;b=2;a=1"),
     ])

@@ -272,6 +272,20 @@ extension TransactionTable {
         #expect(try table.sent().map(\.statusCode) == [200, 487])
     }
 
+    @Test func `one source may take half of all, and then what is allowed to one`() throws {
+        var limits = TransactionTable.Limits()
+        (limits.perSource, limits.received) = (2, 20)
+        var table = TransactionTable(seed: 1, limits: limits)
+        for number in 0..<12 {
+            let request = try Transactions.received("INVITE", branch: "z9hG4bK\(number)", callID: "c\(number)")
+            table.receive(request, on: Transactions.serverFlow(), at: .zero)
+            #expect(try table.sent().map(\.statusCode) == [number < 10 ? 100 : 503])
+        }
+        let other = try Transactions.received("INVITE", branch: "z9hG4bKo", callID: "o")
+        table.receive(other, on: Transactions.serverFlow(from: 3), at: .zero)
+        #expect(try table.sent().map(\.statusCode) == [100])
+    }
+
     @Test(arguments: [("SIP/3.0", "7", 505), ("SIP/2.0", "x", 400)])
     func `a faulty request is answered and makes no transaction`(version: String, cSeq: String, status: Int) throws {
         var table = TransactionTable(seed: 1)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallBasics
+import CallCore
 import MediaEngine
 import SIP
 import SIPTransport

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallBasics
+import CallCore
 import MediaEngine
 import SIP
 import SIPTransport
@@ -99,6 +100,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         var files = FileArguments()
         try files.read("--input", sound.input.map { InputPath.path(of: $0) })
         try files.write("--output", sound.output)
+        try files.write("--sip-trace", sip.sipTrace)
     }
 
     /// Refuses what belongs to another kind of call.
@@ -119,7 +121,8 @@ struct SIPCallCommand: AsyncParsableCommand {
             ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
             ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
             ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
-            ("--transfer-to", transferTo != nil),
+            ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel), ("--sip-trace", sip.sipTrace != nil),
+            ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
         ]
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -132,7 +135,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
         let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
-            let party = try await sip.open(towards: target)
+            let party = try await sip.open(towards: target) { sound.change(&$0) }
             do {
                 let report = try await call(target, uri, party, engine)
                 await party.close()
@@ -144,8 +147,15 @@ struct SIPCallCommand: AsyncParsableCommand {
         }
         common.show(.object(report.members), text: report.text)
         if let failure = report.failure, report.end.cause != .cancelled || !Interruption.hasCome {
-            throw ToolFailure(failure)
+            throw Self.reported(failure)
         }
+    }
+
+    /// A failure of which the report has told.
+    private static func reported(_ text: String) -> ToolFailure {
+        var failure = ToolFailure(text)
+        failure.isReported = true
+        return failure
     }
 
     private func runVirtual() async throws {
@@ -154,7 +164,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             return try await call.run(on: engine)
         }
         common.show(.object(report.members), text: report.text)
-        if let failure = report.failure { throw ToolFailure(failure) }
+        if let failure = report.failure { throw Self.reported(failure) }
     }
 
     private func call(_ target: SIPURI, _ uri: String, _ party: SIPParty, _ engine: CallEngine) async throws
@@ -206,7 +216,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     }
 
     private func tell(_ targets: [Target], _ uri: String, _ callID: String, _ teller: SIPTeller) {
-        let names = targets.map { "\($0.transport.name)".lowercased() + " \($0.address)" }
+        let names = targets.map { SIPParty.text($0.transport, $0.address) }
         teller.tell(
             "calling",
             [
@@ -290,21 +300,28 @@ extension SIPParty {
                 let seconds = Int(binding?.granted ?? 0)
                 teller.tell("registered", [("expires", .integer(seconds))], text: "Registered for \(seconds) s.")
                 return
-            case .registration(_, .failed, let reason): throw ToolFailure(Self.words(reason, failure))
+            case .registration(_, .failed, let reason): throw await self.failure(reason, failure)
             default: break
             }
         }
     }
 
     /// Why a registration failed, with the remedy.
-    static func words(_ reason: Registration.Reason, _ failure: RequestFailure?) -> String {
+    func failure(_ reason: Registration.Reason, _ failure: RequestFailure?) async -> ToolFailure {
+        if case .failure = reason, let failure { return await self.failure(failure, "the registrar") }
+        var told = ToolFailure(Self.words(reason))
+        if case .status(let code) = reason { (told.status, told.code) = (SIPStatusWord.of(code), code) }
+        return told
+    }
+
+    private static func words(_ reason: Registration.Reason) -> String {
         switch reason {
         case .status(401), .status(407):
             "The server wants another password (401). Give --password-file, and see --user."
         case .status(403): "The server forbids the registration (403). See --account and --user."
         case .status(404): "The server does not know the account (404). See --account."
         case .status(let code): "The server refused the registration: \(code)."
-        case .failure: failure?.text("the registrar") ?? "The registrar did not answer. See --registrar."
+        case .failure: "The registrar did not answer. See --registrar."
         case .notListed: "The server lists other phones and not this one. See --account."
         default: "The account cannot be registered. See --account."
         }

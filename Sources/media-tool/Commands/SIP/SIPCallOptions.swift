@@ -1,4 +1,5 @@
 import ArgumentParser
+import CallCore
 import MediaEngine
 import SIP
 
@@ -39,9 +40,24 @@ struct SIPCallOptions: ParsableArguments {
     @Option(help: "How keys are sent: rtp, info or inband. Default: rtp where it was agreed on, else info.")
     var dtmfWay: DTMFWay?
 
+    @Flag(
+        name: .customLong("100rel"),
+        help: "Have ringing acknowledged (PRACK): calls require it, and callers who know it are answered so."
+    )
+    var hundredRel = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long a session lasts that is not refreshed, 90 to 86400. Default: as the other side says.",
+            valueName: "s"
+        )
+    )
+    var sessionExpires: UInt32?
+
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
+        try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try Quantity.check("--ptime", ptime, in: 10...120, "ms")
         if let ptime, ptime % 10 != 0 {
             throw ValidationError("The value '\(ptime)' of '--ptime' is no multiple of 10 ms. Give 10, 20, 40, 60.")
@@ -52,6 +68,12 @@ struct SIPCallOptions: ParsableArguments {
         }
         try roles.check(beside: "--input", input)
         try roles.check(beside: "--output", output)
+    }
+
+    /// What calls ask of the agent.
+    func change(_ agent: inout AgentConfiguration) {
+        agent.wantsReliableProvisionals = hundredRel
+        agent.sessionTimer = SessionTimer.Wishes(seconds: sessionExpires)
     }
 
     var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }

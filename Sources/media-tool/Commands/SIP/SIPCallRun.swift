@@ -1,4 +1,5 @@
 import CallBasics
+import CallCore
 import MediaEngine
 import SDP
 import SIP
@@ -233,7 +234,8 @@ actor SIPCallRun {
             media: media,
             counts: counts,
             keys: keys + infoKeys,
-            soundFailure: failure
+            soundFailure: failure,
+            securityFailure: await party.securityFailure
         )
     }
 }
@@ -262,9 +264,13 @@ struct SIPCallReport: Sendable {
     let counts: (sent: Int, received: Int, repeats: Int)
     let keys: String
     let soundFailure: String?
+    var securityFailure: String?
 
     /// What failed, with the remedy; nil when nothing did.
-    var failure: String? { soundFailure ?? end.failure(peer) }
+    var failure: String? {
+        if case .failed(.unanswered) = end.cause, soundFailure == nil, let securityFailure { return securityFailure }
+        return soundFailure ?? end.failure(peer)
+    }
     private var status: String { soundFailure == nil ? end.status : "failed" }
 
     var members: [(String, JSONValue)] {

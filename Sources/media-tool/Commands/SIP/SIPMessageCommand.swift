@@ -91,7 +91,9 @@ struct SIPMessageCommand: AsyncParsableCommand {
             case .response(id, let response, _) where response.statusCode ?? 0 >= 200:
                 let code = response.statusCode ?? 0
                 guard code < 300 else {
-                    throw ToolFailure("\(peer) refused the text: \(code) \(response.reasonPhrase).")
+                    var failure = ToolFailure("\(peer) refused the text: \(code) \(response.reasonPhrase).")
+                    (failure.status, failure.code) = (SIPStatusWord.of(code), code)
+                    throw failure
                 }
                 let callID = response.values(named: "Call-ID").first ?? ""
                 common.show(
@@ -99,7 +101,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     text: code == 202 ? "Taken by a server, which keeps it.\n" : "Sent.\n"
                 )
                 return
-            case .failed(id, let failure): throw ToolFailure(failure.text(peer))
+            case .failed(id, let failure): throw await party.failure(failure, peer)
             default: break
             }
         }
@@ -112,7 +114,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         let names = party.addresses
         teller.tell(
             "listening",
-            [("local", .string(names[0])), ("addresses", .array(names.map { .string($0) }))],
+            [("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) }))],
             text: "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()

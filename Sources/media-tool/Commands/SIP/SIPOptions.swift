@@ -1,8 +1,8 @@
 import ArgumentParser
 internal import CallBasics
+import CallCore
 internal import Glibc
 import MediaEngine
-internal import NIOPosix
 import SIP
 import SIPTransport
 
@@ -36,15 +36,28 @@ struct SIPOptions: ParsableArguments {
     )
     var proxy: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "The only realm that the password is for. Default: any that is asked for.",
+            valueName: "name"
+        )
+    )
+    var realm: String?
+
+    @Option(
+        help: ArgumentHelp("The UUID that this phone is known by at the server, over its addresses.", valueName: "uuid")
+    )
+    var instance: String?
+
     @Option(help: ArgumentHelp("The server to register at. Default: the domain of --account.", valueName: "uri"))
     var registrar: String?
 
-    @Option(help: "What carries messages: udp or tcp. Default: what names and length ask for.")
+    @Option(help: "What carries messages: udp, tcp or tls. Default: what URIs, names and length ask for.")
     var transport: SIPTransportName?
 
     @Option(
         help: ArgumentHelp(
-            "The own address and port. Default: the address that leads to the target, and any port.",
+            "The own address and port; TLS has the next one. Default: the address that leads to the target, any port.",
             valueName: "host:port"
         )
     )
@@ -67,11 +80,25 @@ struct SIPOptions: ParsableArguments {
     )
     var hosts: String?
 
+    @OptionGroup var tls: TLSOptions
+
     @Option(help: ArgumentHelp("How long to be registered, 60 to 86400.", valueName: "s"))
     var expires: UInt32 = 3600
 
     @Flag(help: "Do not register --account before calls.")
     var noRegister = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Write all messages there, without passwords, tokens and keys: a text, or with the ending .pcap a capture.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var sipTrace: String?
+
+    @Flag(help: "Leave passwords' proofs, tokens and keys in --sip-trace, which only its owner may read then.")
+    var unredacted = false
 
     @Option(help: ArgumentHelp("The base of all timers, 10 to 5000; for tests.", valueName: "ms"))
     var t1: Int = 500
@@ -79,20 +106,35 @@ struct SIPOptions: ParsableArguments {
     func validate() throws {
         try Quantity.check("--expires", Int(expires), in: 60...86_400, "s")
         try Quantity.check("--t1", t1, in: 10...5000, "ms")
+        guard !unredacted || sipTrace != nil else {
+            throw ValidationError("'--unredacted' is about '--sip-trace'. Give it, or leave it out.")
+        }
         guard dns == nil || hosts == nil else {
             throw ValidationError("'--hosts' takes the place of name servers. Leave out '--dns', or it.")
         }
         if account == nil {
             let given = [
                 ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
+                ("--realm", realm != nil), ("--instance", instance != nil),
             ]
             if let wrong = given.first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
             }
         }
+        if let instance, !Self.isUUID(instance) {
+            throw ValidationError(
+                "The value '\(instance.printable)' of '--instance' is no UUID. "
+                    + "Give one such as f81d4fae-7dec-11d0-a765-00a0c91e6bf6."
+            )
+        }
         _ = try identity().map { _ in }
         _ = try routes()
         if let registrar { _ = try Self.uri(registrar, "--registrar") }
+    }
+
+    private static func isUUID(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.count) == [8, 4, 4, 4, 12] && parts.joined().allSatisfy { $0.isASCII && $0.isHexDigit }
     }
 
     /// A URI of a flag or an argument.
@@ -102,10 +144,10 @@ struct SIPOptions: ParsableArguments {
         do throws(SIPError) {
             let uri = try SIPURI(text)
             guard uri.scheme == .sip || uri.scheme == .sips else {
-                throw SIPError(.unsupportedScheme, "It is no sip: URI. Give one such as sip:alice@example.org.")
-            }
-            guard uri.scheme == .sip else {
-                throw SIPError(.unsupportedScheme, "TLS is not there yet. Give a sip: URI.")
+                throw SIPError(
+                    .unsupportedScheme,
+                    "It is no sip: or sips: URI. Give one such as sip:alice@example.org."
+                )
             }
             return uri
         } catch {
@@ -122,7 +164,8 @@ struct SIPOptions: ParsableArguments {
         switch transport {
         case .udp?: [.udp]
         case .tcp?: [.tcp]
-        case nil: [.udp, .tcp]
+        case .tls?: [.tls]
+        case nil: [.udp, .tcp, .tls]
         }
     }
 
@@ -143,7 +186,7 @@ struct SIPOptions: ParsableArguments {
     private func credentials(_ identity: NameAddress) throws -> Credentials? {
         guard let password = try Self.password(passwordFile) else { return nil }
         let name = user ?? identity.uri.user ?? ""
-        return Credentials(userName: name, password: password)
+        return Credentials(userName: name, password: password, realm: realm)
     }
 
     private static func password(_ file: String?) throws -> String? {
@@ -160,7 +203,11 @@ struct SIPOptions: ParsableArguments {
     /// An agent with its sockets, on the way to `target` or to its registrar.
     ///
     /// - Throws: `ToolFailure` when the target has no address, or the port is another's
-    func open(towards target: SIPURI?, product: String = "media-tool") async throws -> SIPParty {
+    func open(
+        towards target: SIPURI?,
+        product: String = "media-tool",
+        _ change: (inout AgentConfiguration) -> Void = { _ in }
+    ) async throws -> SIPParty {
         let (identity, names) = (try identity(), try names())
         let local = try await localAddress(towards: target, identity, names)
         let host = local.isIPv4 ? local.host : "[\(local.host)]"
@@ -169,11 +216,13 @@ struct SIPOptions: ParsableArguments {
         configuration.transports = transports
         configuration.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         configuration.product = product
+        change(&configuration)
         configuration.advertised = try advertise?.resolve()
         let timers = TransactionTimers(t1: .milliseconds(t1), t2: .milliseconds(max(t1, 4000)))
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max), timers: timers)
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let endpoint = SIPEndpoint(agent, on: loop) { question in await names.answer(to: question) }
+        let endpoint = SIPEndpoint(agent, security: tls.security()) { question in await names.answer(to: question) }
+        let trace = try sipTrace.map { try SIPTrace(path: $0, hasSecrets: unredacted) }
+        if let trace { await endpoint.tap(showingSecrets: unredacted) { trace.write($0) } }
         let bound: SocketAddress
         do {
             bound = try await endpoint.open(at: local, transports)
@@ -183,15 +232,39 @@ struct SIPOptions: ParsableArguments {
         }
         var handle: AccountHandle?
         if let identity {
-            var wishes = AccountConfiguration(identity: identity)
-            wishes.credentials = try credentials(identity).map { [$0] } ?? []
-            wishes.routes = try routes()
-            wishes.registrar = try registrar.map { try Self.uri($0, "--registrar") }
-            wishes.expires = expires
-            let made = wishes
+            let made = try account(identity)
             handle = await endpoint.perform { agent, _ in agent.addAccount(made) }
         }
-        return SIPParty(endpoint: endpoint, local: bound, account: handle, transports: transports)
+        let listening = await endpoint.listening
+        return SIPParty(
+            endpoint: endpoint,
+            local: bound,
+            account: handle,
+            addresses: listening.map(SIPParty.text),
+            trace: trace
+        )
+    }
+
+    private func account(_ identity: NameAddress) throws -> AccountConfiguration {
+        var account = AccountConfiguration(identity: identity)
+        account.credentials = try credentials(identity).map { [$0] } ?? []
+        account.routes = try routes()
+        account.registrar = try registrar.map { try Self.uri($0, "--registrar") }
+        account.expires = expires
+        account.instance = instance.map { "urn:uuid:\($0.lowercased())" }
+        return account
+    }
+
+    /// The account with a number behind its user.
+    func account(number: Int) throws -> AccountConfiguration {
+        let text = account ?? ""
+        guard let at = text.firstIndex(of: "@") else {
+            throw ToolFailure("\(text) has no user. Give --account one, such as sip:alice@example.org.")
+        }
+        let numbered = "\(text[..<at])\(number)\(text[at...])"
+        var made = try account(NameAddress(try Self.uri(numbered, "--account")))
+        made.instance = nil
+        return made
     }
 
     private func localAddress(
@@ -216,7 +289,7 @@ struct SIPOptions: ParsableArguments {
 }
 
 /// What carries SIP, as flags name it.
-enum SIPTransportName: String, ExpressibleByArgument, CaseIterable { case udp, tcp }
+enum SIPTransportName: String, ExpressibleByArgument, CaseIterable { case udp, tcp, tls }
 
 /// An own address, with a port or with any.
 struct LocalAddress: ExpressibleByArgument {
@@ -239,18 +312,23 @@ struct SIPParty {
     let endpoint: SIPEndpoint<UserAgent>
     let local: SocketAddress
     let account: AccountHandle?
-    let transports: [Flow.Transport]
-
     /// Where it listens, as scripts are told.
-    var addresses: [String] { transports.map { "\($0.name)".lowercased() + " \(local)" } }
+    let addresses: [String]
+    let trace: SIPTrace?
 
-    /// Takes the account's binding away, waits until what was sent last has its answers, a second at most, and closes the sockets.
+    static func text(_ transport: Flow.Transport, _ address: SocketAddress) -> String {
+        "\(transport.name)".lowercased() + " \(address)"
+    }
+
+    /// Takes the account's binding away, and closes the sockets.
     func close() async {
-        if let account { await endpoint.perform { agent, now in agent.unregister(account, at: now) } }
-        let end = MonotonicClock.current + .seconds(1)
-        while await endpoint.perform({ agent, _ in agent.openRequestCount }) > 0, MonotonicClock.current < end {
-            try? await Task.sleep(for: .milliseconds(5))
-        }
+        await endpoint.close(afterUnregistering: [account].compactMap(\.self))
+        trace?.close()
+    }
+
+    /// Closes the sockets; the binding stays.
+    func leave() async {
         await endpoint.close()
+        trace?.close()
     }
 }

@@ -48,8 +48,10 @@ struct SIPOptionsCommand: AsyncParsableCommand {
             if index > 0 { guard await Interruption.wait(.seconds(fraction: interval)) else { break } }
             failure = try await ask(target, party, &iterator)
         }
-        await party.endpoint.close()
-        if let failure { throw ToolFailure(failure.text(uri)) }
+        var told: ToolFailure?
+        if let failure { told = await party.failure(failure, uri) }
+        await party.leave()
+        if let told { throw told }
     }
 
     /// Asks once; gives why there was no answer.
@@ -67,7 +69,7 @@ struct SIPOptionsCommand: AsyncParsableCommand {
         while let event = await iterator.next() {
             switch event {
             case .targets(id, let found):
-                targets = found.map { "\($0.transport.name)".lowercased() + " \($0.address)" }
+                targets = found.map { SIPParty.text($0.transport, $0.address) }
             case .response(id, let response, _) where response.statusCode ?? 0 >= 200:
                 show(response, targets, MonotonicClock.current - start)
                 return nil

@@ -43,10 +43,10 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         do {
             try await keep(party)
         } catch {
-            await party.endpoint.close()
+            await party.leave()
             throw error
         }
-        await party.endpoint.close()
+        await party.leave()
     }
 
     private func keep(_ party: SIPParty) async throws {
@@ -62,7 +62,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         var cause: RequestFailure?
         var isRegistered = false
-        var failure = "The account was not registered before the end. Give it more time."
+        var failure = ToolFailure("The account was not registered before the end. Give it more time.")
         for await event in party.endpoint.events {
             switch event {
             case .registrationFailed(_, let failure): cause = failure
@@ -78,18 +78,18 @@ struct SIPRegisterCommand: AsyncParsableCommand {
                 if once { return }
             case .registration(_, .failed, let reason):
                 isRegistered = false
-                failure = SIPParty.words(reason, cause)
+                failure = await party.failure(reason, cause)
                 let code: JSONValue = if case .status(let code) = reason { .integer(code) } else { .null }
                 teller.tell(
                     "registration",
-                    [("state", .string("failed")), ("code", code), ("reason", .string(failure))],
-                    text: failure
+                    [("state", .string("failed")), ("code", code), ("reason", .string(failure.description))],
+                    text: failure.description
                 )
                 // What only another password or name can mend is not tried again here.
-                if once || Self.isFinal(reason) { throw ToolFailure(failure) }
+                if once || Self.isFinal(reason) { throw failure }
             case .registration(_, .cleared, _):
                 teller.tell("unregistered", text: "Not registered any more.")
-                guard isRegistered else { throw ToolFailure(failure) }
+                guard isRegistered else { throw failure }
                 return
             default: break
             }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CallBasics
-internal import NIOPosix
 import SIP
 import SIPTransport
 
@@ -12,7 +11,7 @@ struct SIPServerCommand: AsyncParsableCommand {
         commandName: "server",
         abstract: "Serves a domain as registrar and proxy, for tests and demonstrations.",
         discussion: """
-            It is no server for the open network: it keeps nothing when it ends, has no TLS, and knows no other domain. \
+            It is no server for the open network: it keeps nothing when it ends, and knows no other domain. \
             Strangers reach its users; its users prove who they are, and reach everybody.
 
             The users file is JSON: {"alice": {"password": "..."}, "bob": {}}; one without a password is asked for none. \
@@ -27,6 +26,7 @@ struct SIPServerCommand: AsyncParsableCommand {
             EXAMPLES
               media-tool sip server --domain example.test
               media-tool sip server --domain example.test --users users.json --local 127.0.0.1:5060 --json
+              media-tool sip server --domain example.test --tls-cert server.pem --tls-key server.key
               media-tool sip server --domain example.test --fork first --script late.jsonl --no-record-route
             """
     )
@@ -38,11 +38,13 @@ struct SIPServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where it listens, by UDP and TCP; more for more. Default: 127.0.0.1:5060.",
+            "Where it listens, by UDP and TCP, by TLS on the next port; more for more. Default: 127.0.0.1:5060.",
             valueName: "host:port"
         )
     )
     var local: [LocalAddress] = []
+
+    @OptionGroup var tls: CertificateOptions
 
     @Option(help: ArgumentHelp("Its users with their passwords.", valueName: "file"), completion: .file())
     var users: String?
@@ -113,7 +115,9 @@ struct SIPServerCommand: AsyncParsableCommand {
             seed: .random(in: .min ... .max),
             transactionLimits: limits
         )
-        let endpoint = SIPEndpoint(server, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in .failure }
+        var security = SIPSecurity()
+        security.certificate = tls.certificate
+        let endpoint = SIPEndpoint(server, security: security) { _ in .failure }
         do {
             try await serve(endpoint)
         } catch {
@@ -124,15 +128,15 @@ struct SIPServerCommand: AsyncParsableCommand {
 
     private func serve(_ endpoint: SIPEndpoint<SIPServer>) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-        var names: [String] = []
+        let transports: [Flow.Transport] = tls.certificate == nil ? [.udp, .tcp] : [.udp, .tcp, .tls]
         for address in local.isEmpty ? [.loopback(port: 5060)] : local.map(\.address) {
             do {
-                let bound = try await endpoint.open(at: address, [.udp, .tcp])
-                names += ["udp \(bound)", "tcp \(bound)"]
+                _ = try await endpoint.open(at: address, transports)
             } catch {
                 throw ToolFailure("\(error)")
             }
         }
+        let names = await endpoint.listening.map(SIPParty.text)
         teller.tell(
             "listening",
             [("addresses", .array(names.map { .string($0) })), ("domain", .string(domain))],

@@ -13,19 +13,25 @@ struct SIPTeller: Sendable {
     }
 }
 
+/// The word of a report for the status of a refusal.
+enum SIPStatusWord {
+    static func of(_ code: Int) -> String {
+        switch code {
+        case 401, 407, 403: "unauthorized"
+        case 486, 600: "busy"
+        case 408, 480: "timeout"
+        default: "rejected"
+        }
+    }
+}
+
 extension CallEnd {
     /// The word of a report.
     var status: String {
         switch cause {
         case .hungUp, .replaced: "ok"
         case .cancelled: "cancelled"
-        case .refused(let code):
-            switch code {
-            case 401, 407, 403: "unauthorized"
-            case 486, 600: "busy"
-            case 408, 480: "timeout"
-            default: "rejected"
-            }
+        case .refused(let code): SIPStatusWord.of(code)
         case .timeout: "timeout"
         case .failed: "unreachable"
         case .unacknowledged, .expired, .unacceptable: "failed"
@@ -76,6 +82,15 @@ extension CallEnd {
 }
 
 extension RequestFailure {
+    /// The word of a report.
+    var status: String {
+        switch self {
+        case .unanswered(.timeout, _): "timeout"
+        case .invalid: "failed"
+        case .unresolved, .unanswered: "unreachable"
+        }
+    }
+
     /// What failed, with the remedy.
     func text(_ peer: String) -> String {
         switch self {

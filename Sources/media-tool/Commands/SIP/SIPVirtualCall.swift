@@ -1,4 +1,5 @@
 import CallBasics
+import CallCore
 import MediaEngine
 import SDP
 import SIP

@@ -10,6 +10,8 @@ struct TortureScore {
         case parser
         /// Transactions and the rules of a user agent, as a message goes through them.
         case stack
+        /// A peer elsewhere, of which nothing is known but its final answers.
+        case peer
     }
 
     /// One line of the table of expectations.
@@ -25,10 +27,23 @@ struct TortureScore {
         /// Whether a final answer with that code fits; 0 is a message that was taken, nil one without an answer.
         func isMet(by answer: Int?, isResponse: Bool, subject: Subject) -> Bool {
             if isResponse { return answer == nil || answer == 0 }
+            if subject == .peer { return isMet(byPeer: answer) }
             return TortureScore.parts(of: expected).contains { part in
                 switch part {
                 case "accept", "accept-first", "lenient": answer == 0
                 case "405", "415", "420", "501": answer == Int(part) || subject == .parser && answer == 0
+                default: answer == Int(part)
+                }
+            }
+        }
+
+        /// Whether an answer of a peer fits: whoever takes a message answers what its user may choose, and nothing that says
+        /// that it could not be read.
+        private func isMet(byPeer answer: Int?) -> Bool {
+            guard let answer else { return false }
+            return TortureScore.parts(of: expected).contains { part in
+                switch part {
+                case "accept", "accept-first", "lenient": ![400, 414, 416, 505, 513].contains(answer)
                 default: answer == Int(part)
                 }
             }
@@ -43,6 +58,8 @@ struct TortureScore {
     }
 
     private(set) var rows: [Row] = []
+    /// Messages after which a peer answered nothing any more.
+    private(set) var crashCount = 0
     /// Messages that were made from the files by changing one byte.
     private(set) var mutationCount = 0
     /// The longest time that a message took.
@@ -56,6 +73,35 @@ struct TortureScore {
         generator = SeededGenerator(seed: seed)
     }
 
+    /// Takes what a peer answered to the file that an expectation is about.
+    mutating func add(_ expectation: Expectation, _ bytes: [UInt8], _ answer: TortureProbe.Event) {
+        // An ACK is never answered, nor is a response.
+        let isSilent = bytes.starts(with: Array("SIP/2.0 ".utf8)) || bytes.starts(with: Array("ACK ".utf8))
+        let isMet = expectation.isMet(by: answer.status, isResponse: isSilent, subject: .peer)
+        rows.append(Row(expectation: expectation, answer: answer.status, isMet: isMet && answer.isAlive))
+        note(answer)
+    }
+
+    /// Takes that a peer was sent a message with one byte changed.
+    mutating func addMutation(_ answer: TortureProbe.Event) {
+        mutationCount += 1
+        note(answer)
+    }
+
+    private mutating func note(_ answer: TortureProbe.Event) {
+        slowest = max(slowest, answer.delay)
+        if !answer.isAlive { crashCount += 1 }
+    }
+
+    /// The message with one byte changed.
+    mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
+        guard !bytes.isEmpty else { return bytes }
+        var mutated = bytes
+        let number = generator.next()
+        mutated[Int(number % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: number >> 56)
+        return mutated
+    }
+
     /// Takes the file that an expectation is about, and so many messages that differ from it in one byte.
     mutating func add(_ expectation: Expectation, _ bytes: [UInt8], mutations: Int) {
         let answer = timed(bytes)
@@ -64,10 +110,7 @@ struct TortureScore {
         rows.append(Row(expectation: expectation, answer: answer, isMet: isMet))
         guard !bytes.isEmpty else { return }
         for _ in 0..<mutations {
-            var mutated = bytes
-            let number = generator.next()
-            mutated[Int(number % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: number >> 56)
-            _ = timed(mutated)
+            _ = timed(mutated(bytes))
             mutationCount += 1
         }
     }
@@ -164,7 +207,7 @@ struct TortureScore {
     // MARK: What is told
 
     /// Whether every answer fits.
-    var isMet: Bool { rows.allSatisfy(\.isMet) }
+    var isMet: Bool { rows.allSatisfy(\.isMet) && crashCount == 0 }
 
     var json: JSONValue {
         let exact = rows.filter(\.expectation.isExact)
@@ -173,6 +216,7 @@ struct TortureScore {
             "exact": ["asked": .integer(exact.count), "ok": .integer(exact.count(where: \.isMet))],
             "lenient": .integer(rows.count { $0.expectation.expected.contains("-or-") && $0.answer == 0 }),
             "noAnswer": .integer(rows.count { $0.answer == nil }),
+            "crashed": .integer(crashCount),
             "mutations": .integer(mutationCount),
             "slowestMs": .milliseconds(slowest),
             "failed": JSONValue(rows.filter { !$0.isMet }.map(\.expectation.file)),
@@ -188,8 +232,9 @@ struct TortureScore {
         }
         let met = rows.count(where: \.isMet)
         let changed = mutationCount > 0 ? ", \(mutationCount) with one byte changed" : ""
+        let crashed = crashCount > 0 ? ", \(crashCount) times nothing came any more" : ""
         return Table.text([["FILE", "SECTION", "EXPECTED", "GOT", ""]] + lines)
-            + "\(met) of \(English.count(rows.count, "message")) as expected\(changed), none took longer than "
+            + "\(met) of \(English.count(rows.count, "message")) as expected\(changed)\(crashed), none took longer than "
             + "\((slowest.milliseconds * 100).rounded() / 100) ms\n"
     }
 }

@@ -1,12 +1,12 @@
-import CallBasics
-import MediaEngine
-import SDP
+internal import CallBasics
+package import MediaEngine
+package import SDP
 
 /// The seam between signalling and sound: the ports of one SIP call, what it offers, and the engine's call once both sides
 /// have agreed.
-actor CallSound {
+package actor CallSound {
     /// What carries its packets.
-    enum Way: Sendable {
+    package enum Way: Sendable {
         case ports(MediaReservation)
         case link(MemoryLink)
 
@@ -28,13 +28,13 @@ actor CallSound {
     }
 
     /// What is offered, or answered with.
-    let session: SessionConfiguration
+    package nonisolated let session: SessionConfiguration
     private let engine: CallEngine
     private let way: Way
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
-    private(set) var call: Call?
-    private(set) var agreed: AgreedMedia?
+    package private(set) var call: Call?
+    package private(set) var agreed: AgreedMedia?
 
     /// Opens the ports of a call on an own address.
     ///
@@ -45,7 +45,7 @@ actor CallSound {
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec
-    init(
+    package init(
         _ engine: CallEngine,
         at host: String,
         codecs: [String],
@@ -61,7 +61,7 @@ actor CallSound {
     ///
     /// - Parameters: As above.
     /// - Throws: `EngineError` when there is no such codec
-    init(
+    package init(
         _ engine: CallEngine,
         _ way: Way,
         codecs: [String],
@@ -82,9 +82,9 @@ actor CallSound {
     /// Makes the engine's call, or changes it, to what was agreed.
     ///
     /// - Throws: `EngineError` when no sound was agreed that can flow
-    func apply(_ session: AgreedSession) async throws {
+    package func apply(_ session: AgreedSession) async throws {
         guard let media = session.audio else {
-            throw ToolFailure("No sound was agreed: the other side refused it. Offer another --codec.")
+            throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }
         let agreement = try MediaAgreement(media, in: engine.registry)
         agreed = media
@@ -97,7 +97,7 @@ actor CallSound {
     }
 
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
-    func end(after talk: Duration) async throws -> CallReport? {
+    package func end(after talk: Duration) async throws -> CallReport? {
         guard let call else {
             way.release()
             return nil
@@ -107,7 +107,7 @@ actor CallSound {
         var report = CallReport(
             codec: codec,
             mode: .udp,
-            seconds: talk.roundedSeconds,
+            seconds: talk.milliseconds.rounded() / 1000,
             legs: [call.report()],
             ticks: engine.tickReport
         )
@@ -117,7 +117,7 @@ actor CallSound {
     }
 
     /// Gives back what is heard.
-    static func echo(_ configuration: inout CallConfiguration) {
+    package static func echo(_ configuration: inout CallConfiguration) {
         let format = AudioFormat(sampleRate: 48_000)
         let (mouth, ears) = (StreamSource(format: format), StreamSink(format: format))
         (configuration.source, configuration.sink) = (.stream(mouth), .stream(ears))

@@ -1,0 +1,119 @@
+import CallBasics
+import SDP
+
+@testable import SIP
+@testable import SIPTransport
+
+/// What is fuzzed of signalling.
+enum SIPParsers {
+    /// All that can be asked for of a message is; a sound one is written as it is read, and answered by one message.
+    static func message(_ bytes: Span<UInt8>) throws {
+        let message = try SIPMessage(datagram: Parsers.array(bytes))
+        read(message)
+        guard message.defect == nil else { return }
+        let written = message.bytes
+        guard let again = try? SIPMessage(datagram: written) else { preconditionFailure("it cannot be read") }
+        precondition(again.bytes == written && again.body == message.body)
+        for name in HeaderName.allCases where name != .contentLength {
+            precondition(again.values(of: name) == message.values(of: name))
+        }
+        guard let answer = try? message.response(status: 400, reason: "Bad Request", tag: Bytes("t")) else { return }
+        precondition((try? SIPMessage(datagram: answer.bytes))?.statusCode == 400)
+    }
+
+    private static func read(_ message: SIPMessage) {
+        _ = (message.isAnswerable, message.hasWildcardContact, message.callID, message.reasonPhrase)
+        if let uri = try? message.requestURI() {
+            precondition(uri.isEquivalent(to: uri))
+            _ = (uri.user, uri.host, uri.parameter("lr"), uri.headers)
+        }
+        try? message.validate()
+        for name in HeaderName.allCases where message.count(of: name) > 0 {
+            _ = try? message.tokens(of: name)
+            _ = try? message.authentication(name)
+            _ = (try? message.list(name, as: NameAddress.self))?.map { ($0.tag, $0.preference, try? $0.expires()) }
+            _ = (try? message.list(name, as: Via.self))?.map { ($0.hasUniqueBranch, $0.received, $0.responsePort) }
+            _ = try? message.list(name, as: ParameterizedValue.self)
+            _ = try? message.list(name, as: DialogReference.self)
+            _ = try? message.list(name, as: MediaType.self)
+            _ = try? message.list(name, as: RAck.self)
+            _ = try? message.list(name, as: SessionInterval.self)
+        }
+    }
+
+    /// The first byte is the size of the pieces in which the rest arrives; at once or in pieces, the same comes out.
+    static func stream(_ bytes: Span<UInt8>) throws {
+        let all = Parsers.array(bytes)
+        guard let size = all.first else { return }
+        let rest = Array(all.dropFirst())
+        let step = max(1, Int(size))
+        let pieces = stride(from: 0, to: rest.count, by: step).map { Array(rest[$0..<min($0 + step, rest.count)]) }
+        precondition(elements(of: [rest]) == elements(of: pieces))
+    }
+
+    private static func elements(of pieces: [[UInt8]]) -> [[UInt8]] {
+        var framer = StreamFramer()
+        var elements: [[UInt8]] = []
+        for piece in pieces {
+            framer.append(piece)
+            while let element = framer.next() {
+                switch element {
+                case .message(let message): elements.append(message.bytes)
+                case .ping: elements.append([1])
+                case .pong: elements.append([2])
+                case .failure(let error, let message): elements.append(Array("\(error)".utf8) + (message?.bytes ?? []))
+                }
+            }
+        }
+        return elements
+    }
+
+    /// Datagrams, each ended by a byte 0, to an agent that calls and is called; when all is over nothing is left.
+    static func agent(_ bytes: Span<UInt8>) throws {
+        let address = SocketAddress(ipv4: 0xC000_0201, port: 5060)
+        let other = SocketAddress(ipv4: 0xC000_0202, port: 5060)
+        var agent = UserAgent(AgentConfiguration(identity: NameAddress(try SIPURI("sip:alice@192.0.2.1"))), seed: 1)
+        var now = MediaTime.zero
+        let format = PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000)
+        let medium = MediaConfiguration(port: 4000, formats: [format])
+        let session = SessionConfiguration(address: "192.0.2.1", media: [medium])
+        agent.setLocalAddresses([address], of: .udp, at: now)
+        _ = try agent.call(SIPURI("sip:bob@192.0.2.2"), UserAgent.CallWishes(session: session), at: now)
+        func settle() {
+            while let output = agent.poll() {
+                if case .event(.incoming(let handle, _)) = output { try? agent.answer(handle, session, at: now) }
+            }
+        }
+        for datagram in Parsers.array(bytes).split(separator: 0) {
+            agent.handle(.datagram(Array(datagram), local: address, remote: other), at: now)
+            settle()
+            now += .milliseconds(20)
+        }
+        for handle in agent.calls.names { agent.hangUp(handle, at: now) }
+        settle()
+        for _ in 0..<10_000 {
+            guard let deadline = agent.deadline else { break }
+            now = max(now, deadline)
+            agent.handle(.timeout, at: now)
+            settle()
+        }
+        let counts = agent.counts
+        precondition(counts.calls == 0 && counts.errands == 0 && counts.dialogs == 0 && counts.names == 0)
+        precondition(counts.transactions == TransactionCounts() && counts.sources == 0)
+    }
+
+    /// A URI equals itself, and what is written of it reads the same.
+    static func uri(_ bytes: Span<UInt8>) throws {
+        let uri = try SIPURI(parsing: Parsers.array(bytes)[...])
+        precondition(uri.isEquivalent(to: uri))
+        precondition((try? SIPURI(parsing: uri.bytes)) == uri)
+        _ = HostAddress(Parsers.array(bytes)[...])
+    }
+
+    /// Whatever comes is an answer of some kind, with no more records than bytes.
+    static func dnsAnswer(_ bytes: Span<UInt8>) {
+        if case .records(let records) = DNSMessage.answer(in: Parsers.array(bytes)) {
+            precondition(records.count <= bytes.count)
+        }
+    }
+}

@@ -1,0 +1,335 @@
+internal import CallBasics
+public import MediaEngine
+internal import SIP
+internal import SIPTransport
+
+/// A phone: it calls by SIP and is called, registers accounts and sends texts, with the sound of an engine.
+///
+///     let phone = try await Phone(engine)
+///     let call = try await phone.call("sip:door@192.0.2.7")
+///     try await call.answered()
+///
+/// What comes by itself is told by `events`. Messages go by UDP, TCP or TLS; sound goes in the clear: there is no SRTP yet.
+/// Thread: any. It is an actor on the event loop of its sockets.
+public actor Phone {
+    /// Events that may wait for their listener; a call that finds no room is answered 480.
+    private static let eventLimit = 1024
+
+    /// What happens by itself, in order; for one listener.
+    public nonisolated let events: AsyncStream<PhoneEvent>
+    /// Where SIP is listened to.
+    public nonisolated let localAddress: SocketAddress
+    private nonisolated let engine: CallEngine
+    private nonisolated let configuration: PhoneConfiguration
+    private nonisolated let endpoint: SIPEndpoint<UserAgent>
+    private let continuation: AsyncStream<PhoneEvent>.Continuation
+    private var listening: Task<Void, Never>?
+    private var calls: [CallHandle: PhoneCall] = [:]
+    /// In the order in which they were registered.
+    private var accounts: [(address: String, handle: AccountHandle)] = []
+    /// Who waits for what comes of a registration.
+    private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
+    private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
+    private var isClosed = false
+
+    /// The event loop of its sockets.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { endpoint.unownedExecutor }
+
+    /// Opens the sockets of a phone.
+    ///
+    /// - Parameters:
+    ///   - engine: Makes the sound of its calls.
+    ///   - configuration: Where it is, and what it offers.
+    /// - Throws: `PhoneError` when the port is another's, or the address none of this machine
+    public init(_ engine: CallEngine, _ configuration: PhoneConfiguration = PhoneConfiguration()) async throws {
+        let local = await Self.address(configuration.local)
+        guard !local.isUnspecified else {
+            throw PhoneError(.invalid, "\(local) can be told to nobody. Give the address of one interface.")
+        }
+        let names: DNSClient
+        do { names = try DNSClient() } catch { throw PhoneError(.noNames, error.message) }
+        let agent = try Self.agent(configuration, local)
+        let endpoint = SIPEndpoint(agent, security: configuration.security) { question in await names.ask(question) }
+        do {
+            localAddress = try await endpoint.open(at: local, configuration.flowTransports)
+        } catch {
+            await endpoint.close()
+            let isSecurity = (error as? SIPSocketError)?.code == .security
+            throw PhoneError(isSecurity ? .security : .noPort, "\(error)")
+        }
+        (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
+        listening = Task { [weak self] in for await event in endpoint.events { await self?.handle(event) } }
+    }
+
+    deinit {
+        for call in calls.values { call.lose() }
+        let endpoint = endpoint
+        Task { await endpoint.close() }
+    }
+
+    private static func address(_ wished: SocketAddress?) async -> SocketAddress {
+        if let wished { return wished }
+        // Nothing is sent to it; the kernel says which own address would lead there (RFC 5737).
+        let elsewhere = SocketAddress(ipv4: 0xC633_6401, port: 5060)
+        return await SourceAddress.towards(elsewhere) ?? .loopback(port: 0)
+    }
+
+    private static func agent(_ configuration: PhoneConfiguration, _ local: SocketAddress) throws(PhoneError)
+        -> UserAgent
+    {
+        let host = local.isIPv4 ? local.host : "[\(local.host)]"
+        let identity = NameAddress(try PhoneError.uri("sip:\(host)"), displayName: configuration.displayName)
+        var made = AgentConfiguration(identity: identity)
+        made.transports = configuration.flowTransports
+        made.families = local.isIPv4 ? [.ipv4] : [.ipv6]
+        made.product = configuration.product
+        made.followsRedirections = configuration.followsRedirections
+        (made.callPatience, made.ringPatience) = (configuration.callPatience, configuration.ringPatience)
+        return UserAgent(made, seed: .random(in: .min ... .max))
+    }
+
+    // MARK: What it is asked to do
+
+    /// Registers an account, and keeps it registered: also at servers that are gone for a while, and behind a NAT.
+    ///
+    /// An account of the same address is replaced. What becomes of it, now and later, `events` tells, too. One that was refused,
+    /// or not answered, stays, and is tried again until `unregister`.
+    ///
+    /// - Throws: `PhoneError` when the server refuses it, or does not answer
+    public func register(_ account: PhoneAccount) async throws {
+        let made = try account.configuration()
+        guard !isClosed else { throw Self.closed }
+        if let former = accounts.firstIndex(where: { $0.address == account.address }) {
+            forget(accounts.remove(at: former).handle)
+        }
+        let handle = act { agent, _ in agent.addAccount(made) }
+        accounts.append((account.address, handle))
+        try await withCheckedThrowingContinuation { waiter in
+            registering[handle] = waiter
+            do throws(SIPError) {
+                try act { agent, now throws(SIPError) in try agent.register(handle, at: now) }
+            } catch {
+                settle(handle, PhoneError(.invalid, error.message))
+            }
+        }
+    }
+
+    /// Secures connections from now on as told, with files read anew, as when a certificate was renewed; those that are open stay.
+    ///
+    /// A phone that was opened without a certificate is not called by TLS with one.
+    /// - Throws: `security` when a file cannot be used; all is as before then
+    public func secure(by security: SIPSecurity) async throws {
+        do { try await endpoint.secure(by: security) } catch { throw PhoneError(.security, "\(error)") }
+    }
+
+    /// Takes the binding of an account away; others of the same address, of other phones, stay.
+    public func unregister(_ address: String) {
+        guard let place = accounts.firstIndex(where: { $0.address == address }) else { return }
+        let handle = accounts.remove(at: place).handle
+        settle(handle, PhoneError(.state, "\(address) was unregistered."))
+        act { agent, now in agent.unregister(handle, at: now) }
+    }
+
+    /// Calls somebody; `PhoneCall.answered` waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - uri: Whom, such as `sip:bob@example.org` or `sip:192.0.2.7`.
+    ///   - account: The address of the account that calls; nil for the first one, or none.
+    ///   - headers: Further headers of the INVITE.
+    ///   - sound: Says where the call's sound comes from and goes to; the engine's call card unless it says otherwise.
+    /// - Returns: The call, on its way.
+    /// - Throws: `PhoneError` when the URI cannot be called, `EngineError` when there is no port or no such codec
+    public func call(
+        _ uri: String,
+        from account: String? = nil,
+        headers: [(name: String, value: String)] = [],
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }
+    ) async throws -> PhoneCall {
+        let target = try PhoneError.uri(uri)
+        let sender = try account.map(handle) ?? accounts.first?.handle
+        guard !isClosed else { throw Self.closed }
+        let media = try await makeSound(sound)
+        var made = UserAgent.CallWishes(session: media.session, account: sender)
+        made.headers = headers
+        let wishes = made
+        let (handle, callID): (CallHandle, String)
+        do throws(PhoneError) {
+            // Meanwhile, ports were opened.
+            guard !isClosed else { throw Self.closed }
+            (handle, callID) = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
+                try act { agent, now throws(SIPError) in
+                    let handle = try agent.call(target, wishes, at: now)
+                    return (handle, agent.callID(of: handle) ?? "")
+                }
+            }
+        } catch {
+            _ = try? await media.end(after: .zero)
+            throw error
+        }
+        let call = PhoneCall(handle, at: endpoint, remote: (uri, nil), callID: callID, isOutgoing: true, media)
+        // Its events come in turns after this one.
+        calls[handle] = call
+        Task { await call.run() }
+        return call
+    }
+
+    /// Sends a text (MESSAGE, RFC 3428), and waits until it is taken.
+    ///
+    /// - Throws: `PhoneError` when it is refused, or nobody answers
+    public func sendText(_ text: String, to uri: String, from account: String? = nil) async throws {
+        let target = try PhoneError.uri(uri)
+        let sender = try account.map(handle) ?? accounts.first?.handle
+        guard !isClosed else { throw Self.closed }
+        let errand = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
+            try act { agent, now throws(SIPError) in
+                try agent.send(
+                    .message,
+                    to: target,
+                    account: sender,
+                    type: "text/plain;charset=UTF-8",
+                    body: Array(text.utf8),
+                    at: now
+                )
+            }
+        }
+        try await withCheckedThrowingContinuation { texts[errand] = $0 }
+    }
+
+    /// Hangs up all calls, takes the bindings of all accounts away, and closes the sockets; a second at most.
+    public func close() async {
+        guard !isClosed else { return }
+        isClosed = true
+        for call in calls.values { await call.hangUp() }
+        let handles = accounts.map(\.handle)
+        await endpoint.close(afterUnregistering: handles)
+        await listening?.value
+        for handle in registering.keys { settle(handle, Self.closed) }
+        for text in texts.keys { settle(text, Self.closed) }
+        for call in calls.values { call.lose() }
+        calls = [:]
+        continuation.finish()
+    }
+
+    private static let closed = PhoneError(.state, "The phone was closed. Make another.")
+
+    private func handle(of address: String) throws(PhoneError) -> AccountHandle {
+        if let account = accounts.first(where: { $0.address == address }) { return account.handle }
+        throw PhoneError(.state, "\(address) is no account of this phone. Register it first.")
+    }
+
+    private func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
+        try await CallSound(
+            engine,
+            at: localAddress.host,
+            codecs: configuration.codecs,
+            packetTime: configuration.packetTime,
+            ends
+        )
+    }
+
+    // MARK: What the agent tells
+
+    private func handle(_ event: AgentEvent) {
+        switch event {
+        case .incoming(let handle, let invite): report(handle, invite)
+        case .registration(let handle, let state, let reason): note(handle, state, reason)
+        case .message(let request, _):
+            let from = (try? request.from()).map { $0.uri.bytes.text } ?? ""
+            continuation.yield(.text(String(decoding: request.body, as: UTF8.self), from: from))
+        case .response(let errand, let response, _):
+            guard let status = response.statusCode, status >= 200 else { return }
+            let words = "\(status) \(response.reasonPhrase)"
+            settle(errand, status < 300 ? nil : PhoneError(.refused(status: status), "The text was refused: \(words)."))
+        case .failed(let errand, _):
+            settle(errand, PhoneError(.unanswered, securityFailure ?? "Nobody has answered the text."))
+        default:
+            guard let handle = event.call, let call = calls[handle] else { return }
+            call.tell(event)
+            if case .ended = event { calls[handle] = nil }
+        }
+    }
+
+    private func report(_ handle: CallHandle, _ invite: SIPMessage) {
+        let from = try? invite.from()
+        let remote = (from?.uri.bytes.text ?? "", from?.displayName?.text)
+        let callID = invite.callID?.text ?? ""
+        let call = PhoneCall(handle, at: endpoint, remote: remote, callID: callID, isOutgoing: false) { [weak self] in
+            guard let self else { throw Self.closed }
+            return try await makeSound($0)
+        }
+        calls[handle] = call
+        Task { await call.run() }
+        if case .enqueued = continuation.yield(.incoming(call)) { return }
+        act { agent, now in agent.reject(handle, status: 480, at: now) }
+    }
+
+    private func note(_ handle: AccountHandle, _ state: Registration.State, _ reason: Registration.Reason) {
+        let address = accounts.first { $0.handle == handle }?.address
+        switch state {
+        case .ok:
+            settle(handle, nil)
+            if let address { continuation.yield(.registered(address)) }
+        case .failed:
+            let problem = problem(reason)
+            settle(handle, problem)
+            if let address { continuation.yield(.unregistered(address, problem)) }
+        case .cleared: act { agent, now in agent.removeAccount(handle, at: now) }
+        case .none, .progress, .refreshing: break
+        }
+    }
+
+    /// Why the last connection by TLS could not be made, once.
+    private var securityFailure: String? { endpoint.assumeIsolated { $0.takeSecurityFailure() }?.message }
+
+    private func problem(_ reason: Registration.Reason) -> PhoneError {
+        switch reason {
+        case .status(let status) where status == 401 || status == 407:
+            PhoneError(.refused(status: status), "The server wants another password, or another name (\(status)).")
+        case .status(let status):
+            PhoneError(.refused(status: status), "The server refused the registration: \(status).")
+        case .failure:
+            PhoneError(.unanswered, (securityFailure ?? "The registrar cannot be reached.") + " It is tried again.")
+        case .notListed: PhoneError(.unanswered, "The server lists other phones and not this one. It is tried again.")
+        default: PhoneError(.state, "The account cannot be registered.")
+        }
+    }
+
+    // MARK: Who waits
+
+    private func settle(_ handle: AccountHandle, _ problem: PhoneError?) {
+        registering.removeValue(forKey: handle)?.resume(with: Self.result(problem))
+    }
+
+    private func settle(_ errand: ErrandID, _ problem: PhoneError?) {
+        texts.removeValue(forKey: errand)?.resume(with: Self.result(problem))
+    }
+
+    private static func result(_ problem: PhoneError?) -> Result<Void, any Error> {
+        problem.map { .failure($0) } ?? .success(())
+    }
+
+    private func forget(_ handle: AccountHandle) {
+        settle(handle, PhoneError(.state, "Another account of the same address has taken its place."))
+        act { agent, now in agent.removeAccount(handle, at: now) }
+    }
+
+    /// Lets the agent do something in this very turn, for both are on one event loop.
+    private func act<Result: Sendable, E: Error>(
+        _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
+    ) throws(E) -> Result {
+        try endpoint.inTurn(body)
+    }
+}
+
+/// What happens to a phone by itself.
+public enum PhoneEvent: Sendable {
+    /// Somebody calls: `ring`, and `answer` or `reject`.
+    case incoming(PhoneCall)
+    /// The account of this address is registered, for the first time or again.
+    case registered(String)
+    /// It is not, and why.
+    case unregistered(String, PhoneError)
+    /// A text has come.
+    case text(String, from: String)
+}

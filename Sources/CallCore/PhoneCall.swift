@@ -1,0 +1,331 @@
+internal import CallBasics
+public import MediaEngine
+internal import SDP
+internal import SIP
+internal import SIPTransport
+
+/// One call of a phone, from its INVITE to its end.
+///
+/// Thread: any. It is an actor on the event loop of its phone.
+public actor PhoneCall {
+    typealias Ends = @Sendable (inout CallConfiguration) -> Void
+    typealias SoundMaker = @Sendable (@escaping Ends) async throws -> CallSound
+
+    /// What the agent may tell beyond what was taken; the newest are kept, the end among them.
+    private static let inboxLimit = 256
+    private static let eventLimit = 1024
+
+    /// Whom it is with: the URI that was called, or the caller's.
+    public nonisolated let remote: String
+    /// The name that the caller shows of himself; it proves nothing.
+    public nonisolated let remoteName: String?
+    /// The Call-ID, by which others know it, too.
+    public nonisolated let callID: String
+    /// Whether this side calls.
+    public nonisolated let isOutgoing: Bool
+    /// What happens, in order, to the end; for one listener.
+    public nonisolated let events: AsyncStream<PhoneCallEvent>
+    /// How it ended; nil before.
+    public private(set) var end: PhoneCallEnd?
+    /// Whether it was answered, by either side.
+    public private(set) var isAnswered = false
+    /// Quality and counts of its sound; nil before its end, and when no sound ever flowed.
+    public private(set) var report: CallReport?
+
+    private nonisolated let handle: CallHandle
+    private nonisolated let endpoint: SIPEndpoint<UserAgent>
+    private nonisolated let inbox: AsyncStream<AgentEvent>
+    private nonisolated let mail: AsyncStream<AgentEvent>.Continuation
+    private nonisolated let continuation: AsyncStream<PhoneCallEvent>.Continuation
+    private let makeSound: SoundMaker?
+    private var sound: CallSound?
+    private var isAnswering = false
+    private var answerTime: MediaTime?
+    /// What became of its sound, when that is why it ends.
+    private var problem: String?
+    private var held = (us: false, them: false)
+    private var keys: Task<Void, Never>?
+    private var listening: Task<Void, Never>?
+    private var answerWaiters: [CheckedContinuation<Void, any Error>] = []
+    private var endWaiters: [CheckedContinuation<PhoneCallEnd, Never>] = []
+
+    /// The event loop of its phone.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { endpoint.unownedExecutor }
+
+    init(
+        _ handle: CallHandle,
+        at endpoint: SIPEndpoint<UserAgent>,
+        remote: (uri: String, name: String?),
+        callID: String,
+        isOutgoing: Bool,
+        _ sound: CallSound? = nil,
+        makeSound: SoundMaker? = nil
+    ) {
+        (self.handle, self.endpoint, self.callID, self.isOutgoing) = (handle, endpoint, callID, isOutgoing)
+        (self.remote, remoteName) = remote
+        (self.sound, self.makeSound) = (sound, makeSound)
+        (inbox, mail) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.inboxLimit))
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
+    }
+
+    /// The engine's call, with volume, mute, levels, recording and figures; nil before both sides have agreed.
+    public var media: MediaEngine.Call? { get async { await sound?.call } }
+
+    // MARK: What it is asked to do
+
+    /// Waits for the answer.
+    ///
+    /// Whoever cancels the waiting takes the call back.
+    ///
+    /// - Throws: `PhoneCallEnd` when it ends before
+    public func answered() async throws {
+        if isAnswered { return }
+        if let end { throw end }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { answerWaiters.append($0) }
+        } onCancel: {
+            Task { await hangUp() }
+        }
+    }
+
+    /// Waits for the end; then `report` is there.
+    @discardableResult public func ended() async -> PhoneCallEnd {
+        if let end { return end }
+        return await withCheckedContinuation { endWaiters.append($0) }
+    }
+
+    /// Tells the caller that it rings (180).
+    ///
+    /// - Throws: `PhoneError` when it does not
+    public func ring() throws {
+        let handle = handle
+        try PhoneError.wrapping(.state) { () throws(SIPError) in
+            try act { agent, now throws(SIPError) in try agent.ring(handle, at: now) }
+        }
+    }
+
+    /// Answers a call that came.
+    ///
+    /// - Parameter sound: Says where its sound comes from and goes to; the engine's call card unless it says otherwise.
+    /// - Throws: `PhoneError` when it does not ring any more, or the two have no codec in common: then it was answered
+    ///   488. `EngineError` when there is no port.
+    public func answer(_ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }) async throws {
+        guard let makeSound, !isAnswering, end == nil else {
+            throw PhoneError(.state, "The call does not ring. Only a call that came is answered, once.")
+        }
+        isAnswering = true
+        let made: CallSound
+        do { made = try await makeSound(sound) } catch {
+            isAnswering = false
+            throw error
+        }
+        let (handle, session) = (handle, made.session)
+        do {
+            try PhoneError.wrapping(.state) { () throws(SIPError) in
+                try act { agent, now throws(SIPError) in try agent.answer(handle, session, at: now) }
+            }
+            self.sound = made
+        } catch {
+            _ = try? await made.end(after: .zero)
+            throw error
+        }
+    }
+
+    /// Refuses a call that came: 486 is busy, 480 not now, 603 declined.
+    public func reject(status: Int = 603) {
+        let (handle, status) = (handle, min(max(status, 400), 699))
+        act { agent, now in agent.reject(handle, status: status, at: now) }
+    }
+
+    /// Tells who calls to call somebody else instead (302); a call that came, and is not answered.
+    ///
+    /// - Throws: `PhoneError` when `uri` is none
+    public func redirect(to uri: String) throws {
+        let target = try PhoneError.uri(uri)
+        let handle = handle
+        act { agent, now in agent.redirect(handle, to: target, at: now) }
+    }
+
+    /// Ends it, whatever it is at: CANCEL, a refusal or BYE.
+    ///
+    /// `ended` waits for that.
+    public func hangUp() {
+        let handle = handle
+        act { agent, now in agent.hangUp(handle, at: now) }
+    }
+
+    /// Holds or resumes the call; events tell when both sides know.
+    public func setHeld(_ isHeld: Bool) {
+        let handle = handle
+        act { agent, now in
+            guard var session = agent.session(of: handle) else { return }
+            session.hold = isHeld ? .withMusic : nil
+            agent.change(handle, to: session, at: now)
+        }
+    }
+
+    /// Sends keys, one after the other: telephone events (RFC 4733) where they were agreed on, else INFO.
+    ///
+    /// - Parameter keys: 0-9 * # A-D; `,` is a pause of 2 s.
+    /// - Throws: `EngineError` when a character is no key, or too many wait; `PhoneError` when the call is not answered
+    public func sendDTMF(_ keys: String) async throws {
+        guard isAnswered, end == nil, let sound, let call = await sound.call else {
+            throw PhoneError(.state, "No sound flows yet. Wait for the answer.")
+        }
+        if await !(sound.agreed?.sending.telephoneEvents.isEmpty ?? true) { return try call.sendDTMF(keys) }
+        let sequence: DTMFSequence
+        do { sequence = try DTMFSequence(parsing: keys) } catch { throw PhoneError(.invalid, error.message) }
+        let former = self.keys
+        self.keys = Task {
+            await former?.value
+            await sendByINFO(sequence)
+        }
+    }
+
+    private func sendByINFO(_ sequence: DTMFSequence) async {
+        let handle = handle
+        for element in sequence.elements where end == nil {
+            switch element {
+            case .pause(let pause): try? await Task.sleep(for: pause)
+            case .digit(let digit):
+                guard let key = "\(digit)".first else { continue }
+                act { agent, now in try? agent.send(DTMFRelay(key, duration: .milliseconds(100)), in: handle, at: now) }
+                try? await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    }
+
+    /// Holds the call, and asks the other side to call somebody else (REFER, RFC 3515).
+    ///
+    /// Once they talk this call ends; when they do not, it is resumed. Events tell how it goes.
+    ///
+    /// - Throws: `PhoneError` when the call is not answered, or another transfer is under way
+    public func transfer(to uri: String) throws {
+        let target = try PhoneError.uri(uri)
+        guard isAnswered, end == nil else { throw PhoneError(.state, "The call is not answered. Wait for the answer.") }
+        let handle = handle
+        setHeld(true)
+        do throws(SIPError) {
+            try act { agent, now throws(SIPError) in try agent.transfer(handle, to: target, at: now) }
+        } catch {
+            setHeld(false)
+            throw PhoneError(.state, error.message)
+        }
+    }
+
+    // MARK: What the agent tells
+
+    nonisolated func tell(_ event: AgentEvent) { mail.yield(event) }
+
+    /// Its phone was closed before it ended.
+    nonisolated func lose() { mail.finish() }
+
+    /// Takes what the agent tells, to the end.
+    func run() async {
+        for await event in inbox {
+            if case .ended(_, let end) = event {
+                var cause: String?
+                if case .failed(.unanswered) = end.cause { cause = await endpoint.takeSecurityFailure()?.message }
+                return await finish(PhoneCallEnd(end, with: remote, securityFailure: cause))
+            }
+            await receive(event)
+        }
+        await finish(PhoneCallEnd(.network, .unreachable, "The phone was closed before the call had ended."))
+    }
+
+    private func receive(_ event: AgentEvent) async {
+        switch event {
+        case .progress(_, let response): continuation.yield(.progress(status: response.statusCode ?? 0))
+        case .agreed(_, let session): await agree(session)
+        case .established:
+            (isAnswered, answerTime) = (true, SIPEndpoint<UserAgent>.now)
+            continuation.yield(.answered)
+            for waiter in answerWaiters { waiter.resume() }
+            answerWaiters = []
+        case .key(_, let relay): continuation.yield(.key(relay.key))
+        case .changeRefused(_, let status): continuation.yield(.changeRefused(status: status))
+        case .transfer(_, let progress): follow(progress)
+        default: break
+        }
+    }
+
+    private func agree(_ session: AgreedSession) async {
+        let isFirst = await sound?.call == nil
+        do {
+            try await sound?.apply(session)
+        } catch {
+            problem = "\(error)"
+            return hangUp()
+        }
+        if isFirst, let call = await sound?.call {
+            listening = Task { [weak self] in for await event in call.events { await self?.handle(event) } }
+        }
+        guard let audio = session.audio else { return }
+        note(audio.isHeldLocally, &held.us, by: .us)
+        note(audio.isHeldRemotely, &held.them, by: .them)
+    }
+
+    private func note(_ isNow: Bool, _ was: inout Bool, by side: PhoneCallEnd.Side) {
+        guard isNow != was else { return }
+        was = isNow
+        continuation.yield(isNow ? .held(by: side) : .resumed(by: side))
+    }
+
+    private func handle(_ event: CallEvent) {
+        if case .keyDown(let digit) = event, let key = "\(digit)".first { return _ = continuation.yield(.key(key)) }
+        continuation.yield(.media(event))
+    }
+
+    private func follow(_ progress: TransferProgress) {
+        switch progress {
+        case .accepted(let status), .progress(let status): continuation.yield(.transferring(status: status))
+        case .done(let status):
+            continuation.yield(.transferring(status: status))
+            hangUp()
+        case .failed(let status):
+            continuation.yield(.transferFailed(status: status))
+            setHeld(false)
+        }
+    }
+
+    private func finish(_ end: PhoneCallEnd) async {
+        let talk = answerTime.map { SIPEndpoint<UserAgent>.now - $0 } ?? .zero
+        keys?.cancel()
+        report = try? await sound?.end(after: talk)
+        await listening?.value
+        let end = problem.map { PhoneCallEnd(.us, .failed, $0) } ?? end
+        self.end = end
+        for waiter in answerWaiters { waiter.resume(throwing: end) }
+        for waiter in endWaiters { waiter.resume(returning: end) }
+        (answerWaiters, endWaiters) = ([], [])
+        continuation.yield(.ended(end))
+        continuation.finish()
+    }
+
+    /// Lets the agent do something in this very turn, for both are on one event loop.
+    private func act<Result: Sendable, E: Error>(
+        _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
+    ) throws(E) -> Result {
+        try endpoint.inTurn(body)
+    }
+}
+
+/// What happens in a call.
+public enum PhoneCallEvent: Sendable {
+    /// Before the answer: 180 rings, 183 may bring sound, 302 leads on to somebody else.
+    case progress(status: Int)
+    case answered
+    /// The other side pressed a key.
+    case key(Character)
+    case held(by: PhoneCallEnd.Side)
+    case resumed(by: PhoneCallEnd.Side)
+    /// A change, as hold, was refused; all is as before.
+    case changeRefused(status: Int)
+    /// The other side calls whom it was asked to; this is what that call has come to.
+    case transferring(status: Int)
+    /// It does not, or was refused; this call is resumed.
+    case transferFailed(status: Int)
+    /// What the engine tells, but keys.
+    case media(CallEvent)
+    case ended(PhoneCallEnd)
+}

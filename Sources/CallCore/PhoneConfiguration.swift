@@ -1,0 +1,91 @@
+public import CallBasics
+public import SIP
+
+/// What a phone is.
+public struct PhoneConfiguration: Sendable {
+    /// What carries SIP.
+    public enum Transport: Hashable, Sendable { case udp, tcp, tls }
+
+    /// The own address, of one interface; port 0 takes any.
+    ///
+    /// Nil takes the address that leads out of this machine, 127.0.0.1 where none does, and any port.
+    public var local: SocketAddress?
+    /// What is listened to and called by; UDP comes first unless a message is too long for it (RFC 3261, section 18.1.1).
+    ///
+    /// `sips:` and `;transport=tls` go by TLS alone.
+    public var transports: [Transport] = [.udp, .tcp, .tls]
+    /// Whom TLS trusts; with a certificate, the phone is called by TLS, too: on the port behind that of `local`.
+    public var security = SIPSecurity()
+    /// What is offered and taken, the preferred one first.
+    public var codecs = ["opus", "G722", "PCMU", "PCMA"]
+    /// The audio per packet that is asked for, in ms; nil leaves it to the other side.
+    public var packetTime: Int?
+    /// The name that others see of calls without an account.
+    public var displayName: String?
+    /// What User-Agent and Server say; nil says nothing.
+    public var product: String?
+    /// Whether calls go on to where the other side leads them (302); off, that is a refusal.
+    ///
+    /// Whoever is called then chooses who is called next, on this account.
+    public var followsRedirections = true
+    /// How long an own call rings before it is taken back.
+    public var callPatience = Duration.seconds(60)
+    /// How long a received call rings before it is answered 486.
+    public var ringPatience = Duration.seconds(45)
+
+    /// A phone at the address that leads out of this machine.
+    public init() {}
+
+    var flowTransports: [Flow.Transport] {
+        transports.map { transport in
+            switch transport {
+            case .udp: .udp
+            case .tcp: .tcp
+            case .tls: .tls
+            }
+        }
+    }
+}
+
+/// Who one is at a server.
+///
+/// It shows no password: neither its description nor a dump of it.
+public struct PhoneAccount: Sendable {
+    /// The address of record, such as `sip:alice@example.org`, or `sips:` for TLS.
+    public let address: String
+    /// The name that others see.
+    public var displayName: String?
+    /// Proxies that requests go through, such as `sip:192.0.2.1;lr`.
+    public var proxies: [String] = []
+    /// The server to register at; nil for the domain of the address.
+    public var registrar: String?
+    /// How long to be registered, in seconds; it is refreshed in time, and the server may shorten it.
+    public var expires: UInt32 = 3600
+    private let credentials: Credentials?
+
+    /// An account.
+    ///
+    /// - Parameters:
+    ///   - address: The address of record.
+    ///   - userName: The name for authentication; nil for the user part of the address.
+    ///   - password: What proves it (digest, RFC 8760: MD5, SHA-256, SHA-512-256).
+    /// - Throws: `invalid`
+    public init(_ address: String, userName: String? = nil, password: String? = nil) throws(PhoneError) {
+        let uri = try PhoneError.uri(address)
+        self.address = address
+        credentials = password.map { Credentials(userName: userName ?? uri.user ?? "", password: $0) }
+    }
+
+    /// What the agent makes an account from.
+    ///
+    /// Throws: `invalid`
+    func configuration() throws(PhoneError) -> AccountConfiguration {
+        let identity = NameAddress(try PhoneError.uri(address), displayName: displayName)
+        var made = AccountConfiguration(identity: identity)
+        made.credentials = [credentials].compactMap(\.self)
+        for proxy in proxies { made.routes.append(NameAddress(try PhoneError.uri(proxy))) }
+        if let registrar { made.registrar = try PhoneError.uri(registrar) }
+        made.expires = expires
+        return made
+    }
+}

@@ -1,0 +1,147 @@
+import CallBasics
+import CallCore
+internal import Glibc
+import MediaEngine
+import SDP
+import SIP
+import SIPTransport
+import Synchronization
+
+/// Many calls or registrations of one agent.
+actor SIPLoad {
+    private let party: SIPParty
+    private let pace: LoadPace
+    private let target: SIPURI?
+    private var figures = LoadFigures()
+    private var accounts: [AccountHandle] = []
+
+    init(_ party: SIPParty, _ pace: LoadPace, _ target: SIPURI?) {
+        (self.party, self.pace, self.target) = (party, pace, target)
+    }
+
+    /// Sound that nobody sends, and that is to be sent to nobody.
+    static func session(at host: String) -> SessionConfiguration {
+        let format = PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000)
+        return SessionConfiguration(address: host, media: [MediaConfiguration(port: 9, formats: [format])])
+    }
+
+    /// Registers the account that calls.
+    func registerFirst() async throws {
+        guard party.account != nil else { return }
+        var iterator = party.endpoint.events.makeAsyncIterator()
+        try await party.register(&iterator, SIPTeller(isJSON: true, hasEvents: false))
+    }
+
+    func calls() async throws -> LoadFigures {
+        guard let target else { return figures }
+        let (account, session) = (party.account, Self.session(at: party.local.host))
+        let wishes = UserAgent.CallWishes(session: session, account: account)
+        var course = LoadCourse<CallHandle>(pace, start: MonotonicClock.current)
+        let start = MonotonicClock.current
+        try await run { events in
+            let now = MonotonicClock.current
+            for event in events { figures.note(event, &course, at: now) }
+            let (count, over) = (course.takeDue(at: now), course.takeTalkedOut(at: now))
+            figures.attempted += count
+            let begun = try await party.endpoint.perform { agent, now in
+                for handle in over { agent.hangUp(handle, at: now) }
+                return try (0..<count).map { _ in try agent.call(target, wishes, at: now) }
+            }
+            for handle in begun { course.begin(handle, at: now) }
+            return course.isOver
+        }
+        return await finished(start)
+    }
+
+    func registrations(_ options: SIPOptions) async throws -> LoadFigures {
+        var course = LoadCourse<AccountHandle>(pace, start: MonotonicClock.current)
+        let start = MonotonicClock.current
+        try await run { events in
+            let now = MonotonicClock.current
+            for event in events { note(event, &course, at: now) }
+            for _ in 0..<course.takeDue(at: now) {
+                let made = try options.account(number: figures.attempted + 1)
+                figures.attempted += 1
+                let handle = try await party.endpoint.perform { agent, now in
+                    let handle = agent.addAccount(made)
+                    try agent.register(handle, at: now)
+                    return handle
+                }
+                accounts.append(handle)
+                course.begin(handle, at: now)
+            }
+            return course.isOver
+        }
+        return await finished(start)
+    }
+
+    private func note(_ event: AgentEvent, _ course: inout LoadCourse<AccountHandle>, at now: MediaTime) {
+        guard case .registration(let handle, let state, let reason) = event else { return }
+        switch state {
+        case .ok:
+            guard let time = course.answer(handle, at: now), course.end(handle) else { return }
+            figures.connected += 1
+            figures.setups.append(time.milliseconds)
+        case .failed:
+            guard course.end(handle) else { return }
+            switch reason {
+            case .status: figures.rejected += 1
+            case .failure: figures.timedOut += 1
+            default: figures.failed += 1
+            }
+        case .none, .progress, .refreshing, .cleared: break
+        }
+    }
+
+    /// Lets a millisecond go by, again and again, with what the agent told in it, until `step` says that all is over.
+    private func run(_ step: ([AgentEvent]) async throws -> Bool) async throws {
+        let heard = EventBasket()
+        let listening = Task { [party] in for await event in party.endpoint.events { heard.add(event) } }
+        defer { listening.cancel() }
+        while try await !step(heard.take()) {
+            guard await Interruption.wait(.milliseconds(1)) else { return }
+        }
+    }
+
+    private func finished(_ start: MediaTime) async -> LoadFigures {
+        figures.elapsed = MonotonicClock.current - start
+        figures.retransmissions = await party.counts().repeats
+        figures.usage = ProcessUsage()
+        return figures
+    }
+
+    /// Takes the bindings away, and closes the sockets.
+    func close() async {
+        await party.endpoint.close(afterUnregistering: accounts)
+        await party.close()
+    }
+}
+
+/// What the agent told since the last look.
+private final class EventBasket: Sendable {
+    private let events = Mutex<[AgentEvent]>([])
+
+    func add(_ event: AgentEvent) { events.withLock { $0.append(event) } }
+
+    func take() -> [AgentEvent] {
+        events.withLock { events in
+            defer { events = [] }
+            return events
+        }
+    }
+}
+
+/// What the process has taken so far.
+struct ProcessUsage: Sendable {
+    let cpuSeconds: Double
+    /// The most memory that it had at once.
+    let peakMiB: Double
+
+    init() {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF.rawValue, &usage)
+        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1_000_000 }
+        cpuSeconds = ((seconds(usage.ru_utime) + seconds(usage.ru_stime)) * 1000).rounded() / 1000
+        peakMiB = (Double(usage.ru_maxrss) / 1024 * 10).rounded() / 10
+    }
+}

@@ -1,0 +1,95 @@
+import CallBasics
+import SDP
+import SIPTesting
+import Testing
+
+@testable import SIP
+
+/// Calls to sips: URIs, where each hop is TLS.
+@Suite struct SecureCallTests {
+    private var world = VirtualNetwork()
+
+    /// The Contacts of what was sent with that start, as who sent it wrote them.
+    private func contacts(_ start: String) throws -> [String] {
+        try world.sent.filter { $0.startLine.hasPrefix(start) }.compactMap {
+            try SIPMessage(datagram: $0.bytes).contacts().first?.uri.bytes.text
+        }
+    }
+
+    private func transports() throws -> Set<String> {
+        Set(try world.sent.map { try #require(try SIPMessage(datagram: $0.bytes).topVia()).transport.text })
+    }
+
+    @Test mutating func `a call by sips is by TLS from end to end, and Contacts say sips`() throws {
+        for name in ["alice", "bob"] { _ = try world.add(name) }
+        let target = try SIPURI("sips:bob@192.0.2.2")
+        let alice = try world.with(0) { agent, now in
+            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .milliseconds(50))
+        let bob = try world.call(1)
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0).last == "established")
+        world.with(1) { agent, now in agent.hangUp(bob, at: now) }
+        world.run(for: .seconds(60))
+        #expect(world.words(0) == ["ended them hungUp"])
+        #expect(try contacts("INVITE") == ["sips:alice@192.0.2.1:5061"])
+        #expect(try contacts("SIP/2.0 200").first == "sips:bob@192.0.2.2:5061")
+        #expect(try transports() == ["TLS"])
+        #expect(world.lines.contains { $0.hasPrefix("1 BYE sips:alice@192.0.2.1:5061") })
+        _ = alice
+    }
+
+    @Test mutating func `what is only sent by TLS keeps a Contact of sip`() throws {
+        for name in ["alice", "bob"] { _ = try world.add(name) }
+        let target = try SIPURI("sip:bob@192.0.2.2:5061;transport=tls")
+        try world.with(0) { agent, now in
+            _ = try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .milliseconds(50))
+        #expect(try contacts("INVITE") == ["sip:alice@192.0.2.1:5061;transport=tls"])
+        #expect(try transports() == ["TLS"])
+    }
+
+    @Test mutating func `through a server each hop is TLS, and the users are found by it`() throws {
+        let domain = "example.test"
+        _ = world.add(ServerConfiguration(domain: domain))
+        for name in ["alice", "bob"] {
+            let index = try world.add(name)
+            let address = NameAddress(try SIPURI("sips:\(name)@\(domain)"))
+            try world.with(index) { agent, now in
+                let account = agent.addAccount(AccountConfiguration(identity: address))
+                try agent.register(account, at: now)
+            }
+        }
+        world.run(for: .seconds(1))
+        #expect(world.words(1).last == "registration ok")
+        _ = world.words(0)
+        let target = try SIPURI("sips:bob@\(domain)")
+        try world.with(0) { agent, now in
+            _ = try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .milliseconds(200))
+        let bob = try world.call(1)
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0).last == "established")
+        #expect(try transports() == ["TLS"])
+        let routed = try #require(world.sent.last { $0.startLine.hasPrefix("INVITE") })
+        let routes = try SIPMessage(datagram: routed.bytes).list(.recordRoute, as: NameAddress.self)
+        #expect(routes.map(\.uri.scheme) == [.sips])
+    }
+
+    @Test mutating func `where there is no TLS nothing is sent in the clear`() throws {
+        _ = try world.add("alice") { $0.transports = [.udp, .tcp] }
+        _ = try world.add("bob")
+        let target = try SIPURI("sips:bob@192.0.2.2")
+        try world.with(0) { agent, now in
+            _ = try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .seconds(60))
+        #expect(world.words(0).last?.hasPrefix("ended network failed(SIP.RequestFailure.unresolved") == true)
+        #expect(world.sent.isEmpty)
+    }
+}

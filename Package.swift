@@ -94,7 +94,7 @@ let package = Package(
         .target(
             name: "SIPTransport",
             dependencies: [
-                "CallBasics", "SIP", "CCAres",
+                "CallBasics", "SIP", "CCAres", "CLinux",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
                 messaging("NIOSSL", "swift-nio-ssl"),

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SO_PEERPIDFD
@@ -218,3 +219,13 @@ int linux_peer_credentials(int socket, struct linux_credentials *credentials) {
 int linux_peer_credentials_option(void) { return SO_PEERCRED; }
 
 int linux_peer_pidfd_option(void) { return SO_PEERPIDFD; }
+
+static long nanoseconds(clockid_t clock) {
+    struct timespec time = {0};
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+long linux_monotonic_nanoseconds(void) { return nanoseconds(CLOCK_MONOTONIC); }
+
+long linux_boot_nanoseconds(void) { return nanoseconds(CLOCK_BOOTTIME); }

@@ -2,6 +2,7 @@ internal import CallBasics
 public import MediaEngine
 internal import SIP
 internal import SIPTransport
+internal import Synchronization
 
 /// A phone: it calls by SIP and is called, registers accounts and sends texts, with the sound of an engine.
 ///
@@ -16,14 +17,20 @@ public actor Phone {
     private static let eventLimit = 1024
 
     /// What happens by itself, in order; for one listener.
+    ///
+    /// It has to be read: when 1024 events wait, calls that come are answered 480, and texts are lost.
     public nonisolated let events: AsyncStream<PhoneEvent>
-    /// Where SIP is listened to.
-    public nonisolated let localAddress: SocketAddress
+    /// Where SIP is listened to; another one after `PhoneEvent.moved`.
+    public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
+    private nonisolated let place: Mutex<SocketAddress>
+    /// What servers know it by over all its addresses (RFC 5626, section 4.1).
+    private nonisolated let instance = PhoneInstance.random()
     private nonisolated let engine: CallEngine
     private nonisolated let configuration: PhoneConfiguration
     private nonisolated let endpoint: SIPEndpoint<UserAgent>
     private let continuation: AsyncStream<PhoneEvent>.Continuation
     private var listening: Task<Void, Never>?
+    private var watcher: NetworkWatcher?
     private var calls: [CallHandle: PhoneCall] = [:]
     /// In the order in which they were registered.
     private var accounts: [(address: String, handle: AccountHandle)] = []
@@ -51,7 +58,7 @@ public actor Phone {
         let agent = try Self.agent(configuration, local)
         let endpoint = SIPEndpoint(agent, security: configuration.security) { question in await names.ask(question) }
         do {
-            localAddress = try await endpoint.open(at: local, configuration.flowTransports)
+            place = Mutex(try await endpoint.open(at: local, configuration.flowTransports))
         } catch {
             await endpoint.close()
             let isSecurity = (error as? SIPSocketError)?.code == .security
@@ -60,20 +67,27 @@ public actor Phone {
         (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         listening = Task { [weak self] in for await event in endpoint.events { await self?.handle(event) } }
+        if configuration.local == nil { followNetwork() }
     }
 
     deinit {
+        watcher?.close()
         for call in calls.values { call.lose() }
-        let endpoint = endpoint
-        Task { await endpoint.close() }
+        continuation.finish()
+        let (endpoint, calls, accounts) = (endpoint, Array(calls.keys), accounts.map(\.handle))
+        Task {
+            await endpoint.perform { agent, now in for call in calls { agent.hangUp(call, at: now) } }
+            await endpoint.close(afterUnregistering: accounts)
+        }
     }
 
     private static func address(_ wished: SocketAddress?) async -> SocketAddress {
         if let wished { return wished }
-        // Nothing is sent to it; the kernel says which own address would lead there (RFC 5737).
-        let elsewhere = SocketAddress(ipv4: 0xC633_6401, port: 5060)
         return await SourceAddress.towards(elsewhere) ?? .loopback(port: 0)
     }
+
+    /// Nothing is sent to it; the kernel says which own address would lead there (RFC 5737).
+    private static let elsewhere = SocketAddress(ipv4: 0xC633_6401, port: 5060)
 
     private static func agent(_ configuration: PhoneConfiguration, _ local: SocketAddress) throws(PhoneError)
         -> UserAgent
@@ -98,7 +112,7 @@ public actor Phone {
     ///
     /// - Throws: `PhoneError` when the server refuses it, or does not answer
     public func register(_ account: PhoneAccount) async throws {
-        let made = try account.configuration()
+        let made = try account.configuration(instance: instance)
         guard !isClosed else { throw Self.closed }
         if let former = accounts.firstIndex(where: { $0.address == account.address }) {
             forget(accounts.remove(at: former).handle)
@@ -117,7 +131,6 @@ public actor Phone {
 
     /// Secures connections from now on as told, with files read anew, as when a certificate was renewed; those that are open stay.
     ///
-    /// A phone that was opened without a certificate is not called by TLS with one.
     /// - Throws: `security` when a file cannot be used; all is as before then
     public func secure(by security: SIPSecurity) async throws {
         do { try await endpoint.secure(by: security) } catch { throw PhoneError(.security, "\(error)") }
@@ -200,6 +213,7 @@ public actor Phone {
     public func close() async {
         guard !isClosed else { return }
         isClosed = true
+        watcher?.close()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: handles)
@@ -226,6 +240,38 @@ public actor Phone {
             packetTime: configuration.packetTime,
             ends
         )
+    }
+
+    // MARK: The network
+
+    /// Moves with the address that leads out of the machine.
+    ///
+    /// Where the kernel tells nothing of the network, the phone stays.
+    private func followNetwork() {
+        do throws(NetworkWatchError) { watcher = try NetworkWatcher() } catch { return }
+        guard let changes = watcher?.changes(towards: Self.elsewhere) else { return }
+        Task { [weak self] in
+            for await change in changes {
+                guard let self else { return }
+                await follow(change)
+            }
+        }
+    }
+
+    private func follow(_ change: NetworkChange) async {
+        let source: SocketAddress
+        switch change {
+        case .lost: return
+        case .changed(_, let path), .found(let path): source = path.source
+        }
+        guard !isClosed, source.isIPv4 == localAddress.isIPv4, source != localAddress.with(port: 0) else { return }
+        do {
+            let address = try await endpoint.move(to: source)
+            place.withLock { $0 = address }
+            continuation.yield(.moved(address))
+        } catch {
+            // The address has gone again, which the next change tells.
+        }
     }
 
     // MARK: What the agent tells
@@ -330,6 +376,9 @@ public enum PhoneEvent: Sendable {
     case registered(String)
     /// It is not, and why.
     case unregistered(String, PhoneError)
+    /// Another address leads out of the machine: the phone listens there, and registers its accounts anew. The sound of calls
+    /// that were on stays where it was, and ends with that address.
+    case moved(SocketAddress)
     /// A text has come.
     case text(String, from: String)
 }

@@ -11,7 +11,8 @@ public actor PhoneCall {
     typealias Ends = @Sendable (inout CallConfiguration) -> Void
     typealias SoundMaker = @Sendable (@escaping Ends) async throws -> CallSound
 
-    /// What the agent may tell beyond what was taken; the newest are kept, the end among them.
+    /// What the agent may tell beyond what was taken: keys and progress beyond it are lost, and of twice as many all but the
+    /// answer and the end.
     private static let inboxLimit = 256
     private static let eventLimit = 1024
 
@@ -29,7 +30,7 @@ public actor PhoneCall {
     public private(set) var end: PhoneCallEnd?
     /// Whether it was answered, by either side.
     public private(set) var isAnswered = false
-    /// Quality and counts of its sound; nil before its end, and when no sound ever flowed.
+    /// Quality and counts of its sound; nil before its end, and when no sound ever flowed, or its end failed.
     public private(set) var report: CallReport?
 
     private nonisolated let handle: CallHandle
@@ -38,6 +39,8 @@ public actor PhoneCall {
     private nonisolated let mail: AsyncStream<AgentEvent>.Continuation
     private nonisolated let continuation: AsyncStream<PhoneCallEvent>.Continuation
     private let makeSound: SoundMaker?
+    /// What was told and not taken.
+    private var waitingCount = 0
     private var sound: CallSound?
     private var isAnswering = false
     private var answerTime: MediaTime?
@@ -64,7 +67,7 @@ public actor PhoneCall {
         (self.handle, self.endpoint, self.callID, self.isOutgoing) = (handle, endpoint, callID, isOutgoing)
         (self.remote, remoteName) = remote
         (self.sound, self.makeSound) = (sound, makeSound)
-        (inbox, mail) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.inboxLimit))
+        (inbox, mail) = AsyncStream.makeStream()
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
     }
 
@@ -215,7 +218,20 @@ public actor PhoneCall {
 
     // MARK: What the agent tells
 
-    nonisolated func tell(_ event: AgentEvent) { mail.yield(event) }
+    /// Takes what the agent tells; on its event loop, as the phone is.
+    nonisolated func tell(_ event: AgentEvent) { assumeIsolated { $0.put(event) } }
+
+    private func put(_ event: AgentEvent) {
+        let limit: Int
+        switch event {
+        case .established, .ended: limit = .max
+        case .key, .progress: limit = Self.inboxLimit
+        default: limit = 2 * Self.inboxLimit
+        }
+        guard waitingCount < limit else { return }
+        waitingCount += 1
+        mail.yield(event)
+    }
 
     /// Its phone was closed before it ended.
     nonisolated func lose() { mail.finish() }
@@ -223,6 +239,7 @@ public actor PhoneCall {
     /// Takes what the agent tells, to the end.
     func run() async {
         for await event in inbox {
+            waitingCount -= 1
             if case .ended(_, let end) = event {
                 var cause: String?
                 if case .failed(.unanswered) = end.cause { cause = await endpoint.takeSecurityFailure()?.message }
@@ -291,7 +308,13 @@ public actor PhoneCall {
     private func finish(_ end: PhoneCallEnd) async {
         let talk = answerTime.map { SIPEndpoint<UserAgent>.now - $0 } ?? .zero
         keys?.cancel()
-        report = try? await sound?.end(after: talk)
+        do {
+            report = try await sound?.end(after: talk)
+        } catch {
+            // As when a recording could not be written to its end.
+            problem = problem ?? "\(error)"
+            listening?.cancel()
+        }
         await listening?.value
         let end = problem.map { PhoneCallEnd(.us, .failed, $0) } ?? end
         self.end = end

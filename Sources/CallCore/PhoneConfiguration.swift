@@ -8,7 +8,8 @@ public struct PhoneConfiguration: Sendable {
 
     /// The own address, of one interface; port 0 takes any.
     ///
-    /// Nil takes the address that leads out of this machine, 127.0.0.1 where none does, and any port.
+    /// Nil takes the address that leads out of this machine, 127.0.0.1 where none does, and any port; when another one leads
+    /// out, the phone moves there.
     public var local: SocketAddress?
     /// What is listened to and called by; UDP comes first unless a message is too long for it (RFC 3261, section 18.1.1).
     ///
@@ -79,13 +80,13 @@ public struct PhoneAccount: Sendable {
     /// What the agent makes an account from.
     ///
     /// Throws: `invalid`
-    func configuration() throws(PhoneError) -> AccountConfiguration {
+    func configuration(instance: String) throws(PhoneError) -> AccountConfiguration {
         let identity = NameAddress(try PhoneError.uri(address), displayName: displayName)
         var made = AccountConfiguration(identity: identity)
         made.credentials = [credentials].compactMap(\.self)
         for proxy in proxies { made.routes.append(NameAddress(try PhoneError.uri(proxy))) }
         if let registrar { made.registrar = try PhoneError.uri(registrar) }
-        made.expires = expires
+        (made.expires, made.instance) = (expires, instance)
         return made
     }
 }

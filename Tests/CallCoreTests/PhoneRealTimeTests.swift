@@ -292,11 +292,16 @@ import Testing
         let bob = try await phone()
         var alice: Phone? = try await phone()
         let out = try #require(try await alice?.call(uri(of: bob), Self.buzz))
-        try await call(to: bob).answer(Self.buzz)
+        let come = try await call(to: bob)
+        try await come.answer(Self.buzz)
         try await out.answered()
+        let events = try #require(alice?.events)
         alice = nil
         let end = await out.ended()
         #expect(end.side == .network && end.cause == .unreachable)
+        // The other side hears of it, and who waits for events goes on.
+        #expect(await come.ended().cause == .hungUp)
+        for await event in events { Issue.record("\(event)") }
         await close(bob)
     }
 

@@ -53,6 +53,21 @@ import Testing
         #expect(answering.wait() == 0, "\(answering.errors)")
     }
 
+    @Test func `whoever ends a load ends its calls`() throws {
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "3", "--json"])
+        let load = try ToolRun(
+            [
+                "sip", "load", "--to", "sip:\(try address(of: answering))", "--calls", "3", "--rate", "100", "--talk",
+                "600", "--json",
+            ]
+        )
+        ProgramRun.wait { answering.output.matches(of: /"event":"connected"/).count == 3 }
+        load.interrupt()
+        // Whether the last answer had come is not told here.
+        _ = load.wait()
+        #expect(answering.wait() == 0, "\(answering.errors)")
+    }
+
     @Test func `what is refused is counted, and the load has failed`() throws {
         let answering = try ToolRun(
             ["sip", "answer", "--local", "127.0.0.1:0", "--policy", "busy", "--calls", "3", "--json"]

@@ -35,6 +35,10 @@ int linux_start_thread(void (*body)(void *context), void *context);
 // A descriptor that is readable once it was written to (eventfd(2)), close-on-exec and non-blocking.
 int linux_event_descriptor(void);
 
+// Nanoseconds of the clock of timers, and of the one that counts the machine's sleep, too (clock_gettime(2)).
+long linux_monotonic_nanoseconds(void);
+long linux_boot_nanoseconds(void);
+
 // A descriptor for the process, readable once it has ended (pidfd_open(2)).
 int linux_pidfd_open(int process);
 int linux_pidfd_send_signal(int pidfd, int signal);

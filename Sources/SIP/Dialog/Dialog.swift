@@ -218,4 +218,15 @@ extension SIPMessage {
         let hops = [HeaderName.route, .recordRoute].compactMap { try? list($0, as: NameAddress.self).first }
         return hops.contains { $0.uri.scheme == .sips }
     }
+
+    /// Whether a request may only go on by TLS: it is for `sips:`, or its next proxy is.
+    var isBoundForSIPS: Bool {
+        if (try? requestURI())?.scheme == .sips { return true }
+        return (try? list(.route, as: NameAddress.self).first)??.uri.scheme == .sips
+    }
+
+    /// Whether its sender, who came without a proxy, is to be reached by `sips:` alone.
+    var comesFromSIPS: Bool {
+        count(of: .recordRoute) == 0 && (try? contacts().first)??.uri.scheme == .sips
+    }
 }

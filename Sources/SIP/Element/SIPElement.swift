@@ -30,8 +30,15 @@ package protocol SIPElement: Sendable {
 
     mutating func handle(_ input: ElementInput, at now: MediaTime)
 
+    /// The machine slept, or the process stood still, for so long that others may have forgotten connections and bindings.
+    mutating func handleAbsence(at now: MediaTime)
+
     /// The next thing to do; nil when all is done.
     mutating func poll() -> ElementOutput<Event>?
+}
+
+extension SIPElement {
+    package mutating func handleAbsence(at now: MediaTime) {}
 }
 
 /// What comes to an element.

@@ -97,6 +97,11 @@ extension FlowTable {
         put(connection, in: slot)
     }
 
+    /// Every connection may be dead: requests take new ones.
+    mutating func suspectAll(at now: MediaTime) {
+        for flow in slots.sorted(by: { $0.value < $1.value }).map(\.key) { noteUnanswered(on: flow, at: now) }
+    }
+
     mutating func noteRefusal(_ datagramTargets: Set<Target>, at now: MediaTime) {
         for target in datagramTargets {
             if refusals.count >= Self.refusalCount, refusals[target] == nil,

@@ -68,13 +68,16 @@ package struct FlowTable: Sendable {
 
     /// Says which own addresses others can be told for a transport; without one of a family it has no flows of it.
     ///
-    /// UDP flows that are kept on an address that is gone die. A wildcard address is a mistake of the caller.
+    /// Flows of an address that is gone die: UDP flows that are kept, and connections of its host. A wildcard address is a
+    /// mistake of the caller.
     package mutating func setLocalAddresses(_ addresses: [SocketAddress], of transport: Flow.Transport) {
         precondition(!addresses.contains(where: \.isUnspecified))
         locals[transport] = addresses
-        guard transport == .udp else { return }
-        for (flow, slot) in slots where flow.transport == .udp && !addresses.contains(flow.local) {
-            end(slot, .addressGone, isClosed: true)
+        let hosts = Set(addresses.map { $0.with(port: 0) })
+        for (flow, slot) in slots.sorted(by: { $0.value < $1.value }) where flow.transport == transport {
+            let isThere =
+                transport == .udp ? addresses.contains(flow.local) : hosts.contains(flow.local.with(port: 0))
+            if !isThere { end(slot, .addressGone, isClosed: transport == .udp) }
         }
     }
 

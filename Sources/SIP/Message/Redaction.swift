@@ -1,11 +1,11 @@
 internal import CallBasics
 
-/// Blots out what nobody else may know in a message: the proofs of credentials, the tokens of push services, the keys of
+/// Blots out what nobody else may know in a message: the proofs of credentials, passwords in URIs, the tokens of push services, the keys of
 /// sound.
 ///
 /// Each octet of a secret becomes an x, so that all lengths stay true. Any bytes are read: what is no message else is blotted
 /// out, too.
-/// Source: RFC 3261, section 22.4; RFC 8599; RFC 4568; RFC 8839
+/// Source: RFC 3261, sections 19.1.1 and 22.4; RFC 8599; RFC 4568; RFC 8839
 package enum Redaction {
     /// The message without its secrets.
     package static func redacted(_ message: [UInt8]) -> [UInt8] {
@@ -35,8 +35,9 @@ package enum Redaction {
     private static let shownParameters = [
         "username", "realm", "nonce", "uri", "algorithm", "qop", "nc", "cnonce", "opaque", "nextnonce",
     ]
-    private static let pushParameters = ["pn-prid=", "pn-param="].map { Array($0.utf8) }
+    private static let pushParameters = ["pn-prid=", "pn-param=", "pn-tok="].map { Array($0.utf8) }
     private static let keyLines = ["a=ice-pwd:", "k="].map { Array($0.utf8) }
+    private static let schemes = ["sip:", "sips:"].map { Array($0.utf8) }
     private static let cryptoLine = Array("a=crypto:".utf8)
     private static let inlineKey = Array("inline:".utf8)
 
@@ -51,6 +52,7 @@ package enum Redaction {
             field = begin(line, in: &bytes)
         }
         for name in pushParameters { blot(behind: name, in: line, &bytes) { !isEndOfParameter($0) } }
+        for scheme in schemes { blotPassword(behind: scheme, in: line, &bytes) }
         for name in keyLines where bytes[line].starts(with: name) {
             blotAll(line.lowerBound + name.count..<line.upperBound, in: &bytes)
         }
@@ -128,14 +130,32 @@ package enum Redaction {
         _ bytes: inout [UInt8],
         while isSecret: (UInt8) -> Bool
     ) {
-        guard line.count > name.count else { return }
-        for start in line.lowerBound...(line.upperBound - name.count) {
-            guard zip(name, bytes[start...]).allSatisfy({ $0 == $1 | ($1 &- 0x41 < 26 ? 0x20 : 0) }) else { continue }
-            let rest = start + name.count..<line.upperBound
-            let end = bytes[rest].firstIndex { !isSecret($0) } ?? rest.upperBound
-            blotAll(rest.lowerBound..<end, in: &bytes)
+        for start in places(behind: name, in: line, bytes) {
+            let end = bytes[start..<line.upperBound].firstIndex { !isSecret($0) } ?? line.upperBound
+            blotAll(start..<end, in: &bytes)
         }
     }
+
+    /// Where something stands behind `name`, in whatever case.
+    private static func places(behind name: [UInt8], in line: Range<Int>, _ bytes: [UInt8]) -> [Int] {
+        guard line.count > name.count else { return [] }
+        return (line.lowerBound...(line.upperBound - name.count)).filter { start in
+            zip(name, bytes[start...]).allSatisfy { $0 == $1 | ($1 &- 0x41 < 26 ? 0x20 : 0) }
+        }.map { $0 + name.count }
+    }
+
+    /// Blots out the password of each URI of a scheme in the line (RFC 3261, section 19.1.1).
+    private static func blotPassword(behind scheme: [UInt8], in line: Range<Int>, _ bytes: inout [UInt8]) {
+        for start in places(behind: scheme, in: line, bytes) {
+            let userInfo = bytes[start..<line.upperBound].prefix { !isEndOfUserInfo($0) }
+            guard userInfo.endIndex < line.upperBound, bytes[userInfo.endIndex] == UInt8(ascii: "@"),
+                let colon = userInfo.firstIndex(of: UInt8(ascii: ":"))
+            else { continue }
+            blotAll(colon + 1..<userInfo.endIndex, in: &bytes)
+        }
+    }
+
+    private static func isEndOfUserInfo(_ octet: UInt8) -> Bool { octet <= 0x20 || "@<>\"".utf8.contains(octet) }
 
     private static func isEndOfParameter(_ octet: UInt8) -> Bool { octet <= 0x20 || ";>?,&\"".utf8.contains(octet) }
 

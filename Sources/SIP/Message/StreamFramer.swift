@@ -68,7 +68,11 @@ package struct StreamFramer: Sendable {
                     take(2)
                     state = .between(afterLineEnd: !afterLineEnd)
                     return afterLineEnd ? .ping : .pong
-                default:
+                case let first:
+                    // A hello of TLS, for one, would keep its connection waiting for the end of a line.
+                    guard first.isToken else {
+                        return close(SIPError(.notAMessage, "No message begins with a byte of \(first)."), nil)
+                    }
                     state = .head
                     (scanned, isLineEmpty) = (start, false)
                 }

@@ -96,12 +96,14 @@ struct Branch: Sendable {
     var flow: Flow?
     var targets: TargetList?
     var transaction: TransactionID?
+    /// Whether it is for `sips:`: it leaves by TLS, or not at all.
+    let isSecure: Bool
     /// Whether a provisional response has come.
     var isHeard = false
     /// Whether a 2xx to the INVITE has come: others, and its repeats, may follow.
     var isAccepted = false
 
-    init(_ request: SIPMessage, of forward: ForwardID?, flow: Flow?) {
-        (self.request, self.forward, self.flow) = (request, forward, flow)
+    init(_ request: SIPMessage, of forward: ForwardID?, flow: Flow?, isSecure: Bool) {
+        (self.request, self.forward, self.flow, self.isSecure) = (request, forward, flow, isSecure)
     }
 }

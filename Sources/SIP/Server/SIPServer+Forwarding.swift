@@ -18,11 +18,12 @@ extension SIPServer {
         let isDoubled = takeRule(for: request) { $0 == .duplicate } != nil
         let id = forwards.insert { _ in Forward(request, transaction, on: flow, mark, isDoubled: isDoubled) }
         forwardOfTransaction[transaction] = id
+        let isSecure = request.isBoundForSIPS
         var starting: [BranchID] = []
         for target in targets {
             guard let passed = try? passedOn(request, to: target) else { continue }
             let flow = target.path.isEmpty ? target.flow : nil
-            starting.append(branches.insert { _ in Branch(passed, of: id, flow: flow) })
+            starting.append(branches.insert { _ in Branch(passed, of: id, flow: flow, isSecure: isSecure) })
         }
         forwards[id]?.branches = starting
         for branch in starting { start(branch, at: now) }
@@ -33,7 +34,7 @@ extension SIPServer {
     mutating func passOn(ack: SIPMessage, on flow: Flow?, at now: MediaTime) {
         guard waitingAckCount < Self.waitingAckLimit else { return }
         waitingAckCount += 1
-        start(branches.insert { _ in Branch(ack, of: nil, flow: flow) }, at: now)
+        start(branches.insert { _ in Branch(ack, of: nil, flow: flow, isSecure: ack.isBoundForSIPS) }, at: now)
     }
 
     /// Takes a way out of its table.
@@ -45,7 +46,9 @@ extension SIPServer {
 
     private mutating func start(_ id: BranchID, at now: MediaTime) {
         guard let branch = branches[id] else { return }
-        if let flow = branch.flow, flows.isUsable(flow) { return depart(id, on: flow, at: now) }
+        if let flow = branch.flow, flows.isUsable(flow), !branch.isSecure || flow.transport == .tls {
+            return depart(id, on: flow, at: now)
+        }
         do {
             let routes = try branch.request.list(.route, as: NameAddress.self)
             var uri = try branch.request.requestURI()
@@ -53,7 +56,7 @@ extension SIPServer {
             let families: [ResolutionWishes.Family] = locals.contains { !$0.isIPv4 } ? [.ipv6, .ipv4] : [.ipv4]
             let wishes = ResolutionWishes(
                 transports: flows.transports,
-                isSecure: branch.request.isSecure,
+                isSecure: branch.isSecure || branch.request.isBoundForSIPS,
                 families: families
             )
             branchOfLookup[resolver.resolve(uri, wishes, at: now)] = id
@@ -89,7 +92,7 @@ extension SIPServer {
             }
             guard let forward = forwards[forwardID], !forward.isOver else { return end(id, status: 487, at: now) }
             var request = branch.request
-            try recordRoute(in: &request, from: forward.flow, to: flow)
+            try recordRoute(in: &request, from: forward.flow, to: flow, isSecure: branch.isSecure)
             // What others wait for leaves first, so that the next that does is this one.
             while forward.isDoubled, let output = transactions.poll() { handle(output, at: now) }
             let transaction = try transactions.send(request, on: flow, marked: forward.mark, at: now)

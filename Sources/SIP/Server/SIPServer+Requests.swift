@@ -77,7 +77,8 @@ extension SIPServer {
             }
             return nil
         }
-        let bindings = locations.bindings(of: name)
+        // Who is called by sips is not reached in the clear (RFC 3261, section 26.2.2).
+        let bindings = locations.bindings(of: name).filter { uri.scheme != .sips || $0.contact.uri.scheme == .sips }
         guard !bindings.isEmpty else {
             respond(user(of: uri) == nil ? 404 : 480, to: request, transaction, at: now)
             return nil

@@ -57,11 +57,13 @@ extension SIPServer {
     /// Stays on the way of a call: a Record-Route, or two when it is another address or transport on the other side.
     ///
     /// Source: RFC 3261, section 16.6, item 4; RFC 5658, section 6
-    func recordRoute(in request: inout SIPMessage, from received: Flow, to flow: Flow) throws(SIPError) {
+    func recordRoute(in request: inout SIPMessage, from received: Flow, to flow: Flow, isSecure: Bool)
+        throws(SIPError)
+    {
         guard configuration.staysOnWay, [.invite, .subscribe, .refer].contains(request.method),
             try request.to()?.tag == nil
         else { return }
-        let (signature, isSecure) = (signature(of: request), request.isSecure)
+        let signature = signature(of: request)
         try request.prepend(.recordRoute, ownRoute(on: received, signature, isSecure: isSecure))
         if received.transport != flow.transport || received.local != flow.local {
             try request.prepend(.recordRoute, ownRoute(on: flow, signature, isSecure: isSecure))

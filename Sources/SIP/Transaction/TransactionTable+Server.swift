@@ -123,7 +123,7 @@ extension TransactionTable {
 
     private func hasRoom(for flow: Flow) -> Bool {
         guard servers.count < limits.received else { return false }
-        return servers.count < limits.received / 2
+        return servers.count < limits.received / 8
             || sources[flow.remote.with(port: 0), default: 0] < limits.perSource
     }
 

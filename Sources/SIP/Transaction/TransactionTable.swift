@@ -13,7 +13,7 @@ package import CallBasics
 package struct TransactionTable: Sendable {
     /// What is refused, so that no one takes all memory.
     package struct Limits: Hashable, Sendable {
-        /// Transactions that requests of one address may have at once, as soon as half of all are taken: a trunk may have many,
+        /// Transactions that requests of one address may have at once, as soon as an eighth of all are taken: a trunk may have many,
         /// and leaves room for others.
         package var perSource = 1024
         /// Transactions that received requests may have at once.

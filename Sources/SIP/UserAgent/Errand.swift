@@ -33,6 +33,8 @@ struct Errand: Sendable {
     var request: SIPMessage
     let owner: Owner
     var account: AccountHandle?
+    /// Whether its dialog is one of TLS alone, whatever its target says since.
+    var isSecure = false
     var attempt = DigestAttempt()
     var targets: TargetList?
     var redirection = Redirection()
@@ -82,7 +84,10 @@ extension UserAgent {
         in dialog: Dialog,
         at now: MediaTime
     ) -> ErrandID {
-        let id = errands.insert { _ in Errand(request, owner, account: account) }
+        var errand = Errand(request, owner, account: account)
+        errand.isSecure = dialog.isSecure
+        let made = errand
+        let id = errands.insert { _ in made }
         if dialog.isFlowOnWay, flows.isUsable(dialog.flow) {
             depart(id, on: dialog.flow, at: now)
         } else {
@@ -99,7 +104,7 @@ extension UserAgent {
             if let route = routes.first { uri = route.uri }
             let wishes = ResolutionWishes(
                 transports: configuration.transports,
-                isSecure: errand.request.isSecure,
+                isSecure: errand.isSecure || errand.request.isSecure,
                 families: configuration.families
             )
             errandOfLookup[resolver.resolve(uri, wishes, at: now)] = id
@@ -177,6 +182,11 @@ extension UserAgent {
             if var invite = errands[id], let next = invite.forks?.takeNumber(in: dialog) {
                 number = next
                 errands[id] = invite
+            } else if let handle = callOfDialog[dialog], var call = calls[handle],
+                let next = call.dialog?.takeNumber()
+            {
+                number = next
+                calls[handle] = call
             }
         case .invite, .farewell, .user: break
         }
@@ -215,10 +225,8 @@ extension UserAgent {
         if let failure = TargetFailure(response), errand.targets != nil, !errand.isTakenBack {
             return goOn(id, failure, response, at: now)
         }
-        if status >= 300, redirect(id, after: response, at: now) {
-            if case .invite(let handle) = errand.owner, status < 400 { tell(.progress(handle, response)) }
-            return
-        }
+        if status == 422, lengthen(errand, id, after: response, on: flow, at: now) { return }
+        if status >= 300, redirect(id, after: response, at: now) { return }
         if status < 300, let account = errand.account, var known = accounts[account] {
             known.digest.handleSuccess(response, to: errand.request)
             accounts[account] = known
@@ -255,6 +263,29 @@ extension UserAgent {
         }
     }
 
+    /// Sends the INVITE of a call once more, for a session as long as the other side wants it; false when that was done before.
+    ///
+    /// Source: RFC 4028, section 7.3
+    private mutating func lengthen(
+        _ errand: Errand,
+        _ id: ErrandID,
+        after refusal: SIPMessage,
+        on flow: Flow,
+        at now: MediaTime
+    ) -> Bool {
+        guard case .invite(let handle) = errand.owner, !errand.isTakenBack, var call = calls[handle],
+            call.timerWishes == configuration.sessionTimer,
+            let wishes = SessionTimer.wishes(after: refusal, to: call.timerWishes)
+        else { return false }
+        var changed = errand
+        do { try SessionTimer.ask(in: &changed.request, wishes, current: nil) } catch { return false }
+        call.timerWishes = wishes
+        put(call, handle)
+        errands[id] = changed
+        depart(id, on: flow, at: now)
+        return true
+    }
+
     /// The transaction has ended without a final response.
     mutating func fail(_ id: ErrandID, _ failure: TransactionFailure, at now: MediaTime) {
         guard let errand = errands[id] else { return }
@@ -279,6 +310,7 @@ extension UserAgent {
         guard let response, let flow = errand.flow else {
             return end(id, .unanswered(failure, triedCount: tried), at: now)
         }
+        if redirect(id, after: response, at: now) { return }
         remove(id)
         deliver(response, of: errand, id, on: flow, at: now)
     }

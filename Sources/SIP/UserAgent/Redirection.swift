@@ -42,7 +42,9 @@ extension UserAgent {
         default: return false
         }
         let status = response?.statusCode ?? 0
-        if let response, 300..<400 ~= status, let asked = try? errand.request.requestURI() {
+        // 305 and 380 name no other address of whom was called.
+        let leads = [300, 301, 302].contains(status)
+        if let response, leads, let asked = try? errand.request.requestURI() {
             errand.redirection.take(response, asked: asked)
         }
         guard status < 600, let next = errand.redirection.next() else { return false }
@@ -54,7 +56,10 @@ extension UserAgent {
         (errand.attempt, errand.targets, errand.transaction) = (DigestAttempt(), nil, nil)
         errands[id] = errand
         errands.setDeadline(of: id, to: nil)
-        if case .invite(let handle) = errand.owner { calls[handle]?.early = [] }
+        if case .invite(let handle) = errand.owner {
+            calls[handle]?.early = []
+            if let response, leads { tell(.progress(handle, response)) }
+        }
         resolve(id, at: now)
         return true
     }

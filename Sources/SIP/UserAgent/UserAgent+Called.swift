@@ -55,6 +55,8 @@ extension UserAgent {
         guard call.provisional?.responder.isFree ?? true else {
             throw SIPError(.badRequest, "The caller has not acknowledged the last response. Wait for that.")
         }
+        // The first reliable one would have to bring an offer (RFC 3262, section 5). Who wants no other hears the answer.
+        if invite.offer == nil, try invite.request.requires100rel { return }
         var response = try dialogResponse(session == nil ? 180 : 183, to: invite)
         if let session, let offer = invite.offer {
             let description = try answer(offer, session, &call)
@@ -62,7 +64,7 @@ extension UserAgent {
             invite.description = description
             call.invite = invite
         }
-        if try isReliable(invite.request) {
+        if invite.offer != nil, try isReliable(invite.request) {
             var provisional =
                 call.provisional
                 ?? Call.SentProvisional(
@@ -191,7 +193,8 @@ extension UserAgent {
         try response.copyRecordRoute(from: invite.request)
         let seen = publicAddress(on: invite.flow)
         let user = configuration.identity.uri.userBytes
-        if let contact = contact(on: invite.flow, at: seen, user: user, isSecure: invite.request.isSecure) {
+        let isSecure = invite.request.isSecure || invite.request.comesFromSIPS
+        if let contact = contact(on: invite.flow, at: seen, user: user, isSecure: isSecure) {
             try response.set(.contact, to: contact)
         }
         if let product = configuration.product { try response.append(.server, Bytes(product)) }

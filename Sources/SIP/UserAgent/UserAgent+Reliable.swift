@@ -62,9 +62,9 @@ extension UserAgent {
     /// Whether the own provisional responses to an INVITE are to be acknowledged.
     func isReliable(_ invite: SIPMessage) throws(SIPError) -> Bool {
         guard configuration.capabilities.methods.contains(.prack) else { return false }
-        let names = try invite.tokens(of: .require)
-        let all = configuration.wantsReliableProvisionals ? try names + invite.tokens(of: .supported) : names
-        return all.contains { $0.lowercased() == Call.SentProvisional.option }
+        if try invite.requires100rel { return true }
+        guard configuration.wantsReliableProvisionals else { return false }
+        return try invite.tokens(of: .supported).contains { $0.lowercased() == Call.SentProvisional.option }
     }
 
     /// Takes the PRACK of a caller.
@@ -131,6 +131,15 @@ extension UserAgent {
         put(call, handle)
         // What cannot be answered is refused, and that is told.
         try? answer(handle, session, at: now)
+    }
+}
+
+extension SIPMessage {
+    /// Whether the caller takes no provisional responses but reliable ones.
+    var requires100rel: Bool {
+        get throws(SIPError) {
+            try tokens(of: .require).contains { $0.lowercased() == Call.SentProvisional.option }
+        }
     }
 }
 

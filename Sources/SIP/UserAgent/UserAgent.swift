@@ -118,6 +118,13 @@ package struct UserAgent: SIPElement {
         settle(at: now)
     }
 
+    /// No connection is trusted any more, and accounts register anew.
+    package mutating func handleAbsence(at now: MediaTime) {
+        flows.suspectAll(at: now)
+        for handle in accounts.names { refresh(handle, at: now) }
+        settle(at: now)
+    }
+
     private mutating func handleTimeout(at now: MediaTime) {
         transactions.handleTimeout(at: now)
         flows.handleTimeout(at: now)

@@ -15,6 +15,9 @@ package actor SIPEndpoint<Element: SIPElement> {
     /// Events that may wait for their listener; one who takes none any more loses those that follow.
     package static var eventLimit: Int { 16_384 }
 
+    /// How long the machine may sleep, or the process stand still, until connections and bindings are made anew.
+    private static var absenceLimit: Duration { .seconds(30) }
+
     /// What the agent tells, in order.
     package nonisolated let events: AsyncStream<Element.Event>
     private nonisolated let loop: any EventLoop
@@ -24,6 +27,7 @@ package actor SIPEndpoint<Element: SIPElement> {
     private var element: Element
     private var locals: [Flow.Transport: [CallBasics.SocketAddress]] = [:]
     private var timer: (time: MediaTime, task: Scheduled<Void>)?
+    private var sleepWatch = SleepWatch(from: .now)
     private var isClosed = false
     private var messageTap: MessageTap?
     /// Where others can reach it, as it was opened.
@@ -82,6 +86,34 @@ package actor SIPEndpoint<Element: SIPElement> {
             element.setLocalAddresses(locals[transport, default: []], of: transport, at: Self.now)
         }
         listening += bound.filter { $0.transport != .tls || sockets.hasCertificate }
+        carry()
+        return bound.first?.address ?? address
+    }
+
+    /// Moves to another own address, as when the machine got one.
+    ///
+    /// It keeps its ports, unless they are somebody else's there. Connections of the former address end, and accounts
+    /// register anew.
+    ///
+    /// - Returns: The address with its port, of the first transport
+    /// - Throws: `SIPSocketError` when nothing can be opened there; all is as before then
+    package func move(to address: CallBasics.SocketAddress) async throws -> CallBasics.SocketAddress {
+        let (former, port) = (sockets.ownChannels, locals[.udp]?.first?.port ?? locals[.tcp]?.first?.port ?? 0)
+        let transports = Flow.Transport.allCases.filter { locals[$0]?.isEmpty == false }
+        let bound: [Listening]
+        do {
+            bound = try await bindOnce(address.with(port: port), transports)
+        } catch {
+            sockets.closeOwn(except: former)
+            bound = try await bindOnce(address.with(port: 0), transports)
+        }
+        guard !isClosed else { return address }
+        sockets.closeOwn(former)
+        listening = bound.filter { $0.transport != .tls || sockets.hasCertificate }
+        for (transport, address) in bound { locals[transport] = [address] }
+        for transport in transports {
+            element.setLocalAddresses(locals[transport, default: []], of: transport, at: Self.now)
+        }
         carry()
         return bound.first?.address ?? address
     }
@@ -166,7 +198,9 @@ package actor SIPEndpoint<Element: SIPElement> {
     }
 
     private func handleTimeout() {
+        let absence = sleepWatch.absence(at: .now, due: timer?.time)
         timer = nil
+        if let absence, absence > Self.absenceLimit { element.handleAbsence(at: Self.now) }
         element.handle(.timeout, at: Self.now)
         carry()
     }

@@ -114,6 +114,7 @@ package final class SIPSockets {
         guard transport == .tls, serverContext == nil, let made = contexts.forServer(on: loop) else {
             return listenSecured(transport, at: address)
         }
+        made.whenFailure { _ in sockets.value.contexts.forget() }
         return made.flatMap { context in
             sockets.value.serverContext = context
             return sockets.value.listenSecured(transport, at: address)
@@ -167,7 +168,9 @@ package final class SIPSockets {
             guard case .opening? = sockets.value.connections[flow] else { return }
             switch result {
             case .success(let context): sockets.value.connect(flow, (context, name))
-            case .failure(let error): sockets.value.handleOpening(flow, .failure(error))
+            case .failure(let error):
+                sockets.value.contexts.forget()
+                sockets.value.handleOpening(flow, .failure(error))
             }
         }
     }
@@ -294,6 +297,22 @@ package final class SIPSockets {
         generation += 1
         (datagramSockets, listeners, connections) = ([], [], [:])
         return EventLoopFuture.andAllComplete(channels.map { $0.close() }, on: loop)
+    }
+
+    /// The sockets of datagrams and the listeners.
+    package var ownChannels: [any Channel] { datagramSockets.map(\.channel) + listeners }
+
+    /// Closes sockets of datagrams and listeners that others have taken the place of; nothing is told of it.
+    package func closeOwn(_ channels: [any Channel]) {
+        loop.preconditionInEventLoop()
+        datagramSockets.removeAll { socket in channels.contains { $0 === socket.channel } }
+        listeners.removeAll { listener in channels.contains { $0 === listener } }
+        for channel in channels { channel.close(promise: nil) }
+    }
+
+    /// Closes all of them but some.
+    package func closeOwn(except kept: [any Channel]) {
+        closeOwn(ownChannels.filter { channel in !kept.contains { $0 === channel } })
     }
 
     /// A socket of datagrams has ended by what the kernel said to one of them; others still need it.

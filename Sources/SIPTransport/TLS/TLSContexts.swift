@@ -32,6 +32,9 @@ struct TLSContexts {
         return made
     }
 
+    /// Files that could not be read are read again when they are needed next.
+    mutating func forget() { (client, server) = (nil, nil) }
+
     private static func makeClient(_ security: SIPSecurity) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         if let path = security.authoritiesPath {

@@ -82,6 +82,21 @@ import Testing
         #expect(table.flow(to: Target(.udp, remote), at: .zero) == nil)
     }
 
+    @Test func `connections of an address that is gone end, and those of others stay`() throws {
+        var table = try Flows.table()
+        let ipv6 = try #require(SocketAddress(host: "2001:db8::2", port: 5060))
+        for address in [Transactions.address(2), ipv6] {
+            let opened = table.flow(to: Target(.tcp, address), at: .zero)
+            let flow = try #require(opened)
+            table.handleOpened(flow, at: .zero)
+        }
+        _ = table.all()
+        let other = try #require(SocketAddress(host: "2001:db8::1", port: 5062))
+        table.setLocalAddresses([Transactions.address(7), other], of: .tcp)
+        #expect(table.all() == ["close 1", "died 1 addressGone"])
+        #expect(table.counts.flows == 1)
+    }
+
     @Test func `what goes by UDP leaves at once, and needs no entry`() throws {
         var table = try Flows.table()
         let flow = try table.reach(Target(.udp, Transactions.address(2)), at: .zero)

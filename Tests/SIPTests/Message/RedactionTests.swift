@@ -36,6 +36,8 @@ import Testing
         ("a=ice-pwd:secret", "a=ice-pwd:xxxxxx"), ("k=clear:key", "k=xxxxxxxxx"),
         (#"WWW-Authenticate: Digest realm="b", nonce="n""#, #"WWW-Authenticate: Digest realm="b", nonce="n""#),
         ("From: <sip:a@b>;tag=response", "From: <sip:a@b>;tag=response"),
+        ("From: A <SIPS:a:secret@b:5061>;tag=1", "From: A <SIPS:a:xxxxxx@b:5061>;tag=1"),
+        ("To: sip:a;x:p:w@b, <sip:c:5060;d=e>", "To: sip:a;x:xxx@b, <sip:c:5060;d=e>"),
     ])
     func `a secret is blotted out, and what may be known stays`(line: String, expected: String) {
         #expect(redacted(line) == expected)

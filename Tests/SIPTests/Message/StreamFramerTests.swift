@@ -60,6 +60,12 @@ import Testing
         #expect(Self.elements(stream.map { [$0] }) == [failure])
     }
 
+    @Test(arguments: [[0x16, 0x03, 0x01], [0x80], [0x20], [0]] as [[UInt8]])
+    func `what begins no message ends the stream at its first byte`(bytes: [UInt8]) {
+        #expect(Self.elements([bytes]) == ["failure notAMessage false"])
+        #expect(Self.elements([Array("\r\n".utf8) + bytes]) == ["pong", "failure notAMessage false"])
+    }
+
     @Test func `a head without end is refused and not kept`() {
         var framer = StreamFramer()
         framer.append(Array("OPTIONS sip:a@b SIP/2.0\r\nX: ".utf8))

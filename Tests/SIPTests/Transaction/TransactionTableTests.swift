@@ -272,9 +272,9 @@ extension TransactionTable {
         #expect(try table.sent().map(\.statusCode) == [200, 487])
     }
 
-    @Test func `one source may take half of all, and then what is allowed to one`() throws {
+    @Test func `one source may take an eighth of all, and then what is allowed to one`() throws {
         var limits = TransactionTable.Limits()
-        (limits.perSource, limits.received) = (2, 20)
+        (limits.perSource, limits.received) = (2, 80)
         var table = TransactionTable(seed: 1, limits: limits)
         for number in 0..<12 {
             let request = try Transactions.received("INVITE", branch: "z9hG4bK\(number)", callID: "c\(number)")

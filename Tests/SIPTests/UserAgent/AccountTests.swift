@@ -171,4 +171,15 @@ struct AccountTests {
         #expect(counts.transactions.transactions <= 2)
         #expect(counts.names == 0)
     }
+
+    @Test func `after a long sleep it registers anew`() throws {
+        var world = try RegistrarWorld()
+        try world.register()
+        #expect(world.requests.count == 1)
+        world.agent.handleAbsence(at: world.now + .seconds(1))
+        try world.carry()
+        #expect(world.requests.map(\.method) == [.register, .register])
+        let numbers = try world.requests.map { try $0.cSeq()?.number ?? 0 }
+        #expect(numbers[1] == numbers[0] + 1)
+    }
 }

@@ -52,6 +52,26 @@ struct AgentCallTests {
         }
     }
 
+    @Test func `a session that is too short for the other side is asked for once more, as long as that wants`() throws {
+        var world = VirtualNetwork()
+        _ = try world.add("alice") { $0.sessionTimer = SessionTimer.Wishes(seconds: 90) }
+        _ = try world.add("bob") { $0.sessionTimer = SessionTimer.Wishes(minimum: 1800) }
+        let uri = try SIPURI("sip:bob@192.0.2.2")
+        let alice = try world.with(0) { agent, now in
+            try agent.call(uri, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .seconds(1))
+        let bob = try world.call(1)
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0) == ["agreed sendsreceives", "established"])
+        let sent = world.sent.filter { $0.startLine.hasPrefix("INVITE") }
+        let invites = try sent.map { try SIPMessage(datagram: $0.bytes) }
+        #expect(invites.map { $0.first(.sessionExpires)?.text } == ["90", "1800"])
+        #expect(invites.map { $0.first(.minSE)?.text } == [nil, "1800"])
+        #expect(world.nodes[0].agent.calls[alice]?.timer?.seconds == 1800)
+    }
+
     @Test(
         "A call rings, is answered, and ends by the caller's BYE; then every table is empty",
         arguments: ["", ";transport=tcp"]

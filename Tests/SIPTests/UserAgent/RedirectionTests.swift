@@ -53,6 +53,36 @@ import Testing
         expectEmpty()
     }
 
+    @Test(arguments: [486, 503])
+    mutating func `of two whom Bob names the second is asked when the first refuses`(status: Int) throws {
+        _ = try begin()
+        _ = try world.add("dave")
+        let call = try world.call(1)
+        world.with(1) { agent, now in
+            let contacts = "<sip:dave@192.0.2.4>;q=0.2, <sip:carol@192.0.2.3>"
+            agent.reject(call, status: 302, [.init(name: .contact, value: contacts)], at: now)
+        }
+        world.run(for: .milliseconds(50))
+        let carol = try world.call(2)
+        world.with(2) { agent, now in agent.reject(carol, status: status, at: now) }
+        world.run(for: .milliseconds(50))
+        let dave = try world.call(3)
+        try world.with(3) { agent, now in try agent.answer(dave, .plain("192.0.2.4"), at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0) == ["progress 302", "agreed sendsreceives", "established"])
+    }
+
+    @Test(arguments: [305, 380])
+    mutating func `a status that names no other address is a refusal`(status: Int) throws {
+        _ = try begin()
+        let call = try world.call(1)
+        world.with(1) { agent, now in
+            agent.reject(call, status: status, [.init(name: .contact, value: "<sip:carol@192.0.2.3>")], at: now)
+        }
+        world.run(for: .seconds(60))
+        #expect(world.words(0) == ["ended them refused(\(status))"])
+    }
+
     @Test mutating func `two who lead to each other lead nowhere`() throws {
         _ = try begin()
         try redirect(1, "sip:carol@192.0.2.3")

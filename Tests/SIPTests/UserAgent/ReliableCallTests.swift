@@ -52,6 +52,22 @@ import Testing
         }
     }
 
+    @Test mutating func `who makes no offer, and takes no unreliable ringing, hears the answer alone`() throws {
+        _ = try world.add("alice") { $0.wantsReliableProvisionals = true }
+        _ = try world.add("bob")
+        var wishes = UserAgent.CallWishes(session: .plain("192.0.2.1"))
+        wishes.isOfferDelayed = true
+        let (target, call) = (try SIPURI("sip:bob@192.0.2.2"), wishes)
+        try world.with(0) { agent, now in _ = try agent.call(target, call, at: now) }
+        world.run(for: .milliseconds(50))
+        try ring()
+        world.run(for: .seconds(1))
+        try answer()
+        world.run(for: .seconds(1))
+        #expect(course == ["0 INVITE", "1 200", "0 ACK"], "\(course)")
+        #expect(world.words(0) == ["agreed sendsreceives", "established"])
+    }
+
     @Test mutating func `where the caller requires it, ringing is acknowledged, once`() throws {
         let alice = try begin(alice: { $0.wantsReliableProvisionals = true })
         try ring()

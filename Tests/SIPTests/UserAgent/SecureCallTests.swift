@@ -16,8 +16,8 @@ import Testing
         }
     }
 
-    private func transports() throws -> Set<String> {
-        Set(try world.sent.map { try #require(try SIPMessage(datagram: $0.bytes).topVia()).transport.text })
+    private func transports(from first: Int = 0) throws -> Set<String> {
+        Set(try world.sent[first...].map { try #require(try SIPMessage(datagram: $0.bytes).topVia()).transport.text })
     }
 
     @Test mutating func `a call by sips is by TLS from end to end, and Contacts say sips`() throws {
@@ -79,6 +79,52 @@ import Testing
         let routed = try #require(world.sent.last { $0.startLine.hasPrefix("INVITE") })
         let routes = try SIPMessage(datagram: routed.bytes).list(.recordRoute, as: NameAddress.self)
         #expect(routes.map(\.uri.scheme) == [.sips])
+    }
+
+    @Test mutating func `who is registered in the clear is not reached by sips`() throws {
+        let domain = "example.test"
+        _ = world.add(ServerConfiguration(domain: domain))
+        for (name, scheme) in [("alice", "sips"), ("bob", "sip")] {
+            let index = try world.add(name)
+            let address = NameAddress(try SIPURI("\(scheme):\(name)@\(domain)"))
+            try world.with(index) { agent, now in
+                try agent.register(agent.addAccount(AccountConfiguration(identity: address)), at: now)
+            }
+        }
+        world.run(for: .seconds(1))
+        #expect(world.words(1).last == "registration ok")
+        _ = world.words(0)
+        let before = world.sent.count
+        let target = try SIPURI("sips:bob@\(domain)")
+        try world.with(0) { agent, now in
+            _ = try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .seconds(5))
+        #expect(world.words(0).last == "ended them refused(480)")
+        #expect(world.words(1) == [])
+        #expect(try transports(from: before) == ["TLS"])
+    }
+
+    @Test mutating func `a call by sips stays by TLS without its connection, whatever Contact says`() throws {
+        for name in ["alice", "bob"] { _ = try world.add(name) }
+        let target = try SIPURI("sips:bob@192.0.2.2")
+        let alice = try world.with(0) { agent, now in
+            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .milliseconds(50))
+        let bob = try world.call(1)
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        world.run(for: .seconds(1))
+        try world.with(0) { agent, now in
+            let flow = try #require(agent.calls[alice]?.dialog?.flow)
+            // As after a re-INVITE of a phone that means well.
+            let contact = "OPTIONS sip:a SIP/2.0\r\nContact: <sip:bob@192.0.2.2:5060>\r\n\r\n"
+            try agent.calls[alice]?.dialog?.refreshTarget(by: SIPMessage(datagram: Array(contact.utf8)))
+            agent.handle(.failed(flow), at: now)
+            agent.hangUp(alice, at: now)
+        }
+        world.run(for: .seconds(40))
+        #expect(try transports() == ["TLS"])
     }
 
     @Test mutating func `where there is no TLS nothing is sent in the clear`() throws {

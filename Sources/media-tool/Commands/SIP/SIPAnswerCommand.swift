@@ -62,6 +62,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         var files = FileArguments()
         try files.read("--input", sound.input.map { InputPath.path(of: $0) })
         try files.write("--output", sound.output)
+        try files.write("--sip-trace", sip.sipTrace)
     }
 
     func run() async throws {
@@ -69,7 +70,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         StandardOutput.watch()
         try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
-            let party = try await sip.open(towards: nil)
+            let party = try await sip.open(towards: nil) { sound.change(&$0) }
             do {
                 try await serve(party, engine)
                 await party.close()
@@ -86,10 +87,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         teller.tell(
             "listening",
             [
-                ("local", .string(names[0])), ("addresses", .array(names.map { .string($0) })),
+                ("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) })),
                 ("account", sip.account.map { .string($0) } ?? .null),
             ],
-            text: "Listening at \(names.joined(separator: ", "))."
+            text: names.isEmpty
+                ? "Called by own connections alone." : "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }

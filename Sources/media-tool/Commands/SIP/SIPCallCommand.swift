@@ -115,15 +115,17 @@ struct SIPCallCommand: AsyncParsableCommand {
             }
             return
         }
-        let given = [
-            ("<uri>", uri != nil), ("--account", sip.account != nil), ("--local", sip.local != nil),
-            ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
-            ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
-            ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
-            ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
-            ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel), ("--sip-trace", sip.sipTrace != nil),
-            ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
-        ]
+        let given =
+            [
+                ("<uri>", uri != nil), ("--account", sip.account != nil), ("--local", sip.local != nil),
+                ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
+                ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
+                ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
+                ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
+                ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel),
+                ("--sip-trace", sip.sipTrace != nil),
+                ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
+            ] + sip.tls.given
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
         }

@@ -13,7 +13,10 @@ actor SIPLoad {
     private let pace: LoadPace
     private let target: SIPURI?
     private var figures = LoadFigures()
+    /// Those that are registered, to be taken away at the end.
     private var accounts: [AccountHandle] = []
+    private let heard = EventBasket()
+    private var listening: Task<Void, Never>?
 
     init(_ party: SIPParty, _ pace: LoadPace, _ target: SIPURI?) {
         (self.party, self.pace, self.target) = (party, pace, target)
@@ -50,7 +53,10 @@ actor SIPLoad {
             for handle in begun { course.begin(handle, at: now) }
             return course.isOver
         }
-        return await finished(start)
+        let total = await finished(start)
+        let left = course.names
+        await party.endpoint.perform { agent, now in for handle in left { agent.hangUp(handle, at: now) } }
+        return total
     }
 
     func registrations(_ options: SIPOptions) async throws -> LoadFigures {
@@ -67,7 +73,6 @@ actor SIPLoad {
                     try agent.register(handle, at: now)
                     return handle
                 }
-                accounts.append(handle)
                 course.begin(handle, at: now)
             }
             return course.isOver
@@ -80,6 +85,7 @@ actor SIPLoad {
         switch state {
         case .ok:
             guard let time = course.answer(handle, at: now), course.end(handle) else { return }
+            accounts.append(handle)
             figures.connected += 1
             figures.setups.append(time.milliseconds)
         case .failed:
@@ -95,12 +101,16 @@ actor SIPLoad {
 
     /// Lets a millisecond go by, again and again, with what the agent told in it, until `step` says that all is over.
     private func run(_ step: ([AgentEvent]) async throws -> Bool) async throws {
-        let heard = EventBasket()
-        let listening = Task { [party] in for await event in party.endpoint.events { heard.add(event) } }
-        defer { listening.cancel() }
+        listen()
         while try await !step(heard.take()) {
             guard await Interruption.wait(.milliseconds(1)) else { return }
         }
+    }
+
+    /// Begins to take what the agent tells, which has one listener.
+    private func listen() {
+        guard listening == nil else { return }
+        listening = Task { [party, heard] in for await event in party.endpoint.events { heard.add(event) } }
     }
 
     private func finished(_ start: MediaTime) async -> LoadFigures {
@@ -110,10 +120,25 @@ actor SIPLoad {
         return figures
     }
 
-    /// Takes the bindings away, and closes the sockets.
+    /// Takes the bindings away, at the rate, and closes the sockets; ends before that at the second Ctrl-C.
     func close() async {
-        await party.endpoint.close(afterUnregistering: accounts)
+        var waiting = Set(accounts)
+        var course = LoadCourse<AccountHandle>(pace.with(count: accounts.count), start: MonotonicClock.current)
+        var (next, end) = (0, MonotonicClock.current + .seconds(32))
+        while !waiting.isEmpty, MonotonicClock.current < end {
+            let due = course.takeDue(at: MonotonicClock.current)
+            if due > 0 { end = MonotonicClock.current + .seconds(32) }
+            let leaving = accounts[next..<next + due]
+            next += due
+            await party.endpoint.perform { agent, now in for handle in leaving { agent.unregister(handle, at: now) } }
+            for case .registration(let handle, let state, _) in heard.take() where state == .cleared || state == .failed
+            {
+                waiting.remove(handle)
+            }
+            try? await Task.sleep(for: .milliseconds(1))
+        }
         await party.close()
+        await listening?.value
     }
 }
 

@@ -89,8 +89,14 @@ struct SIPLoadCommand: AsyncParsableCommand {
         guard virtual || seed == nil else {
             throw ValidationError("'--seed' is about '--virtual'. Give it, or leave it out.")
         }
-        guard !virtual || sip.account == nil && sip.local == nil else {
-            throw ValidationError("'--virtual' has no network. Leave it out, or '--account' and '--local'.")
+        let ofNetworks =
+            [
+                ("--account", sip.account != nil), ("--local", sip.local != nil), ("--transport", sip.transport != nil),
+                ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
+                ("--advertise", sip.advertise != nil), ("--sip-trace", sip.sipTrace != nil), ("--t1", sip.t1 != 500),
+            ] + sip.tls.given
+        if virtual, let wrong = ofNetworks.first(where: \.1)?.0 {
+            throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
         }
     }
 
@@ -126,7 +132,7 @@ struct SIPLoadCommand: AsyncParsableCommand {
             if target != nil, !sip.noRegister { try await load.registerFirst() }
             figures = try await register ? load.registrations(sip) : load.calls()
         } catch {
-            await party.close()
+            await load.close()
             throw error
         }
         await load.close()
@@ -174,6 +180,8 @@ struct LoadPace: Sendable {
     let rate: Double
     let concurrent: Int
     let talk: Duration
+
+    func with(count: Int) -> LoadPace { LoadPace(count: count, rate: rate, concurrent: .max, talk: talk) }
 }
 
 /// What has been begun and waits.
@@ -205,6 +213,9 @@ struct LoadCourse<Name: Hashable & Sendable>: Sendable {
         talking.append((now + pace.talk, name))
         return now - start
     }
+
+    /// Those that are under way.
+    var names: [Name] { Array(starts.keys) }
 
     /// Whether it was under way.
     mutating func end(_ name: Name) -> Bool { starts.removeValue(forKey: name) != nil }

@@ -57,7 +57,7 @@ struct SIPOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The own address and port; TLS has the next one. Default: the address that leads to the target, any port.",
+            "The own address and port; TLS with --tls-cert has the next. Default: the address that leads there, any port.",
             valueName: "host:port"
         )
     )
@@ -209,7 +209,7 @@ struct SIPOptions: ParsableArguments {
         _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> SIPParty {
         let (identity, names) = (try identity(), try names())
-        let local = try await localAddress(towards: target, identity, names)
+        let (local, peer) = try await way(towards: target, identity, names)
         let host = local.isIPv4 ? local.host : "[\(local.host)]"
         let anonymous = NameAddress(try SIPURI("sip:\(host)"))
         var configuration = AgentConfiguration(identity: identity ?? anonymous)
@@ -240,6 +240,7 @@ struct SIPOptions: ParsableArguments {
             endpoint: endpoint,
             local: bound,
             account: handle,
+            peer: peer,
             addresses: listening.map(SIPParty.text),
             trace: trace
         )
@@ -267,20 +268,21 @@ struct SIPOptions: ParsableArguments {
         return made
     }
 
-    private func localAddress(
+    /// The own address, and the server or peer that it leads to where it was not given.
+    private func way(
         towards target: SIPURI?,
         _ identity: NameAddress?,
         _ names: NameLookup.Names
-    ) async throws -> SocketAddress {
-        if let local { return local.address }
+    ) async throws -> (local: SocketAddress, peer: SocketAddress?) {
+        if let local { return (local.address, nil) }
         var next = target
         if let registrar { next = try Self.uri(registrar, "--registrar") } else if let identity { next = identity.uri }
         if let first = try routes().first { next = first.uri }
-        guard let next else { return .loopback(port: 0) }
+        guard let next else { return (.loopback(port: 0), nil) }
         var lookup = NameLookup(seed: 1)
         let targets = try await lookup.resolve(next, by: names).targets
         for target in targets {
-            if let address = await SourceAddress.towards(target.address) { return address }
+            if let address = await SourceAddress.towards(target.address) { return (address, target.address) }
         }
         throw ToolFailure(
             "There is no way to \(targets.first.map { "\($0.address)" } ?? "the target"). Check the network."
@@ -312,6 +314,8 @@ struct SIPParty {
     let endpoint: SIPEndpoint<UserAgent>
     let local: SocketAddress
     let account: AccountHandle?
+    /// Whom its own address leads to; nil where that was given.
+    let peer: SocketAddress?
     /// Where it listens, as scripts are told.
     let addresses: [String]
     let trace: SIPTrace?

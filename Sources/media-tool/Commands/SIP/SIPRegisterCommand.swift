@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallBasics
+internal import Glibc
 import MediaEngine
 import SIP
 import SIPTransport
@@ -60,6 +61,8 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             await party.endpoint.perform { agent, now in agent.unregister(account, at: now) }
         }
         defer { watch.cancel() }
+        let network = followNetwork(party, teller)
+        defer { network?.close() }
         var cause: RequestFailure?
         var isRegistered = false
         var failure = ToolFailure("The account was not registered before the end. Give it more time.")
@@ -96,6 +99,41 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         }
     }
 
+    /// Moves with the own address that leads to the server.
+    ///
+    /// Nil where that was given, or the kernel tells nothing of the network.
+    private func followNetwork(_ party: SIPParty, _ teller: SIPTeller) -> NetworkWatcher? {
+        guard let server = party.peer else { return nil }
+        let watcher: NetworkWatcher
+        do throws(NetworkWatchError) { watcher = try NetworkWatcher() } catch { return nil }
+        let changes = watcher.changes(towards: server)
+        Task {
+            var own = party.local
+            for await change in changes {
+                let start = MonotonicClock.current
+                guard let path = change.path, path.source != own.with(port: 0), path.source.isIPv4 == own.isIPv4 else {
+                    continue
+                }
+                let (former, sent) = (own, await party.counts().sent)
+                // Where it cannot be opened it has gone again, which the next change tells.
+                guard let moved = try? await party.endpoint.move(to: path.source) else { continue }
+                own = moved
+                let time = (MonotonicClock.current - start).roundedMilliseconds
+                let hasLeft = await party.counts().sent > sent
+                teller.tell(
+                    "network",
+                    [
+                        ("change", .string("address")), ("from", .string(former.host)), ("to", .string(own.host)),
+                        ("interface", JSONValue(path.interfaceName)),
+                        ("firstPacketMs", hasLeft ? .number(time) : .null),
+                    ],
+                    text: "The own address is \(own.host) now."
+                )
+            }
+        }
+        return watcher
+    }
+
     private static func isFinal(_ reason: Registration.Reason) -> Bool {
         switch reason {
         case .status(401), .status(403), .status(404), .status(407), .notListed, .notWritable: true
@@ -123,5 +161,25 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             ],
             text: "Registered for \(seconds) s" + (seen.map { ", seen as \($0)" } ?? "") + "."
         )
+    }
+}
+
+extension NetworkChange {
+    /// The way that there is now.
+    fileprivate var path: NetworkPath? {
+        switch self {
+        case .changed(_, let path), .found(let path): path
+        case .lost: nil
+        }
+    }
+}
+
+extension NetworkPath {
+    /// What the kernel calls the interface; nil when it is gone.
+    fileprivate var interfaceName: String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { name in
+            guard let start = name.baseAddress, if_indextoname(interface, start) != nil else { return nil }
+            return String(cString: start)
+        }
     }
 }

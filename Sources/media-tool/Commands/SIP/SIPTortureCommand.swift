@@ -63,6 +63,9 @@ struct SIPTortureCommand: AsyncParsableCommand {
         guard !stack || to == nil else {
             throw ValidationError("'--stack' asks this program, '--to' another one. Leave out one.")
         }
+        guard transport != .tls else {
+            throw ValidationError("The value 'tls' of '--transport' is not for this command. Give udp or tcp.")
+        }
         if to == nil, let other = [("--transport", transport != nil), ("--wait", wait != nil)].first(where: \.1)?.0 {
             throw ValidationError("'\(other)' is about a peer. Give '--to', or leave it out.")
         }
@@ -84,6 +87,9 @@ struct SIPTortureCommand: AsyncParsableCommand {
             }
         }
         common.show(score.json, text: score.text)
+        guard score.rows.count == expectations.count, score.mutationCount == mutations * expectations.count else {
+            throw ToolFailure("It was ended before all messages were sent. Let it come to its end.")
+        }
         if !score.isMet { throw ExitCode.failure }
     }
 

@@ -64,6 +64,14 @@ struct TLSOptions: ParsableArguments {
         }
     }
 
+    /// The options, and whether they were given.
+    var given: [(String, Bool)] {
+        [
+            ("--tls-ca", tlsCa != nil), ("--tls-name", tlsName != nil), ("--tls-cert", own.tlsCert != nil),
+            ("--tls-insecure", tlsInsecure),
+        ]
+    }
+
     /// What connections are secured by; says on standard error when that is nothing.
     func security() -> SIPSecurity {
         var security = SIPSecurity()

@@ -3,6 +3,8 @@ import MediaEngine
 import TestSupport
 import Testing
 
+@testable import media_tool
+
 /// Calls, texts and questions by SIP between two runs of the tool, on 127.0.0.1.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPCallRealTimeTests {
     /// Where a run listens, as it says itself.
@@ -215,6 +217,38 @@ import Testing
         let nobody = try ToolRun(arguments + ["--to", peer])
         #expect(nobody.wait() == 1)
         #expect(nobody.errors.contains("Nothing answers OPTIONS"), "\(nobody.errors)")
+    }
+
+    @Test func `a call is told as a story, and drawn as a ladder`() throws {
+        let scratch = try Scratch()
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
+        let peer = try address(of: answering)
+        let (story, page) = (scratch.file("story.json"), scratch.file("story.html"))
+        let call = try ToolRun(["sip", "call", "sip:\(peer)", "--seconds", "0.3", "--story", story, "--json"])
+        #expect(call.wait() == 0, "\(call.errors)")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        let told = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story))))
+        let words = told.steps.map { $0.isSent == nil ? $0.what : String($0.what.prefix { $0 != ":" }) }
+        for word in [
+            "targets", "INVITE sip", "SIP/2.0 200 OK", "agreed", "established", "ACK sip", "BYE sip", "report",
+        ] {
+            #expect(words.contains(word), "\(words)")
+        }
+        #expect(told.outcome?.status == "ok" && told.outcome?.because == nil)
+        #expect(told.callID == (try call.json()["callID"] as? String))
+        let report = try ToolRun(["report", story, "--output", page, "--json"])
+        #expect(report.wait() == 0, "\(report.errors)")
+        #expect(try report.json()["status"] as? String == "ok")
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains("BYE sip"))
+        // Nobody listens there any more.
+        let lost = try ToolRun(["sip", "call", "sip:\(peer);transport=tcp", "--story", story, "--json"])
+        #expect(lost.wait() == 1)
+        let cause = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story)))).outcome?.because
+        #expect(cause == "flow failed: tcp \(peer): Connection refused")
+        let nowhere = try ToolRun(["sip", "call", "sip:a@x.invalid", "--hosts", "/dev/null", "--story", story])
+        #expect(nowhere.wait() == 1)
+        let reason = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story)))).outcome?.because
+        #expect(reason?.contains("no host x.invalid") == true)
     }
 
     @Test func `a port that is taken is told`() throws {

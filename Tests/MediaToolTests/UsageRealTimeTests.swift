@@ -84,6 +84,8 @@ import Testing
         (["sip", "torture", "x", "--expect", "y", "--to", "127.0.0.1:5060", "--transport", "tls"], "--transport"),
         (["sip", "answer", "--output", "x", "--sip-trace", "x"], "--sip-trace"),
         (["sip", "call", "--virtual", "--tls-insecure"], "--tls-insecure"),
+        (["sip", "call", "--virtual", "--story", "x"], "--story"),
+        (["sip", "call", "sip:a@b", "--output", "x", "--story", "x"], "--story"),
         (["sip", "load", "--virtual", "--sip-trace", "x"], "--sip-trace"),
         (["sip", "load"], "--to"),
         (["sip", "load", "--to", "sip:a@b", "--virtual"], "--virtual"),

@@ -10,4 +10,6 @@ package enum MessageLimits {
     package static let fieldCount = 512
     /// Behind one value, and headers in one URI.
     package static let parameterCount = 32
+    /// Of a body, and how many are within each other.
+    package static let (partCount, partDepth) = (16, 4)
 }

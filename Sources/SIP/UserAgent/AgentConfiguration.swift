@@ -45,8 +45,8 @@ extension Capabilities {
         methods: [.invite, .ack, .cancel, .bye, .prack, .options, .info, .update, .message, .refer, .notify],
         extensions: ["timer", "100rel", "replaces", "norefersub"],
         bodies: [
-            BodyTypes(.invite, ["application/sdp"]),
-            BodyTypes(.update, ["application/sdp"]),
+            BodyTypes(.invite, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
+            BodyTypes(.update, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
             BodyTypes(.message, ["text/plain"]),
             BodyTypes(.notify, ["message/sipfrag"]),

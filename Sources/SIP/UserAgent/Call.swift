@@ -101,8 +101,13 @@ extension SIPMessage {
     ///
     /// Throws: `badRequest` when it cannot be read
     func sessionDescription() throws(SIPError) -> SessionDescription? {
-        let bytes = Array(bodyBytes)
-        guard !bytes.isEmpty, try contentType()?.isNamed("application", "sdp") ?? true else { return nil }
+        guard !bodyBytes.isEmpty else { return nil }
+        let parts = try bodyParts()
+        // What has no type is what a call usually brings. Of alternatives the last one is liked best (RFC 2046, section 5.1.4).
+        guard let part = parts.last(where: { $0.type?.isNamed("application", "sdp") ?? (parts.count == 1) }),
+            part.isPlain
+        else { return nil }
+        let bytes = Array(part.bytes)
         do throws(SDPError) {
             return try SessionDescription(parsing: bytes.span)
         } catch {

@@ -72,7 +72,15 @@ package struct Capabilities: Hashable, Sendable {
             let types = bodies.first(where: { $0.method == method })?.types
         else { return nil }
         // RFC 3261, section 7.4.1: a body has a type; what has none is taken for what the method usually brings.
-        if let type = try request.contentType(), !types.contains(where: { type.isNamed(Bytes($0)) }) {
+        let unknown = try request.contentType().map { type throws(SIPError) in
+            guard type.type.isNamed("multipart"), types.contains(where: { type.isNamed(Bytes($0)) }) else {
+                return !types.contains { type.isNamed(Bytes($0)) }
+            }
+            return try request.bodyParts().contains { part in
+                part.isRequired && part.type.map { type in !types.contains { type.isNamed(Bytes($0)) } } ?? false
+            }
+        }
+        if unknown == true {
             return Refusal(status: 415, headers: [.init(name: .accept, value: types.joined(separator: ", "))])
         }
         let encodings = try request.tokens(of: .contentEncoding)

@@ -1,4 +1,5 @@
 package import CallBasics
+internal import Glibc
 package import NIOCore
 internal import NIOPosix
 package import SIP
@@ -30,6 +31,8 @@ package actor SIPEndpoint<Element: SIPElement> {
     private var sleepWatch = SleepWatch(from: .now)
     private var isClosed = false
     private var messageTap: MessageTap?
+    private var stepListener: (@Sendable (EndpointStep, MediaTime) -> Void)?
+    private var eventListener: (@Sendable (Element.Event, MediaTime) -> Void)?
     /// Where others can reach it, as it was opened.
     package private(set) var listening: [Listening] = []
     /// Events that found no room.
@@ -160,6 +163,14 @@ package actor SIPEndpoint<Element: SIPElement> {
         messageTap = listener.map { MessageTap(showsSecrets: showingSecrets, $0) }
     }
 
+    /// Tells what is done for the element from now on, but messages, and what it tells, when it tells it; on the event loop.
+    package func watch(
+        steps: @escaping @Sendable (EndpointStep, MediaTime) -> Void,
+        events: @escaping @Sendable (Element.Event, MediaTime) -> Void
+    ) {
+        (stepListener, eventListener) = (steps, events)
+    }
+
     /// Closes the sockets; `events` ends.
     package func close() async {
         isClosed = true
@@ -173,7 +184,9 @@ package actor SIPEndpoint<Element: SIPElement> {
     private func carry() {
         while let output = element.poll() {
             switch output {
-            case .open(let flow, let name): sockets.open(flow, tlsName: name)
+            case .open(let flow, let name):
+                stepListener?(.opening(flow), Self.now)
+                sockets.open(flow, tlsName: name)
             case .send(let bytes, let flow):
                 messageTap?.noteSent(bytes, on: flow, at: Self.now)
                 sockets.send(bytes, on: flow)
@@ -182,6 +195,7 @@ package actor SIPEndpoint<Element: SIPElement> {
                 sockets.close(flow)
             case .ask(let question): ask(question)
             case .event(let event):
+                eventListener?(event, Self.now)
                 if case .dropped = continuation.yield(event) { lostEventCount += 1 }
             }
         }
@@ -206,8 +220,10 @@ package actor SIPEndpoint<Element: SIPElement> {
     }
 
     private func ask(_ question: DNSQuestion) {
+        stepListener?(.asked(question), Self.now)
         Task {
             let answer = await names(question)
+            stepListener?(.answered(answer, question), Self.now)
             element.handle(.answer(answer, to: question), at: Self.now)
             carry()
         }
@@ -218,6 +234,12 @@ package actor SIPEndpoint<Element: SIPElement> {
         messageTap?.noteReceived(input, at: Self.now)
         element.handle(input, at: Self.now)
         carry()
+    }
+
+    /// Why a connection failed, in the system's words where it was the system.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? IOError else { return "\(error)" }
+        return String(cString: strerror(error.errnoCode))
     }
 
     /// The own address that others can be told, where the socket knows only a wildcard.
@@ -242,6 +264,7 @@ extension SIPEndpoint: SIPSocketsDelegate {
     package nonisolated func handleOpened(_ flow: Flow) {
         assumeIsolated { endpoint in
             if flow.transport == .tls { endpoint.securityFailure = nil }
+            endpoint.stepListener?(.opened(flow), Self.now)
             endpoint.handle(.opened(flow))
         }
     }
@@ -249,11 +272,17 @@ extension SIPEndpoint: SIPSocketsDelegate {
     package nonisolated func handleFailed(_ flow: Flow, _ error: any Error) {
         assumeIsolated { endpoint in
             if flow.transport == .tls { endpoint.securityFailure = error as? SIPSocketError }
+            endpoint.stepListener?(.failed(flow, Self.reason(error)), Self.now)
             endpoint.handle(.failed(flow))
         }
     }
 
-    package nonisolated func handleClosed(_ flow: Flow) { assumeIsolated { $0.handle(.failed(flow)) } }
+    package nonisolated func handleClosed(_ flow: Flow) {
+        assumeIsolated { endpoint in
+            endpoint.stepListener?(.failed(flow, "the other side closed it"), Self.now)
+            endpoint.handle(.failed(flow))
+        }
+    }
 
     package nonisolated func receive(_ bytes: [UInt8], on flow: Flow) {
         assumeIsolated { $0.handle(.bytes(bytes, flow)) }
@@ -268,6 +297,10 @@ extension SIPEndpoint: SIPSocketsDelegate {
     }
 
     package nonisolated func handleUndelivered(local: CallBasics.SocketAddress, remote: CallBasics.SocketAddress) {
-        assumeIsolated { $0.handle(.failed(Flow(.udp, local: $0.told(local), remote: remote))) }
+        assumeIsolated { endpoint in
+            let flow = Flow(.udp, local: endpoint.told(local), remote: remote)
+            endpoint.stepListener?(.failed(flow, "nobody is there, or no way leads there"), Self.now)
+            endpoint.handle(.failed(flow))
+        }
     }
 }

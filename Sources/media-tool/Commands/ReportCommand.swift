@@ -6,7 +6,7 @@ import MediaEngine
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Makes a page (HTML) of a trace or a capture: plots, figures, and why it was choppy.",
+        abstract: "Makes a page (HTML) of a trace, a capture or a story: plots, figures, and why it was choppy.",
         discussion: """
             The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
             (pcap or pcapng), which is replayed first, both directions of the call where both are there: that of --ssrc \
@@ -15,9 +15,12 @@ struct ReportCommand: AsyncParsableCommand {
             stalled, drift, xrun, discarded, or unknown), its time of day where the trace knows it, and a display filter \
             that shows its packets in Wireshark.
 
+            Of a story that `sip call --story` has written it draws a ladder: who sent what to whom, and what went wrong first.
+
             EXAMPLES
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
               media-tool report call.json --output call.html
+              media-tool report story.json --output story.html
               media-tool report call.pcap --ssrc 0x1A2B3C4D --output call.html --json
             """
     )
@@ -46,8 +49,11 @@ struct ReportCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let legs = try await heard()
+        // Read once: it may be a pipe.
+        let content = try InputContent.read(InputPath.path(of: file), limit: TraceFile.maximumByteCount)
         let title = InputPath.name(of: file).split(separator: "/").last.map(String.init) ?? file
+        guard !Story.isLikely(content.bytes) else { return try draw(content.bytes, title) }
+        let legs = try await heard(content)
         try TextFile.write(ReportPage(title: title, legs: legs).html, to: output)
         let first = legs[0]
         common.show(
@@ -65,10 +71,29 @@ struct ReportCommand: AsyncParsableCommand {
         )
     }
 
+    /// Makes the page of a story.
+    private func draw(_ bytes: [UInt8], _ title: String) throws {
+        let name = InputPath.name(of: file)
+        guard selection.isEmpty else {
+            throw ToolFailure("\(name) is a story, which has no stream. Leave out --codec, --payload-type and --ssrc.")
+        }
+        let story: Story
+        do { story = try Story(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
+        try TextFile.write(LadderPage(title: title, story: story).html, to: output)
+        let outcome = story.outcome
+        common.show(
+            [
+                "file": .string(file), "output": .string(output), "kind": .string(story.kind),
+                "steps": .integer(story.steps.count), "status": JSONValue(outcome?.status),
+                "because": JSONValue(outcome?.because),
+            ],
+            text: "\(output): \(outcome?.status ?? "unfinished")"
+                + (outcome?.because.map { ", because of: \($0)" } ?? "") + "\n"
+        )
+    }
+
     /// What was heard: of a trace one direction, of a capture both where both are there.
-    private func heard() async throws -> [ReportLeg] {
-        // Read once: it may be a pipe.
-        let content = try InputContent.read(InputPath.path(of: file), limit: TraceFile.maximumByteCount)
+    private func heard(_ content: InputContent) async throws -> [ReportLeg] {
         let (bytes, name) = (content.bytes, InputPath.name(of: file))
         guard !bytes.isEmpty else { throw ToolFailure("\(name) is empty. Give a trace or a capture.") }
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || 0x09...0x0D ~= $0 }

@@ -4,7 +4,7 @@ import MediaEngine
 ///
 /// Foundation would cost the tool more start-up time and memory than all else that it does to list codecs.
 /// Source: RFC 8259.
-enum JSONValue {
+enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case integer(Int)

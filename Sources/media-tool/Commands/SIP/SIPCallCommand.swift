@@ -30,6 +30,12 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Argument(help: "Whom to call; nobody with --virtual.")
     var uri: String?
 
+    @Option(
+        help: ArgumentHelp("Write down there how the call went, step by step; see 'report'.", valueName: "file"),
+        completion: .file(extensions: ["json"])
+    )
+    var story: String?
+
     @OptionGroup var sip: SIPOptions
     @OptionGroup var sound: SIPCallOptions
 
@@ -101,6 +107,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         try files.read("--input", sound.input.map { InputPath.path(of: $0) })
         try files.write("--output", sound.output)
         try files.write("--sip-trace", sip.sipTrace)
+        try files.write("--story", story)
     }
 
     /// Refuses what belongs to another kind of call.
@@ -123,7 +130,7 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel),
-                ("--sip-trace", sip.sipTrace != nil),
+                ("--sip-trace", sip.sipTrace != nil), ("--story", story != nil),
                 ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
             ] + sip.tls.given
         if let wrong = given.first(where: \.1)?.0 {
@@ -136,15 +143,23 @@ struct SIPCallCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
+        let recorder = story.map {
+            StoryRecorder(path: $0, kind: "call", parties: [sip.account ?? "this side", uri])
+        }
         let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
-            let party = try await sip.open(towards: target) { sound.change(&$0) }
             do {
-                let report = try await call(target, uri, party, engine)
-                await party.close()
+                let report = try await call(target, uri, engine, recorder)
+                try recorder?.finish(report)
                 return report
-            } catch {
-                await party.close()
-                throw error
+            } catch let failure as ToolFailure {
+                try recorder?.finish(
+                    callID: nil,
+                    status: failure.status,
+                    code: failure.code,
+                    reason: "none",
+                    failure: failure.description
+                )
+                throw failure
             }
         }
         common.show(.object(report.members), text: report.text)
@@ -169,9 +184,26 @@ struct SIPCallCommand: AsyncParsableCommand {
         if let failure = report.failure { throw Self.reported(failure) }
     }
 
-    private func call(_ target: SIPURI, _ uri: String, _ party: SIPParty, _ engine: CallEngine) async throws
+    private func call(_ target: SIPURI, _ uri: String, _ engine: CallEngine, _ recorder: StoryRecorder?) async throws
         -> SIPCallReport
     {
+        let party = try await sip.open(towards: target, story: recorder) { sound.change(&$0) }
+        do {
+            let report = try await call(target, uri, party, engine)
+            await party.close()
+            return report
+        } catch {
+            await party.close()
+            throw error
+        }
+    }
+
+    private func call(
+        _ target: SIPURI,
+        _ uri: String,
+        _ party: SIPParty,
+        _ engine: CallEngine
+    ) async throws -> SIPCallReport {
         let teller = SIPTeller(isJSON: common.json, hasEvents: events)
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }

@@ -271,7 +271,7 @@ struct SIPCallReport: Sendable {
         if case .failed(.unanswered) = end.cause, soundFailure == nil, let securityFailure { return securityFailure }
         return soundFailure ?? end.failure(peer)
     }
-    private var status: String { soundFailure == nil ? end.status : "failed" }
+    var status: String { soundFailure == nil ? end.status : "failed" }
 
     var members: [(String, JSONValue)] {
         [
@@ -307,5 +307,19 @@ extension SIPParty {
     /// Messages of the agent, of all its calls.
     func counts() async -> (sent: Int, received: Int, repeats: Int) {
         await endpoint.perform { agent, _ in (agent.sentCount, agent.receivedCount, agent.repeatCount) }
+    }
+}
+
+extension StoryRecorder {
+    /// Writes the story of a call.
+    func finish(_ report: SIPCallReport) throws {
+        note(report.media)
+        try finish(
+            callID: report.callID,
+            status: report.status,
+            code: report.end.code,
+            reason: report.end.reason ?? "none",
+            failure: report.failure
+        )
     }
 }

@@ -206,6 +206,7 @@ struct SIPOptions: ParsableArguments {
     func open(
         towards target: SIPURI?,
         product: String = "media-tool",
+        story: StoryRecorder? = nil,
         _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> SIPParty {
         let (identity, names) = (try identity(), try names())
@@ -222,7 +223,19 @@ struct SIPOptions: ParsableArguments {
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max), timers: timers)
         let endpoint = SIPEndpoint(agent, security: tls.security()) { question in await names.answer(to: question) }
         let trace = try sipTrace.map { try SIPTrace(path: $0, hasSecrets: unredacted) }
-        if let trace { await endpoint.tap(showingSecrets: unredacted) { trace.write($0) } }
+        if trace != nil || story != nil {
+            await endpoint.tap(showingSecrets: unredacted) { message in
+                trace?.write(message)
+                story?.note(message)
+            }
+        }
+        if let story {
+            await endpoint.watch {
+                story.note($0, at: $1)
+            } events: {
+                story.note($0, at: $1)
+            }
+        }
         let bound: SocketAddress
         do {
             bound = try await endpoint.open(at: local, transports)

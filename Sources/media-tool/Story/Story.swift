@@ -1,0 +1,141 @@
+import MediaEngine
+
+/// What happened to one call or registration, from the first question about its name to its outcome.
+///
+///     {"kind":"call","callID":…,"parties":[…],"clock":"monotonic","steps":[{"t":0,"layer":"dns","what":"srv",…}],"outcome":{…}}
+struct Story: Sendable {
+    /// One thing that happened.
+    struct Step: Sendable {
+        /// What it belongs to.
+        enum Layer: String, Sendable, CaseIterable { case dns, flow, transaction, dialog, offer, media }
+
+        /// In ms from the first step on.
+        var time: Double
+        var layer: Layer
+        /// A word, or the first line of a message.
+        var what: String
+        /// Of a message the remote address; nil of what happens here.
+        var remote: String?
+        /// Whether a message was sent; nil of what is none.
+        var isSent: Bool?
+        var detail: [(String, JSONValue)] = []
+    }
+
+    /// How it ended.
+    struct Outcome: Sendable {
+        var status: String
+        var code: Int?
+        /// The value of the header Reason, or "none".
+        var reason: String
+        /// What went wrong first; nil when nothing did.
+        var because: String?
+    }
+
+    /// More is not kept, and not read.
+    static let stepLimit = 2000
+
+    var kind: String
+    var callID: String?
+    var parties: [String]
+    var steps: [Step] = []
+    /// Steps that found no room.
+    var leftOutCount = 0
+    var outcome: Outcome?
+
+    init(kind: String, parties: [String]) { (self.kind, self.parties) = (kind, parties) }
+}
+
+extension Story {
+    var json: JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("kind", .string(kind)), ("callID", JSONValue(callID)), ("parties", JSONValue(parties)),
+            ("clock", .string("monotonic")), ("steps", .array(steps.map(\.json))), ("leftOut", .integer(leftOutCount)),
+        ]
+        if let outcome {
+            members.append(
+                (
+                    "outcome",
+                    [
+                        "status": .string(outcome.status), "code": outcome.code.map { .integer($0) } ?? .null,
+                        "reason": .string(outcome.reason), "because": JSONValue(outcome.because),
+                    ]
+                )
+            )
+        }
+        return .object(members)
+    }
+
+    /// A story as `json` writes it.
+    ///
+    /// - Throws: `ToolFailure` when something is not as it has to be
+    init(parsing bytes: [UInt8]) throws {
+        let whole: JSONValue
+        do { whole = try JSONValue(parsing: bytes) } catch {
+            throw ToolFailure("It is no JSON: \(error). Give what --story wrote.")
+        }
+        guard let kind = whole["kind"]?.string, let rows = whole["steps"]?.values, let told = whole["outcome"] else {
+            throw ToolFailure("It has no kind, no steps or no outcome. Give what --story wrote.")
+        }
+        guard rows.count <= Self.stepLimit else {
+            throw ToolFailure("It has more than \(Self.stepLimit) steps. Give what --story wrote.")
+        }
+        self.init(kind: kind, parties: whole["parties"]?.values?.compactMap(\.string) ?? [])
+        callID = whole["callID"]?.string
+        for (index, row) in rows.enumerated() {
+            guard let step = Step(row) else {
+                throw ToolFailure("Step \(index + 1) has no time, no known layer or no word. Give what --story wrote.")
+            }
+            steps.append(step)
+        }
+        leftOutCount = whole["leftOut"]?.number.map { Int(min(max($0, 0), 1e9)) } ?? 0
+        outcome = Outcome(
+            status: told["status"]?.string ?? "unknown",
+            code: told["code"]?.number.flatMap { Int(exactly: $0) },
+            reason: told["reason"]?.string ?? "none",
+            because: told["because"]?.string
+        )
+    }
+
+    /// Whether a file looks like a story rather than a trace of sound.
+    static func isLikely(_ bytes: [UInt8]) -> Bool {
+        String(decoding: bytes.prefix(64), as: UTF8.self).filter { !$0.isWhitespace }.hasPrefix(#"{"kind":"#)
+    }
+}
+
+extension Story.Step {
+    fileprivate var json: JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("t", .number(time)), ("layer", .string(layer.rawValue)), ("what", .string(what)),
+        ]
+        if let isSent { members.append(("direction", .string(isSent ? "sent" : "received"))) }
+        if let remote { members.append(("remote", .string(remote))) }
+        return .object(members + [("detail", .object(detail))])
+    }
+
+    fileprivate init?(_ row: JSONValue) {
+        guard let time = row["t"]?.number, time.isFinite, let layer = row["layer"]?.string.flatMap(Layer.init),
+            let what = row["what"]?.string
+        else { return nil }
+        (self.time, self.layer, self.what) = (time, layer, what)
+        remote = row["remote"]?.string
+        isSent = row["direction"]?.string.map { $0 == "sent" }
+        if case .object(let members)? = row["detail"] { detail = members }
+    }
+}
+
+extension JSONValue {
+    fileprivate subscript(_ name: String) -> JSONValue? {
+        if case .object(let members) = self { members.first { $0.0 == name }?.1 } else { nil }
+    }
+
+    fileprivate var string: String? { if case .string(let text) = self { text } else { nil } }
+    fileprivate var values: [JSONValue]? { if case .array(let values) = self { values } else { nil } }
+
+    fileprivate var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+}

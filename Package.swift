@@ -228,6 +228,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport",
             ],
+            exclude: ["SIPp"],
             swiftSettings: testSettings
         ),
         .executableTarget(

@@ -133,7 +133,8 @@ package struct SessionTimer: Hashable, Sendable {
         // Who does not know the extension cannot refresh.
         let refresher = isSupported ? asked?.refresher ?? .uac : .uas
         try response.set(.sessionExpires, to: SessionInterval(seconds: seconds, refresher: refresher))
-        if refresher == .uac { try response.append(.require, Bytes("timer")) }
+        // It is to refresh, or to end the session when nobody does.
+        if isSupported { try response.append(.require, Bytes("timer")) }
         self.init(seconds: seconds, isRefresher: refresher == .uas, at: now)
     }
 

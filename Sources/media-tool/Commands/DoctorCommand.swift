@@ -5,7 +5,7 @@ import MediaEngine
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Checks cards, real-time rights, timer, codecs, network, names and ports, and says what to do.",
+        abstract: "Checks cards, rights, timer, codecs, network, names, ports and authorities, and says what to do.",
         discussion: """
             Each role's card is opened briefly; where both directions of the call card open, silence is played for a \
             second and the latency is read. A warning means that calls work, though worse than they could. The exit \

@@ -51,7 +51,8 @@ final class StoryRecorder: Sendable {
     // MARK: What comes from below
 
     func note(_ tapped: TappedMessage) {
-        let (flow, bytes) = (tapped.flow, tapped.bytes)
+        // A trace beside it may have secrets.
+        let (flow, bytes) = (tapped.flow, Redaction.redacted(tapped.bytes))
         let line = String(decoding: bytes.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
         let remote = "\(flow.transport.name)".lowercased() + " \(flow.remote)"
         var detail: [(String, JSONValue)] = [("bytes", .integer(bytes.count))]

@@ -3,9 +3,9 @@ import MediaEngine
 internal import SIP
 internal import SIPTransport
 
-/// What `doctor` looks at for calls by SIP: addresses, names, the usual ports.
+/// What `doctor` looks at for calls by SIP: addresses, names, the usual ports, whom TLS trusts.
 enum SIPCheckup {
-    static func findings() async -> [Finding] { [addresses(), await names(), await ports()] }
+    static func findings() async -> [Finding] { [addresses(), await names(), await ports(), authorities()] }
 
     /// The addresses that others can reach this machine by.
     private static func addresses() -> Finding {
@@ -47,6 +47,24 @@ enum SIPCheckup {
         } catch {
             return Finding(area: area, status: .failure, finding: error.message, remedy: "See /etc/resolv.conf.")
         }
+    }
+
+    /// Whether there are authorities that prove certificates of servers.
+    private static func authorities() -> Finding {
+        let area = "authorities"
+        if let found = SystemAuthorities.find(), found.count > 0 {
+            return Finding(
+                area: area,
+                status: .ok,
+                finding: "TLS trusts the \(English.count(found.count, "certificate")) of \(found.path)."
+            )
+        }
+        return Finding(
+            area: area,
+            status: .warning,
+            finding: "This machine has no authorities that TLS could trust: no server's certificate is proved.",
+            remedy: "Install ca-certificates, or give --tls-ca to `sip` commands."
+        )
     }
 
     /// Whether the port of SIP is free, by UDP and TCP.

@@ -70,13 +70,24 @@ package actor CallSound {
     ) throws {
         var stream = AudioStreamConfiguration()
         stream.encoder.ptime = packetTime.map { .milliseconds($0) }
-        let formats = try engine.registry.payloadFormats(for: codecs, encoder: stream.encoder)
+        var formats = try engine.registry.payloadFormats(for: codecs, encoder: stream.encoder)
+        if let events = Self.commonEvents(beside: formats) { formats.append(events) }
         let (local, control) = way.addresses
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
         session = SessionConfiguration(address: local.host, media: [medium])
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
+    }
+
+    /// Telephone events of 8000 Hz, which some phones have with any codec, where the codecs' own are of other rates.
+    private static func commonEvents(beside formats: [PayloadFormat]) -> PayloadFormat? {
+        let name = "telephone-event"
+        let rates = formats.filter { $0.encodingName == name }.map(\.clockRate)
+        guard !rates.isEmpty, !rates.contains(8000) else { return nil }
+        let taken = Set(formats.map(\.payloadType))
+        guard let number = (UInt8(96)..<128).first(where: { !taken.contains($0) }) else { return nil }
+        return PayloadFormat(payloadType: number, encodingName: name, clockRate: 8000, parameters: "0-15")
     }
 
     /// Makes the engine's call, or changes it, to what was agreed.

@@ -98,6 +98,7 @@ public actor Phone {
         made.transports = configuration.flowTransports
         made.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         made.product = configuration.product
+        made.isReachableByTLS = configuration.security.certificate != nil
         made.followsRedirections = configuration.followsRedirections
         (made.callPatience, made.ringPatience) = (configuration.callPatience, configuration.ringPatience)
         return UserAgent(made, seed: .random(in: .min ... .max))

@@ -52,7 +52,7 @@ struct BaresipRealTimeTests {
         let baresip = try BaresipRun()
         let first = try call(baresip, scratch)
         try #require(first.printed(#""event":"connected""#), "\(first.errors)")
-        let second = try ToolRun.finished("sip", "call", baresip.uri, "--json")
+        let second = try ToolRun.finished("sip", "call", baresip.uri, "--seconds", "1", "--json")
         #expect(second.status == 1)
         #expect(try second.json()["status"] as? String == "busy")
         #expect(try second.json()["code"] as? Int == 486)

@@ -120,13 +120,14 @@ enum Program {
 
 /// UDP ports that were free a moment ago.
 enum FreePort {
-    /// An even port whose next one is free, too.
+    /// An even port that is free, as the three behind it.
+    ///
+    /// It is below those that the kernel gives to who asks for any (32768 and on), so that nobody gets it meanwhile.
     static func pair() throws -> UInt16 {
         for _ in 0..<100 {
-            let first = try UDPSocket(bind: .loopback(port: 0))
-            let port = first.localAddress.port
-            guard port % 2 == 0, (try? UDPSocket(bind: .loopback(port: port + 1))) != nil else { continue }
-            return port
+            let port = 4 * UInt16.random(in: 5000..<7500)
+            let sockets = (0..<4).map { try? UDPSocket(bind: .loopback(port: port + $0)) }
+            if sockets.allSatisfy({ $0 != nil }) { return port }
         }
         throw CocoaError(.featureUnsupported)
     }

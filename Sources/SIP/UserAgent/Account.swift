@@ -171,7 +171,8 @@ extension UserAgent {
             at: now
         )
         let former = account.publicAddress
-        account.publicAddress = binding.seen(on: flow)
+        let isListening = flow.transport != .tls || configuration.isReachableByTLS
+        account.publicAddress = binding.seen(on: flow, isListening: isListening)
         if configuration.advertised == nil, account.publicAddress != former { account.registration?.refresh(at: now) }
     }
 
@@ -216,7 +217,11 @@ extension RegistrationBinding {
     /// The own address as the server saw it; nil when it is the flow's own.
     ///
     /// Over a connection the port is another one than that of the listener; only another host means something.
-    func seen(on flow: Flow) -> SocketAddress? {
+    /// Where nobody listens, it is the own end of the connection, which is all that the server can send by.
+    func seen(on flow: Flow, isListening: Bool) -> SocketAddress? {
+        guard isListening else {
+            return receivedPort.flatMap { SocketAddress(host: receivedHost?.text ?? flow.local.host, port: $0) }
+        }
         guard let host = receivedHost?.text, let port = receivedPort,
             let seen = SocketAddress(host: host, port: port)
         else {

@@ -2,10 +2,11 @@ import CallBasics
 import Foundation
 import NIOCore
 import NIOPosix
-import SIP
-import SIPTransport
 import TestSupport
 import Testing
+
+@testable import SIP
+@testable import SIPTransport
 
 /// Agents that talk by TLS over real sockets of loopback.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SecureSocketsRealTimeTests {
@@ -136,6 +137,36 @@ import Testing
         #expect(await one.takeSecurityFailure()?.code == .untrusted)
         #expect(await other.perform { agent, _ in agent.counts.flows.flows } == 0)
         await close(one, other)
+    }
+
+    @Test func `who is not listened to by TLS is registered with the end of its connection`() async throws {
+        let server = SIPEndpoint(
+            SIPServer(ServerConfiguration(domain: "127.0.0.1"), seed: 3),
+            security: Self.security("loopback")
+        ) { _ in .failure }
+        let bound = try await server.open(at: .loopback(port: 0), [.tls])
+        let identity = NameAddress(try SIPURI("sip:alice@127.0.0.1"))
+        var configuration = AgentConfiguration(identity: identity)
+        (configuration.isReachableByTLS, configuration.transports) = (false, [.tls])
+        let one = Endpoint(UserAgent(configuration, seed: 4), security: Self.security(nil)) { _ in .failure }
+        _ = try await one.open(at: .loopback(port: 0), [.tls])
+        var account = AccountConfiguration(identity: identity)
+        account.registrar = try SIPURI("sip:\(bound);transport=tls")
+        account.instance = "urn:uuid:00000000-0000-4000-8000-000000000001"
+        let made = account
+        try await one.perform { agent, now in try agent.register(agent.addAccount(made), at: now) }
+        var count = 0
+        for await event in one.events {
+            if case .registration(_, .ok, _) = event { count += 1 }
+            if case .registration(_, .failed, let reason) = event { Issue.record("\(reason)") }
+            if case .registrationFailed = event { break }
+            if count == 2 { break }
+        }
+        let bindings = await server.perform { server, _ in server.locations.bindings(of: "alice") }
+        let ends = bindings.compactMap(\.flow).map { "sip:alice@\($0.remote);transport=tls" }
+        #expect(bindings.map { $0.contact.uri.bytes.text } == ends && ends.count == 1)
+        await one.close()
+        await server.close()
     }
 
     @Test func `who speaks no TLS is told from one who has no trust`() async throws {

@@ -217,6 +217,7 @@ struct SIPOptions: ParsableArguments {
         configuration.transports = transports
         configuration.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         configuration.product = product
+        configuration.isReachableByTLS = tls.own.certificate != nil
         change(&configuration)
         configuration.advertised = try advertise?.resolve()
         let timers = TransactionTimers(t1: .milliseconds(t1), t2: .milliseconds(max(t1, 4000)))

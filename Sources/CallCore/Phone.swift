@@ -260,12 +260,9 @@ public actor Phone {
     }
 
     private func follow(_ change: NetworkChange) async {
-        let source: SocketAddress
-        switch change {
-        case .lost: return
-        case .changed(_, let path), .found(let path): source = path.source
-        }
-        guard !isClosed, source.isIPv4 == localAddress.isIPv4, source != localAddress.with(port: 0) else { return }
+        guard let source = change.path?.source, !isClosed, source.isIPv4 == localAddress.isIPv4,
+            source != localAddress.with(port: 0)
+        else { return }
         do {
             let address = try await endpoint.move(to: source)
             place.withLock { $0 = address }

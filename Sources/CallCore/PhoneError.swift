@@ -28,14 +28,7 @@ extension PhoneError {
     /// The URI of somebody.
     static func uri(_ text: String) throws(PhoneError) -> SIPURI {
         do throws(SIPError) {
-            let uri = try SIPURI(text)
-            guard uri.scheme == .sip || uri.scheme == .sips else {
-                throw SIPError(
-                    .unsupportedScheme,
-                    "It is no sip: or sips: URI. Give one such as sip:alice@example.org."
-                )
-            }
-            return uri
+            return try SIPURI(callable: text)
         } catch {
             throw PhoneError(.invalid, "\(text): \(error.message)")
         }

@@ -1,4 +1,17 @@
+internal import CallBasics
+
 extension SIPURI {
+    /// The URI of somebody who can be called: `sip:` or `sips:`.
+    ///
+    /// Throws: as `init(_:)`, and `unsupportedScheme`
+    package init(callable text: String) throws(SIPError) {
+        let uri = try SIPURI(text)
+        guard uri.scheme == .sip || uri.scheme == .sips else {
+            throw SIPError(.unsupportedScheme, "It is no sip: or sips: URI. Give one such as sip:alice@example.org.")
+        }
+        self = uri
+    }
+
     /// Whether both mean the same.
     ///
     /// Scheme, host and names are compared without case, addresses in binary form, the user with case. A port that is

@@ -21,6 +21,14 @@ package enum NetworkChange: Hashable, Sendable {
     /// There was none, and now there is one.
     case found(NetworkPath)
 
+    /// The way that there is now; nil when there is none.
+    package var path: NetworkPath? {
+        switch self {
+        case .changed(_, let path), .found(let path): path
+        case .lost: nil
+        }
+    }
+
     /// What has become of `old`; nil when it is as it was.
     init?(from old: NetworkPath?, to new: NetworkPath?) {
         switch (old, new) {

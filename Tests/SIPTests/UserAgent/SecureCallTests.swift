@@ -20,7 +20,8 @@ import Testing
         Set(try world.sent[first...].map { try #require(try SIPMessage(datagram: $0.bytes).topVia()).transport.text })
     }
 
-    @Test mutating func `a call by sips is by TLS from end to end, and Contacts say sips`() throws {
+    /// Alice calls Bob by sips, and he answers.
+    private mutating func connect() throws -> (alice: CallHandle, bob: CallHandle) {
         for name in ["alice", "bob"] { _ = try world.add(name) }
         let target = try SIPURI("sips:bob@192.0.2.2")
         let alice = try world.with(0) { agent, now in
@@ -30,6 +31,11 @@ import Testing
         let bob = try world.call(1)
         try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
         world.run(for: .seconds(1))
+        return (alice, bob)
+    }
+
+    @Test mutating func `a call by sips is by TLS from end to end, and Contacts say sips`() throws {
+        let (_, bob) = try connect()
         #expect(world.words(0).last == "established")
         world.with(1) { agent, now in agent.hangUp(bob, at: now) }
         world.run(for: .seconds(60))
@@ -38,7 +44,6 @@ import Testing
         #expect(try contacts("SIP/2.0 200").first == "sips:bob@192.0.2.2:5061")
         #expect(try transports() == ["TLS"])
         #expect(world.lines.contains { $0.hasPrefix("1 BYE sips:alice@192.0.2.1:5061") })
-        _ = alice
     }
 
     @Test mutating func `what is only sent by TLS keeps a Contact of sip`() throws {
@@ -106,15 +111,7 @@ import Testing
     }
 
     @Test mutating func `a call by sips stays by TLS without its connection, whatever Contact says`() throws {
-        for name in ["alice", "bob"] { _ = try world.add(name) }
-        let target = try SIPURI("sips:bob@192.0.2.2")
-        let alice = try world.with(0) { agent, now in
-            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
-        }
-        world.run(for: .milliseconds(50))
-        let bob = try world.call(1)
-        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
-        world.run(for: .seconds(1))
+        let (alice, _) = try connect()
         try world.with(0) { agent, now in
             let flow = try #require(agent.calls[alice]?.dialog?.flow)
             // As after a re-INVITE of a phone that means well.

@@ -142,14 +142,7 @@ struct SIPOptions: ParsableArguments {
     /// - Throws: `ValidationError` that names it
     static func uri(_ text: String, _ flag: String) throws -> SIPURI {
         do throws(SIPError) {
-            let uri = try SIPURI(text)
-            guard uri.scheme == .sip || uri.scheme == .sips else {
-                throw SIPError(
-                    .unsupportedScheme,
-                    "It is no sip: or sips: URI. Give one such as sip:alice@example.org."
-                )
-            }
-            return uri
+            return try SIPURI(callable: text)
         } catch {
             throw ValidationError("The value '\(text)' of '\(flag)': \(error.message)")
         }

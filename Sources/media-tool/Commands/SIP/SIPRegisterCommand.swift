@@ -53,7 +53,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
     private func keep(_ party: SIPParty) async throws {
         guard let account = party.account else { return }
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-        let start = MonotonicClock.current
+        var start = MonotonicClock.current
         try await party.endpoint.perform { agent, now in try agent.register(account, at: now) }
         let watch = Task {
             await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
@@ -69,6 +69,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         for await event in party.endpoint.events {
             switch event {
             case .registrationFailed(_, let failure): cause = failure
+            case .registration(_, .refreshing, _): start = MonotonicClock.current
             case .registration(_, .progress, _) where !isRegistered:
                 teller.tell(
                     "registering",
@@ -161,16 +162,6 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             ],
             text: "Registered for \(seconds) s" + (seen.map { ", seen as \($0)" } ?? "") + "."
         )
-    }
-}
-
-extension NetworkChange {
-    /// The way that there is now.
-    fileprivate var path: NetworkPath? {
-        switch self {
-        case .changed(_, let path), .found(let path): path
-        case .lost: nil
-        }
     }
 }
 

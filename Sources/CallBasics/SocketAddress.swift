@@ -86,18 +86,28 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
 
     /// The host in numeric form: "127.0.0.1", "::1" or "fe80::1%eth0".
     public var host: String {
+        guard !isIPv4 else { return String(decoding: ipv4Digits, as: UTF8.self) }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        if isIPv4 {
-            var address = in_addr(s_addr: UInt32(truncatingIfNeeded: low).bigEndian)
-            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
-        } else {
-            var address = in6Address
-            inet_ntop(AF_INET6, &address, &text, socklen_t(text.count))
-        }
+        var v6 = in6Address
+        inet_ntop(AF_INET6, &v6, &text, socklen_t(text.count))
         let address = Self.text(text)
         guard scope > 0 else { return address }
         var name = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
         return "\(address)%\(if_indextoname(scope, &name) == nil ? String(scope) : Self.text(name))"
+    }
+
+    /// The digits and dots of an IPv4 address.
+    package var ipv4Digits: [UInt8] {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(15)
+        for shift in stride(from: 24, through: 0, by: -8) {
+            let byte = UInt8(truncatingIfNeeded: low >> UInt64(shift))
+            if byte >= 100 { digits.append(0x30 + byte / 100) }
+            if byte >= 10 { digits.append(0x30 + byte / 10 % 10) }
+            digits.append(0x30 + byte % 10)
+            if shift > 0 { digits.append(0x2E) }
+        }
+        return digits
     }
 
     private static func text(_ characters: [CChar]) -> String {

@@ -1,5 +1,8 @@
-/// What waits to be polled, the oldest first; once it is empty its memory is given back.
+/// What waits to be polled, the oldest first; once it is empty the memory of many is given back.
 struct OutputQueue<Output: Sendable>: Sendable {
+    /// Room for more than these is given back.
+    private static var keptCapacity: Int { 32 }
+
     private var outputs: [Output] = []
     private var polledCount = 0
 
@@ -11,7 +14,10 @@ struct OutputQueue<Output: Sendable>: Sendable {
         guard polledCount < outputs.count else { return nil }
         let output = outputs[polledCount]
         polledCount += 1
-        if polledCount == outputs.count { (outputs, polledCount) = ([], 0) }
+        if polledCount == outputs.count {
+            outputs.removeAll(keepingCapacity: outputs.capacity <= Self.keptCapacity)
+            polledCount = 0
+        }
         return output
     }
 }

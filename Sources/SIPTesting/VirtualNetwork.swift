@@ -149,9 +149,7 @@ package struct VirtualNetwork {
     package mutating func run(for duration: Duration) {
         let end = now + duration
         while true {
-            let deadlines = nodes.map(\.agent.deadline) + servers.map(\.server.deadline)
-            let next = (deadlines + [waiting.last?.time]).compactMap(\.self).min()
-            guard let next, next <= end else { break }
+            guard let next = nextTime, next <= end else { break }
             now = max(now, next)
             if let first = waiting.last, first.time <= now {
                 waiting.removeLast()
@@ -162,6 +160,17 @@ package struct VirtualNetwork {
             }
         }
         now = end
+    }
+
+    /// When something happens next.
+    private var nextTime: MediaTime? {
+        var next = waiting.last?.time
+        func take(_ time: MediaTime?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        for index in nodes.indices { take(nodes[index].agent.deadline) }
+        for index in servers.indices { take(servers[index].server.deadline) }
+        return next
     }
 
     /// Gives an input to an agent or a server, and carries what it says.

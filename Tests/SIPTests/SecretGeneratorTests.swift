@@ -12,14 +12,16 @@ import Testing
         #expect(Set(numbers(1) + numbers(2)).count == 2000)
     }
 
-    /// HMAC-SHA-256 of the counter 1 under the key 0, both of eight bytes, by Python's hmac.
-    @Test func `the numbers are those of HMAC with SHA-256, the last of a hash first`() {
+    /// By Python's hmac and the command `openssl enc -aes-256-ctr`.
+    @Test func `the numbers are those of AES-256 in counter mode, under a hash of the seed, the last of a batch first`() {
         var generator = SecretGenerator(seed: 0)
-        let numbers = (0..<4).map { _ in generator.next() }
-        #expect(numbers == Self.expected)
+        let numbers = (0..<34).map { _ in generator.next() }
+        #expect(numbers[0..<2] == Self.expected[0..<2])
+        #expect(numbers[31...] == Self.expected[2...])
     }
 
     private static let expected: [UInt64] = [
-        0x7A73D971923903D3, 0x74CD4259CBC224E3, 0xF3028035286C2C92, 0xA4A11CE5FBE8F96B,
+        0xBE78C860DCA2A7E9, 0x89C7B7AF7C1EDC9B, 0x8C8DEBD43314CF41, 0x752E0FA125166F7A,
+        0xAE28F462DA01312A,
     ]
 }

@@ -27,7 +27,7 @@ enum SIPParsers {
             precondition(uri.isEquivalent(to: uri))
             _ = (uri.user, uri.host, uri.parameter("lr"), uri.headers)
         }
-        try? message.validate()
+        _ = try? message.validated()
         for name in HeaderName.allCases where message.count(of: name) > 0 {
             _ = try? message.tokens(of: name)
             _ = try? message.authentication(name)

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The hash functions of digest authentication, by OpenSSL; all use of it is in this file.
+/// The hash functions of digest authentication, by OpenSSL; all use of its library is in this file.
 ///
 /// SHA-512-256 is a function of its own, with its own initial values, and not a cut SHA-512.
 /// Source: RFC 7616, section 3.2; FIPS 180-4, section 5.3.6
@@ -51,6 +51,22 @@ func keyedHash(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
     return Array(hash.prefix(Int(count)))
 }
 
+/// The first bytes of AES-256 in counter mode, under a key of 32 bytes and from a counter of 16 on.
+///
+/// Source: NIST SP 800-38A, section 6.5
+func counterStream(key: [UInt8], counter: [UInt8], byteCount: Int) -> [UInt8] {
+    precondition(key.count == 32 && counter.count == 16)
+    let context = EVP_CIPHER_CTX_new()
+    defer { EVP_CIPHER_CTX_free(context) }
+    let zeros = [UInt8](repeating: 0, count: byteCount)
+    var stream = zeros
+    var count: Int32 = 0
+    guard EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), nil, key, counter) == 1,
+        EVP_EncryptUpdate(context, &stream, &count, zeros, Int32(byteCount)) == 1, count == byteCount
+    else { preconditionFailure("AES-256 is not available.") }
+    return stream
+}
+
 /// Whether both are the same; how long that takes says nothing of where they differ.
 func isSameSecret(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
     one.count == other.count && CRYPTO_memcmp(Array(one), Array(other), one.count) == 0
@@ -59,16 +75,32 @@ func isSameSecret(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>
 extension Sequence where Element == UInt8 {
     /// Two lower-case digits for each byte.
     var hexadecimal: Bytes {
-        flatMap { [UInt8.hexadecimalDigit($0 >> 4), .hexadecimalDigit($0 & 15)] }[...]
+        var digits: [UInt8] = []
+        digits.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            digits.append(.hexadecimalDigit(byte >> 4))
+            digits.append(.hexadecimalDigit(byte & 15))
+        }
+        return digits[...]
     }
 }
 
 extension FixedWidthInteger where Self: UnsignedInteger {
     /// All lower-case digits, the highest first.
     var hexadecimal: Bytes {
-        stride(from: Self.bitWidth - 4, through: 0, by: -4).map {
-            UInt8.hexadecimalDigit(UInt8(truncatingIfNeeded: self >> $0) & 15)
-        }[...]
+        var digits: [UInt8] = []
+        digits.append(hexadecimal: self)
+        return digits[...]
+    }
+}
+
+extension [UInt8] {
+    /// Appends all lower-case digits, the highest first.
+    mutating func append<Number: FixedWidthInteger & UnsignedInteger>(hexadecimal number: Number) {
+        reserveCapacity(count + Number.bitWidth / 4)
+        for shift in stride(from: Number.bitWidth - 4, through: 0, by: -4) {
+            append(.hexadecimalDigit(UInt8(truncatingIfNeeded: number >> shift) & 15))
+        }
     }
 }
 

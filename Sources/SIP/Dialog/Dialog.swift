@@ -72,7 +72,7 @@ package struct Dialog: Hashable, Sendable {
             let remoteNumber = try request.cSeq()?.number
         else { throw SIPError(.badRequest, "The request has no Call-ID, From, To or CSeq. Send them.") }
         // RFC 2543 knew calls without one: From says where the caller is then.
-        let contact = try request.contacts().first ?? from
+        let contact = try request.firstContact() ?? from
         to.tag = tag
         id = DialogID(callID: callID, localTag: tag, remoteTag: from.tag ?? [])
         state = isConfirmed ? .confirmed : .early
@@ -116,7 +116,7 @@ package struct Dialog: Hashable, Sendable {
     /// Throws: `badRequest` when it breaks the grammar
     /// Source: RFC 3261, section 12.2; RFC 3311, section 5.2; RFC 6665, section 4.4.1
     package mutating func refreshTarget(by message: SIPMessage) throws(SIPError) {
-        guard let contact = try message.contacts().first else { return }
+        guard let contact = try message.firstContact() else { return }
         remoteTarget = contact.uri.detached
     }
 
@@ -190,7 +190,11 @@ package struct Dialog: Hashable, Sendable {
 
 extension NameAddress {
     /// The same in memory of its own, for what outlives its message.
-    var detached: NameAddress { (try? NameAddress(parsing: bytes.detached)) ?? self }
+    var detached: NameAddress {
+        var address = NameAddress(uri.detached)
+        (address.displayName, address.parameters) = (displayName?.detached, parameters.detached)
+        return address
+    }
 }
 
 extension SIPURI {
@@ -207,7 +211,7 @@ extension SIPMessage {
     /// Throws: `invalidCharacter` when a route would end its line
     /// Source: RFC 3261, section 12.1.1
     package mutating func copyRecordRoute(from request: SIPMessage) throws(SIPError) {
-        for value in request.values(of: .recordRoute) { try append(.recordRoute, value) }
+        try append(.recordRoute, of: request)
     }
 
     /// Whether a request is for `sips:`, by its Request-URI or the next hop, either way.

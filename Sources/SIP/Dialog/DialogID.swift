@@ -2,14 +2,26 @@
 ///
 /// Source: RFC 3261, section 12
 package struct DialogID: Hashable, Sendable {
-    package let callID: Bytes
-    package let localTag: Bytes
+    /// The Call-ID and both tags, with a NUL between them, which none of them holds.
+    private let key: ByteKey
+    private let callIDCount: UInt32
+    private let localTagCount: UInt32
+
+    package var callID: Bytes { key.bytes[..<Int(callIDCount)] }
+    package var localTag: Bytes { key.bytes[(Int(callIDCount) + 1)...].prefix(Int(localTagCount)) }
     /// Empty where the peer gives no tags, as RFC 2543 had it.
-    package let remoteTag: Bytes
+    package var remoteTag: Bytes { key.bytes[(Int(callIDCount) + Int(localTagCount) + 2)...] }
 
     package init(callID: Bytes, localTag: Bytes, remoteTag: Bytes) {
-        (self.callID, self.localTag) = (callID.detached, localTag.detached)
-        self.remoteTag = remoteTag.detached
+        var text: [UInt8] = []
+        text.reserveCapacity(callID.count + localTag.count + remoteTag.count + 2)
+        text += callID
+        text.append(0)
+        text += localTag
+        text.append(0)
+        text += remoteTag
+        key = ByteKey(bytes: text)
+        (callIDCount, localTagCount) = (UInt32(callID.count), UInt32(localTag.count))
     }
 
     /// The dialog that a received request belongs to; nil when it is outside of any.

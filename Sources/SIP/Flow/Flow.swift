@@ -7,13 +7,15 @@ package struct Flow: Hashable, Sendable {
         case udp, tcp, tls
 
         /// The name as it is written in a Via.
-        package var name: StaticString {
+        package var name: Bytes {
             switch self {
-            case .udp: "UDP"
-            case .tcp: "TCP"
-            case .tls: "TLS"
+            case .udp: Self.names.udp
+            case .tcp: Self.names.tcp
+            case .tls: Self.names.tls
             }
         }
+
+        private static let names = (udp: Bytes("UDP"), tcp: Bytes("TCP"), tls: Bytes("TLS"))
 
         /// Whether nothing that is sent gets lost while the connection lives.
         package var isReliable: Bool { self != .udp }
@@ -33,7 +35,7 @@ package struct Flow: Hashable, Sendable {
 
 extension SocketAddress {
     /// The address as a header writes it, without the scope that means something on one machine only.
-    var hostBytes: Bytes { Bytes(host.prefix { $0 != "%" }) }
+    var hostBytes: Bytes { isIPv4 ? ipv4Digits[...] : Bytes(host.prefix { $0 != "%" }) }
     /// The address as sent-by writes it, an IPv6 address in brackets.
     var sentBy: Bytes { isIPv4 ? hostBytes : Bytes("[\(hostBytes.text)]") }
 }

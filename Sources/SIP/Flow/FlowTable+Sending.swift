@@ -42,7 +42,7 @@ extension FlowTable {
         at now: MediaTime
     ) -> FlowChoice? {
         guard let flow = flow(to: target, at: now) else { return nil }
-        guard flow.transport == .udp, request.bytes.count + Self.viaByteCount(on: flow) > limits.datagramByteCount
+        guard flow.transport == .udp, isTooLong(request, on: flow)
         else {
             return FlowChoice(flow: flow, reason: .target)
         }
@@ -126,11 +126,20 @@ extension FlowTable {
         return send(bytes, on: other, at: now)
     }
 
+    /// Whether a request with the Via that its transaction gives it is too long for a datagram.
+    private func isTooLong(_ request: SIPMessage, on flow: Flow) -> Bool {
+        guard request.byteCountAtMost + Self.longestVia > limits.datagramByteCount else { return false }
+        return request.bytes.count + Self.viaByteCount(on: flow) > limits.datagramByteCount
+    }
+
+    /// The most that `viaByteCount` gives.
+    private static let longestVia = 160
+
     /// How long the line is that a transaction adds, with the longest branch that it makes.
     private static func viaByteCount(on flow: Flow) -> Int {
-        let branch = Bytes("z9hG4bK") + Array(repeating: 0x30, count: 26)
+        let branch = Bytes("z9hG4bK") + Array(repeating: 0x30, count: 32)
         let via = Via(
-            transport: Bytes("\(flow.transport.name)"),
+            transport: flow.transport.name,
             host: flow.local.sentBy,
             port: flow.local.port,
             branch: branch

@@ -47,8 +47,27 @@ extension UInt8 {
     var lowercase: UInt8 { 0x41...0x5A ~= self ? self | 0x20 : self }
 }
 
+extension [UInt8] {
+    /// Appends a number in decimal digits.
+    mutating func append(decimal number: some UnsignedInteger & FixedWidthInteger) {
+        var (unit, rest): (UInt64, UInt64) = (1, UInt64(number))
+        while rest / unit >= 10 { unit *= 10 }
+        while unit > 0 {
+            append(0x30 + UInt8(truncatingIfNeeded: rest / unit))
+            (rest, unit) = (rest % unit, unit / 10)
+        }
+    }
+}
+
 extension ArraySlice<UInt8> {
     package init(_ text: some StringProtocol) { self = Array(text.utf8)[...] }
+
+    /// The decimal digits of a number.
+    init(decimal number: some UnsignedInteger & FixedWidthInteger) {
+        var digits: [UInt8] = []
+        digits.append(decimal: number)
+        self = digits[...]
+    }
 
     /// The bytes as text; what is not UTF-8 is replaced.
     package var text: String { String(decoding: self, as: UTF8.self) }
@@ -92,6 +111,16 @@ extension ArraySlice<UInt8> {
     /// Whether the bytes are the same, in whatever case of their ASCII letters.
     func isNamed(_ other: some Collection<UInt8>) -> Bool {
         count == other.count && zip(self, other).allSatisfy { $0.lowercase == $1.lowercase }
+    }
+
+    /// Whether CR, LF or NUL is among the bytes.
+    var endLine: Bool {
+        withUnsafeBufferPointer { bytes in
+            // All are looked at without a branch, so that many are looked at at once.
+            var found: UInt8 = 0
+            for byte in bytes { found |= byte == .carriageReturn || byte == .lineFeed || byte == 0 ? 1 : 0 }
+            return found != 0
+        }
     }
 
     /// The bytes for a message: cut, and without control characters, since they come from outside.

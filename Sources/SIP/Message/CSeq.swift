@@ -17,7 +17,11 @@ package struct CSeq: HeaderValue {
         (self.number, self.method) = (number, method)
     }
 
-    package func serialize(into bytes: inout [UInt8]) { bytes += "\(number) \(method)".utf8 }
+    package func serialize(into bytes: inout [UInt8]) {
+        bytes.append(decimal: number)
+        bytes.append(.space)
+        bytes += method.name.utf8
+    }
 }
 
 /// Which reliable provisional response is acknowledged (RFC 3262, section 7.2).
@@ -39,7 +43,8 @@ package struct RAck: HeaderValue {
     }
 
     package func serialize(into bytes: inout [UInt8]) {
-        bytes += "\(responseNumber) ".utf8
+        bytes.append(decimal: responseNumber)
+        bytes.append(.space)
         cSeq.serialize(into: &bytes)
     }
 }

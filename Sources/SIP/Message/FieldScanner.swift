@@ -36,7 +36,11 @@ struct FieldScanner {
     /// Takes the bytes as long as `isTaken` holds; nil when there is none.
     mutating func take(while isTaken: (UInt8) -> Bool) -> Bytes? {
         let start = index
-        while index < bytes.endIndex, isTaken(bytes[index]) { index += 1 }
+        index += bytes[start...].withUnsafeBufferPointer { rest in
+            var count = 0
+            while count < rest.count, isTaken(rest[count]) { count += 1 }
+            return count
+        }
         return start < index ? bytes[start..<index] : nil
     }
 

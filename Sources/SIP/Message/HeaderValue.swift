@@ -13,6 +13,7 @@ package protocol HeaderValue: Hashable, Sendable {
 extension HeaderValue {
     package var bytes: Bytes {
         var written: [UInt8] = []
+        written.reserveCapacity(120)
         serialize(into: &written)
         return written[...]
     }

@@ -13,6 +13,15 @@ package struct ParameterList: Hashable, Sendable, Sequence {
     /// No parameters.
     package init() { bytes = [] }
 
+    /// A branch, and the wish to be answered at the port that a request came from.
+    init(branch: Bytes) {
+        var written = Array(";branch=".utf8)
+        written.reserveCapacity(written.count + branch.count + 6)
+        written += branch
+        written += ";rport".utf8
+        bytes = written[...]
+    }
+
     /// The parameters that `scanner` comes to; it then stands behind them.
     ///
     /// Throws: `badRequest` when a name is missing, a value is empty or not closed, or there are more than 32.
@@ -35,7 +44,7 @@ package struct ParameterList: Hashable, Sendable, Sequence {
         bytes = all[..<end]
         guard bytes.contains(where: \.isBlank) else { return }
         var plain: [UInt8] = []
-        serialize(into: &plain)
+        for parameter in self { Self.serialize(parameter.name, parameter.value, into: &plain) }
         bytes = plain[...]
     }
 
@@ -62,6 +71,7 @@ package struct ParameterList: Hashable, Sendable, Sequence {
 
     /// Sets a parameter, in its place if it is there, else at the end; `value` is written as it is.
     mutating func set(_ name: StaticString, to value: Bytes?) {
+        guard contains(name) else { return append(name, value) }
         var written: [UInt8] = []
         var isSet = false
         for parameter in self {
@@ -70,7 +80,19 @@ package struct ParameterList: Hashable, Sendable, Sequence {
             isSet = isSet || isThis
             Self.serialize(parameter.name, isThis ? value : parameter.value, into: &written)
         }
-        if !isSet { Self.serialize(Bytes("\(name)"), value, into: &written) }
+        bytes = written[...]
+    }
+
+    private mutating func append(_ name: StaticString, _ value: Bytes?) {
+        var written: [UInt8] = []
+        written.reserveCapacity(bytes.count + name.utf8CodeUnitCount + (value?.count ?? 0) + 2)
+        written += bytes
+        written.append(.semicolon)
+        name.withUTF8Buffer { written.append(contentsOf: $0) }
+        if let value {
+            written.append(.equals)
+            written += value
+        }
         bytes = written[...]
     }
 
@@ -83,10 +105,15 @@ package struct ParameterList: Hashable, Sendable, Sequence {
         bytes = written[...]
     }
 
-    /// Appends the parameters, without blanks between them.
-    package func serialize(into bytes: inout [UInt8]) {
-        for parameter in self { Self.serialize(parameter.name, parameter.value, into: &bytes) }
+    /// The same in memory of its own, for what outlives its message.
+    var detached: ParameterList {
+        var list = self
+        list.bytes = bytes.detached
+        return list
     }
+
+    /// Appends the parameters, without blanks between them.
+    package func serialize(into bytes: inout [UInt8]) { bytes += self.bytes }
 
     private static func serialize(_ name: Bytes, _ value: Bytes?, into bytes: inout [UInt8]) {
         bytes.append(.semicolon)

@@ -100,7 +100,7 @@ package struct SessionInterval: HeaderValue {
     }
 
     package func serialize(into bytes: inout [UInt8]) {
-        bytes += "\(seconds)".utf8
+        bytes.append(decimal: seconds)
         parameters.serialize(into: &bytes)
     }
 }
@@ -134,7 +134,7 @@ package struct RetryAfter: HeaderValue {
     }
 
     package func serialize(into bytes: inout [UInt8]) {
-        bytes += "\(seconds)".utf8
+        bytes.append(decimal: seconds)
         if let comment {
             bytes.append(.space)
             bytes += comment

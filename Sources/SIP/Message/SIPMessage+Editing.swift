@@ -7,11 +7,12 @@ extension SIPMessage {
     package mutating func set(_ name: HeaderName, to value: Bytes) throws(SIPError) {
         try Self.check(name, value)
         let place = fields.firstIndex { $0.name == name } ?? fields.endIndex
-        removeFields { $0.name == name }
+        removeFields(named: name)
         insert(name, value: value, at: place)
     }
 
     package mutating func set(_ name: HeaderName, to value: some HeaderValue) throws(SIPError) {
+        guard fields.contains(where: { $0.name == name }) else { return try append(name, value) }
         try set(name, to: value.bytes)
     }
 
@@ -20,36 +21,53 @@ extension SIPMessage {
     /// Throws: `invalidCharacter` when the value would end its line
     package mutating func append(_ name: HeaderName, _ value: Bytes) throws(SIPError) {
         try Self.check(name, value)
-        let place = fields.lastIndex { $0.name == name }.map { $0 + 1 } ?? fields.endIndex
-        insert(name, value: value, at: place)
+        insert(name, value: value, at: end(of: name))
     }
 
     package mutating func append(_ name: HeaderName, _ value: some HeaderValue) throws(SIPError) {
-        try append(name, value.bytes)
+        try insert(name, value, at: end(of: name))
+    }
+
+    /// Where a further value of a header comes.
+    private func end(of name: HeaderName) -> Int {
+        fields.lastIndex { $0.name == name }.map { $0 + 1 } ?? fields.endIndex
+    }
+
+    /// Adds all values that another message has of some headers, which this one has none of.
+    ///
+    /// Throws: `invalidCharacter` when a value would end its line
+    mutating func append(_ names: HeaderName..., of other: SIPMessage) throws(SIPError) {
+        for name in names {
+            for field in other.fields where field.name == name {
+                let value = other.storage[field.valueRange.range]
+                try Self.check(name, value)
+                insert(name, value: value, at: fields.endIndex)
+            }
+        }
     }
 
     /// Adds a value before those of the same header; a Via, or a header that is not there, comes first of all.
     ///
     /// Throws: `invalidCharacter` when the value would end its line
     package mutating func prepend(_ name: HeaderName, _ value: some HeaderValue) throws(SIPError) {
-        let bytes = value.bytes
-        try Self.check(name, bytes)
-        insert(name, value: bytes, at: fields.firstIndex { $0.name == name } ?? 0)
+        try insert(name, value, at: fields.firstIndex { $0.name == name } ?? 0)
     }
 
     /// Replaces the first value, such as the topmost Via; adds it when there is none.
     ///
     /// Throws: `invalidCharacter` when the value would end its line
     package mutating func replaceFirst(_ name: HeaderName, by value: some HeaderValue) throws(SIPError) {
-        let bytes = value.bytes
-        try Self.check(name, bytes)
-        removeFirst(name, replacement: bytes)
+        let place = fields.firstIndex { $0.name == name }
+        try insert(name, value, at: place ?? fields.endIndex)
+        if let place { removeField(at: place + 1) }
     }
 
     /// Takes the first value away, if there is one.
-    package mutating func removeFirst(_ name: HeaderName) { removeFirst(name, replacement: nil) }
+    package mutating func removeFirst(_ name: HeaderName) {
+        if let place = fields.firstIndex(where: { $0.name == name }) { removeField(at: place) }
+    }
 
-    package mutating func remove(_ name: HeaderName) { removeFields { $0.name == name } }
+    package mutating func remove(_ name: HeaderName) { removeFields(named: name) }
 
     /// Adds a header by its name, known or not.
     ///
@@ -69,15 +87,12 @@ extension SIPMessage {
         insert(known, otherName: name, value: value, at: fields.endIndex)
     }
 
-    private mutating func removeFirst(_ name: HeaderName, replacement: Bytes?) {
-        let place = fields.firstIndex { $0.name == name }
-        if let replacement { insert(name, value: replacement, at: place ?? fields.endIndex) }
-        guard let place else { return }
-        removeField(at: replacement == nil ? place : place + 1)
-    }
-
     private static func check(_ name: HeaderName, _ value: Bytes) throws(SIPError) {
         try checkLine(value)
+        try checkName(name)
+    }
+
+    static func checkName(_ name: HeaderName) throws(SIPError) {
         guard name != .contentLength else {
             throw SIPError(.badRequest, "Content-Length is written from the body. Set the body.")
         }
@@ -92,9 +107,7 @@ extension SIPMessage {
     /// Source: RFC 3261, section 8.2.6
     package func response(status: Int, reason: String, tag: Bytes) throws(SIPError) -> SIPMessage {
         var response = try SIPMessage(status: status, reason: reason)
-        for name in [HeaderName.via, .from, .to, .callID, .cSeq] {
-            for value in values(of: name) { try response.append(name, value) }
-        }
+        try response.append(.via, .from, .to, .callID, .cSeq, of: self)
         if status > 100, var to = try? to(), to.tag == nil {
             to.tag = tag
             try response.set(.to, to: to)

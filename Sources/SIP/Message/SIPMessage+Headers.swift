@@ -15,7 +15,8 @@ extension SIPMessage {
     package func list<Value: HeaderValue>(_ name: HeaderName, as _: Value.Type = Value.self) throws(SIPError) -> [Value]
     {
         var list: [Value] = []
-        for line in values(of: name) {
+        for field in fields where field.name == name {
+            let line = storage[field.valueRange.range]
             for value in try Self.pieces(of: line, isSplit: name.isSplit) { list.append(try Value(parsing: value)) }
         }
         return list
@@ -26,7 +27,8 @@ extension SIPMessage {
     /// Throws: `badRequest` when one is no token, or a line has more than 64
     package func tokens(of name: HeaderName) throws(SIPError) -> [String] {
         var tokens: [String] = []
-        for line in values(of: name) {
+        for field in fields where field.name == name {
+            let line = storage[field.valueRange.range]
             for value in try Self.pieces(of: line, isSplit: false) where !value.isEmpty {
                 guard value.isToken else {
                     throw invalid("a list of words", line, "Write tokens with commas between them.")
@@ -37,10 +39,15 @@ extension SIPMessage {
         return tokens
     }
 
-    package func topVia() throws(SIPError) -> Via? { try value(.via) }
-    package func from() throws(SIPError) -> NameAddress? { try value(.from) }
-    package func to() throws(SIPError) -> NameAddress? { try value(.to) }
-    package func cSeq() throws(SIPError) -> CSeq? { try value(.cSeq) }
+    package func topVia() throws(SIPError) -> Via? {
+        guard let typed, fields.first(where: { $0.name == .via })?.valueRange == typed.viaRange else {
+            return try value(.via)
+        }
+        return typed.topVia
+    }
+    package func from() throws(SIPError) -> NameAddress? { if let typed { typed.from } else { try value(.from) } }
+    package func to() throws(SIPError) -> NameAddress? { if let typed { typed.to } else { try value(.to) } }
+    package func cSeq() throws(SIPError) -> CSeq? { if let typed { typed.cSeq } else { try value(.cSeq) } }
     package func contentType() throws(SIPError) -> MediaType? { try value(.contentType) }
     package var callID: Bytes? { first(.callID) }
 
@@ -50,12 +57,17 @@ extension SIPMessage {
     }
 
     /// Whether a Contact is the asterisk that means all bindings.
-    package var hasWildcardContact: Bool { values(of: .contact).contains { $0 == [0x2A] } }
+    package var hasWildcardContact: Bool {
+        fields.contains { $0.name == .contact && storage[$0.valueRange.range].isAsterisk }
+    }
 
     /// The Contacts but for an asterisk.
     package func contacts() throws(SIPError) -> [NameAddress] {
         var contacts: [NameAddress] = []
-        for value in values(of: .contact) where value != [0x2A] { contacts.append(try NameAddress(parsing: value)) }
+        for field in fields where field.name == .contact {
+            let value = storage[field.valueRange.range]
+            if !value.isAsterisk { contacts.append(try NameAddress(parsing: value)) }
+        }
         return contacts
     }
 
@@ -66,6 +78,17 @@ extension SIPMessage {
         return list
     }
 
+    /// The first Contact but for an asterisk; nil when there is none.
+    ///
+    /// Throws: `badRequest` when it breaks the grammar
+    func firstContact() throws(SIPError) -> NameAddress? {
+        for field in fields where field.name == .contact {
+            let value = storage[field.valueRange.range]
+            if !value.isAsterisk { return try NameAddress(parsing: value) }
+        }
+        return nil
+    }
+
     private static func pieces(of line: Bytes, isSplit: Bool) throws(SIPError) -> [Bytes] {
         guard !isSplit, line.contains(.comma) else { return [line] }
         guard let values = line.listValues(), values.count <= MessageLimits.listCount else {
@@ -73,4 +96,8 @@ extension SIPMessage {
         }
         return values
     }
+}
+
+extension Bytes {
+    fileprivate var isAsterisk: Bool { count == 1 && first == 0x2A }
 }

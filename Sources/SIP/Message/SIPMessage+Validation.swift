@@ -1,23 +1,28 @@
 internal import CallBasics
 
 extension SIPMessage {
-    /// Checks what every message must hold; what it throws says which answer the request deserves.
+    /// The message, once it holds what every message must; what it throws says which answer the request deserves.
     ///
     /// In this order: version, form, headers that must be there and those that may be there once, the syntax of what is
     /// used, the Request-URI's scheme. Max-Forwards and Route are the business of whoever forwards.
     /// Source: RFC 3261, section 8.2 and 16.3; RFC 4475
-    package func validate() throws(SIPError) {
+    package func validated() throws(SIPError) -> SIPMessage {
         if let defect { throw defect }
         try checkCounts()
-        _ = try list(.via, as: Via.self)
-        for name in [HeaderName.from, .to] { _ = try value(name, as: NameAddress.self) }
-        for name in [HeaderName.route, .recordRoute] { _ = try list(name, as: NameAddress.self) }
-        try checkCallIDAndCSeq()
+        let (via, viaRange) = try checkVias()
+        let (from, to) = (try required(.from), try required(.to))
+        try check(.route, as: NameAddress.self)
+        try check(.recordRoute, as: NameAddress.self)
+        let cSeq = try checkCallIDAndCSeq()
         try checkContacts()
         _ = try contentType()
-        guard method != nil else { return }
-        try checkNumbers()
-        try checkRequestURI()
+        if method != nil {
+            try checkNumbers()
+            try checkRequestURI()
+        }
+        var message = self
+        message.keep(TypedHeaders(topVia: via, at: viaRange, from: from, to: to, cSeq: cSeq))
+        return message
     }
 
     /// Whether an answer may be understood: there is a Via, be it well-formed or not, and it is no ACK.
@@ -34,16 +39,44 @@ extension SIPMessage {
             }
         }
         for name in [HeaderName.via, .from, .to, .callID, .cSeq] where !seen.contains(name) {
-            throw SIPError(.badRequest, "\(name.canonical) is missing. Send it.")
+            throw Self.missing(name)
         }
     }
 
-    private func checkCallIDAndCSeq() throws(SIPError) {
+    private func required(_ name: HeaderName) throws(SIPError) -> NameAddress {
+        guard let address: NameAddress = try value(name) else { throw Self.missing(name) }
+        return address
+    }
+
+    private static func missing(_ name: HeaderName) -> SIPError {
+        SIPError(.badRequest, "\(name.canonical) is missing. Send it.")
+    }
+
+    /// Reads all Vias, and gives the topmost.
+    private func checkVias() throws(SIPError) -> (Via, ByteRange) {
+        var top: (Via, ByteRange)?
+        for field in fields where field.name == .via {
+            let via = try Via(parsing: storage[field.valueRange.range])
+            if top == nil { top = (via, field.valueRange) }
+        }
+        guard let top else { throw Self.missing(.via) }
+        return top
+    }
+
+    /// Reads all values of a header.
+    private func check<Value: HeaderValue>(_ name: HeaderName, as _: Value.Type) throws(SIPError) {
+        for field in fields where field.name == name { _ = try Value(parsing: storage[field.valueRange.range]) }
+    }
+
+    private func checkCallIDAndCSeq() throws(SIPError) -> CSeq {
         guard let callID, !callID.isEmpty, callID.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw SIPError(.badRequest, "The Call-ID is empty or has a blank in it. Send one word.")
         }
-        guard let method, let cSeq = try cSeq(), cSeq.method != method else { return _ = try cSeq() }
-        throw SIPError(.badRequest, "The CSeq names \(cSeq.method), the request is \(method). Send the same.")
+        guard let cSeq = try cSeq() else { throw Self.missing(.cSeq) }
+        if let method, cSeq.method != method {
+            throw SIPError(.badRequest, "The CSeq names \(cSeq.method), the request is \(method). Send the same.")
+        }
+        return cSeq
     }
 
     private func checkContacts() throws(SIPError) {

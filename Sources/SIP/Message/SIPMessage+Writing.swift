@@ -16,9 +16,21 @@ extension SIPMessage: CustomStringConvertible, CustomReflectable {
             }
             bytes += "\r\n".utf8
         }
-        bytes += "Content-Length: \(bodyBytes.count)\r\n\r\n".utf8
+        bytes += "Content-Length: ".utf8
+        bytes.append(decimal: UInt(bodyBytes.count))
+        bytes += "\r\n\r\n".utf8
         bytes += bodyBytes
     }
+
+    /// No less than the count of `bytes`, and known without writing.
+    var byteCountAtMost: Int {
+        fields.reduce(startBytes.count + bodyBytes.count + (method?.name.utf8.count ?? 0) + Self.fixedByteCount) {
+            $0 + $1.valueRange.range.count + max($1.name.canonical.utf8CodeUnitCount, $1.nameRange.range.count) + 4
+        }
+    }
+
+    /// More than the rest of a start line and Content-Length take.
+    private static let fixedByteCount = 128
 
     /// The message as it is written.
     package var bytes: [UInt8] {
@@ -53,7 +65,9 @@ extension SIPMessage: CustomStringConvertible, CustomReflectable {
             bytes += startBytes
             bytes += " SIP/2.0\r\n".utf8
         } else if let statusCode {
-            bytes += "SIP/2.0 \(statusCode) ".utf8
+            bytes += "SIP/2.0 ".utf8
+            bytes.append(decimal: UInt(statusCode))
+            bytes.append(.space)
             bytes += startBytes
             bytes += "\r\n".utf8
         }

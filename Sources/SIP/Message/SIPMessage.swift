@@ -27,14 +27,19 @@ public struct SIPMessage: Sendable {
     private var bodyRange: ByteRange
     /// The first thing that is wrong with the start line, the form of the headers or the body's length.
     package private(set) var defect: SIPError?
+    /// What `validate` has read, until it is edited.
+    private(set) var typed: TypedHeaders?
     /// How many bytes of the datagram lay behind the message, and were left out.
     package private(set) var restByteCount = 0
 
     /// A request without headers.
     package init(_ method: SIPMethod, to uri: SIPURI) {
-        storage = Array(uri.bytes)
+        storage = []
+        storage.reserveCapacity(Self.newByteCount)
+        storage += uri.bytes
         startLine = .request(method)
         (fields, startText, bodyRange) = ([], ByteRange(0..<storage.count), .none)
+        fields.reserveCapacity(Self.newFieldCount)
     }
 
     /// A response without headers; a status code beyond 100 to 699 is a mistake of the caller.
@@ -42,11 +47,17 @@ public struct SIPMessage: Sendable {
     /// Throws: `invalidCharacter` when the phrase would end its line
     package init(status: Int, reason: String) throws(SIPError) {
         precondition(100...699 ~= status)
-        storage = Array(reason.utf8)
+        storage = []
+        storage.reserveCapacity(Self.newByteCount)
+        storage += reason.utf8
         try Self.checkLine(storage[...])
         startLine = .response(status)
         (fields, startText, bodyRange) = ([], ByteRange(0..<storage.count), .none)
+        fields.reserveCapacity(Self.newFieldCount)
     }
+
+    /// What most messages that are made need, with a session description.
+    private static let (newByteCount, newFieldCount) = (1024, 18)
 
     init(parts: MessageIndex, storage: [UInt8], startLine: StartLine) {
         self.storage = storage
@@ -136,19 +147,48 @@ public struct SIPMessage: Sendable {
 
     /// Puts a field before the one at `index`, which may be the end.
     mutating func insert(_ name: HeaderName, otherName: Bytes = [], value: Bytes, at index: Int) {
-        let nameRange = store(otherName)
+        noteEdit(of: name)
+        let nameRange = otherName.isEmpty ? ByteRange.none : store(otherName)
         fields.insert(HeaderField(name: name, nameRange: nameRange, valueRange: store(value)), at: index)
         compactIfSparse()
     }
 
-    mutating func removeFields(where isRemoved: (HeaderField) -> Bool) {
-        fields.removeAll(where: isRemoved)
+    /// Puts a value before the field at `index`, which may be the end.
+    ///
+    /// Throws: `invalidCharacter` when the value would end its line; nothing has changed then
+    mutating func insert(_ name: HeaderName, _ value: some HeaderValue, at index: Int) throws(SIPError) {
+        try Self.checkName(name)
+        let start = storage.count
+        value.serialize(into: &storage)
+        let range = start..<storage.count
+        do {
+            try Self.checkLine(storage[range])
+        } catch {
+            storage.removeLast(range.count)
+            throw error
+        }
+        noteEdit(of: name)
+        fields.insert(HeaderField(name: name, nameRange: .none, valueRange: ByteRange(range)), at: index)
+        compactIfSparse()
+    }
+
+    mutating func removeFields(named name: HeaderName) {
+        noteEdit(of: name)
+        fields.removeAll { $0.name == name }
         compactIfSparse()
     }
 
     mutating func removeField(at index: Int) {
+        noteEdit(of: fields[index].name)
         fields.remove(at: index)
         compactIfSparse()
+    }
+
+    /// Keeps what was read, so that it is not read again.
+    mutating func keep(_ headers: TypedHeaders) { typed = headers }
+
+    private mutating func noteEdit(of name: HeaderName) {
+        if name == .from || name == .to || name == .cSeq { typed = nil }
     }
 
     private mutating func store(_ bytes: some Collection<UInt8>) -> ByteRange {
@@ -157,13 +197,18 @@ public struct SIPMessage: Sendable {
         return ByteRange(start..<storage.count)
     }
 
+    /// What edits may leave behind, besides as much as the message itself.
+    private static let sparseByteCount = 4096
+
     /// Gives back what edits left behind, once that is more than the message itself.
     private mutating func compactIfSparse() {
+        guard storage.count > Self.sparseByteCount else { return }
         let needed = fields.reduce(startText.range.count + bodyRange.range.count) {
             $0 + $1.nameRange.range.count + $1.valueRange.range.count
         }
-        guard storage.count > 2 * needed + 4096 else { return }
+        guard storage.count > 2 * needed + Self.sparseByteCount else { return }
         let old = storage
+        typed = nil
         storage = []
         storage.reserveCapacity(needed)
         startText = store(old[startText.range])
@@ -178,7 +223,7 @@ public struct SIPMessage: Sendable {
     ///
     /// Throws: `invalidCharacter`
     static func checkLine(_ bytes: Bytes) throws(SIPError) {
-        guard bytes.allSatisfy({ $0 != .carriageReturn && $0 != .lineFeed && $0 != 0 }) else {
+        guard !bytes.endLine else {
             throw SIPError(
                 .invalidCharacter,
                 "\"\(bytes.excerpt)\" holds CR, LF or NUL, which would end its header. Take them out."

@@ -17,7 +17,7 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
     public let scheme: Scheme
     /// The port, when one is written.
     public let port: UInt16?
-    package let bytes: Bytes
+    package private(set) var bytes: Bytes
     /// Offsets in `bytes`, in the order of the text; an end that equals its start says that the part is not there.
     private let userStart: UInt16
     private let userEnd: UInt16
@@ -146,7 +146,11 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
     package var isLooseRoute: Bool { parameters.contains("lr") }
 
     /// The same URI in memory of its own, for what outlives its message.
-    package var detached: SIPURI { (try? SIPURI(parsing: bytes.detached)) ?? self }
+    package var detached: SIPURI {
+        var uri = self
+        uri.bytes = bytes.detached
+        return uri
+    }
 
     var passwordBytes: Bytes { piece(userEnd, passwordEnd) }
 

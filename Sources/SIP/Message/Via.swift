@@ -12,9 +12,7 @@ package struct Via: HeaderValue {
 
     package init(transport: Bytes, host: Bytes, port: UInt16?, branch: Bytes) {
         (self.transport, self.host, self.port) = (transport, host, port)
-        parameters = ParameterList()
-        parameters.set("branch", to: branch)
-        parameters.set("rport", to: nil)
+        parameters = ParameterList(branch: branch)
     }
 
     package init(parsing value: Bytes) throws(SIPError) {
@@ -56,7 +54,7 @@ package struct Via: HeaderValue {
     ///
     /// Source: RFC 3261, section 18.2.1; RFC 3581, section 4
     package mutating func note(sourceHost: Bytes, port: UInt16) {
-        if wantsResponsePort { parameters.set("rport", to: Bytes("\(port)")) }
+        if wantsResponsePort { parameters.set("rport", to: Bytes(decimal: port)) }
         if wantsResponsePort || !isSameHost(host, sourceHost) { parameters.set("received", to: sourceHost) }
     }
 
@@ -65,7 +63,10 @@ package struct Via: HeaderValue {
         bytes += transport
         bytes.append(.space)
         bytes += host
-        if let port { bytes += ":\(port)".utf8 }
+        if let port {
+            bytes.append(.colon)
+            bytes.append(decimal: port)
+        }
         parameters.serialize(into: &bytes)
     }
 

@@ -11,5 +11,5 @@ package struct WholeNumber: HeaderValue {
         self.value = number
     }
 
-    package func serialize(into bytes: inout [UInt8]) { bytes += "\(value)".utf8 }
+    package func serialize(into bytes: inout [UInt8]) { bytes.append(decimal: value) }
 }

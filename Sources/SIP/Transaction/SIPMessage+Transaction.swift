@@ -29,9 +29,7 @@ extension SIPMessage {
         var request = SIPMessage(method, to: try requestURI())
         try request.append(.via, via)
         try request.append(.maxForwards, Bytes("70"))
-        for name in [HeaderName.route, .from, .to, .callID] {
-            for value in values(of: name) { try request.append(name, value) }
-        }
+        try request.append(.route, .from, .to, .callID, of: self)
         try request.append(.cSeq, CSeq(cSeq.number, method))
         return request
     }

@@ -2,19 +2,25 @@
 ///
 /// Source: RFC 3261, section 17.1.3
 struct ClientKey: Hashable, Sendable {
-    let branch: [UInt8]
-    let method: SIPMethod
+    /// The branch and the method, with a blank between them, which no method holds.
+    private let key: ByteKey
 
-    init(branch: Bytes, method: SIPMethod) { (self.branch, self.method) = (Array(branch), method) }
+    init(branch: Bytes, method: SIPMethod) {
+        var text: [UInt8] = []
+        text.reserveCapacity(branch.count + method.name.utf8.count + 1)
+        text += branch
+        text.append(.space)
+        text += method.name.utf8
+        key = ByteKey(bytes: text)
+    }
 }
 
 /// What the repeats of a request, its ACK and its CANCEL have in common with it.
 ///
 /// Source: RFC 3261, section 17.2.3
 struct ServerKey: Hashable, Sendable {
-    /// The parts with a NUL between them, which none of them holds but perhaps a branch, which stands first.
-    private let text: [UInt8]
-    private let method: SIPMethod
+    /// The method and the parts with a NUL between them, which none of them holds but perhaps a branch, which stands last.
+    private let key: ByteKey
     /// Whether it comes from a peer of RFC 2543, whose branch says nothing.
     let isLegacy: Bool
 
@@ -22,17 +28,23 @@ struct ServerKey: Hashable, Sendable {
     ///
     /// `method` stands for that of the request: INVITE to find what a CANCEL is about.
     init(_ request: SIPMessage, via: Via, method: SIPMethod) throws(SIPError) {
-        self.method = method == .ack ? .invite : method
+        let method = method == .ack ? .invite : method
         isLegacy = !via.hasUniqueBranch
         guard !isLegacy else {
-            text = try Self.legacyText(request, method: self.method)
+            key = ByteKey(bytes: Array(method.name.utf8) + [0] + (try Self.legacyText(request, method: method)))
             return
         }
-        var text = Array(via.branch ?? [])
+        let branch = via.branch ?? []
+        var text: [UInt8] = []
+        text.reserveCapacity(method.name.utf8.count + via.host.count + branch.count + 8)
+        text += method.name.utf8
         text.append(0)
-        text += via.host.map(\.lowercase)
-        text += ":\(via.port.map { String($0) } ?? "")".utf8
-        self.text = text
+        for byte in via.host { text.append(byte.lowercase) }
+        text.append(.colon)
+        if let port = via.port { text += String(port).utf8 }
+        text.append(0)
+        text += branch
+        key = ByteKey(bytes: text)
     }
 
     /// The To tag of an INVITE is left out: its ACK has another one.
@@ -49,15 +61,20 @@ struct ServerKey: Hashable, Sendable {
 ///
 /// Source: RFC 3261, section 8.2.2.2
 struct MergeKey: Hashable, Sendable {
-    private let fromTag: [UInt8]
-    private let callID: [UInt8]
-    private let cSeq: CSeq
+    /// CSeq, the Call-ID, which holds no blank, and the tag of From, with a NUL between them.
+    private let key: ByteKey
 
     /// Nil for a request within a dialog, which cannot be merged.
     init?(_ request: SIPMessage) throws(SIPError) {
         guard try request.to()?.tag == nil, let cSeq = try request.cSeq() else { return nil }
-        fromTag = Array(try request.from()?.tag ?? [])
-        callID = Array(request.callID ?? [])
-        self.cSeq = cSeq
+        let (callID, tag) = (request.callID ?? [], try request.from()?.tag ?? [])
+        var text: [UInt8] = []
+        text.reserveCapacity(callID.count + tag.count + 24)
+        cSeq.serialize(into: &text)
+        text.append(0)
+        text += callID
+        text.append(0)
+        text += tag
+        key = ByteKey(bytes: text)
     }
 }

@@ -184,8 +184,8 @@ struct TransactionSlots: Sendable {
 
     /// Takes an entry out to be changed; then it is put back, or its slot is freed.
     mutating func take(_ slot: Int) -> TransactionEntry? {
-        let entry = entries[slot]
-        entries[slot] = nil
+        var entry: TransactionEntry?
+        swap(&entry, &entries[slot])
         return entry
     }
 

@@ -16,8 +16,7 @@ extension TransactionTable {
         var request = request
         let via = makeVia(on: flow, marked: mark)
         try request.prepend(.via, via)
-        try request.validate()
-        return open(request, method, branch: via.branch ?? [], isInternal: false, on: flow, at: now)
+        return open(try request.validated(), method, branch: via.branch ?? [], isInternal: false, on: flow, at: now)
     }
 
     /// Takes an INVITE back: at once, or once its provisional response came; after its final response it does nothing.
@@ -31,22 +30,16 @@ extension TransactionTable {
         finish(changed, in: slot, actions, at: now)
     }
 
-    mutating func receiveResponse(_ response: SIPMessage, status: Int, at now: MediaTime) {
-        guard let slot = clientSlot(of: response), var entry = slots.take(slot) else { return drop() }
+    mutating func receiveResponse(_ received: SIPMessage, status: Int, at now: MediaTime) {
+        guard let response = try? received.validated(), let slot = clientSlot(of: response), var entry = slots.take(slot) else { return drop() }
         let actions = entry.machine.receive(status: status, at: now)
         finish(entry, in: slot, actions, message: response, at: now)
     }
 
     private func clientSlot(of response: SIPMessage) -> Int? {
-        do {
-            try response.validate()
-            guard let branch = try response.topVia()?.branch, let method = try response.cSeq()?.method else {
-                return nil
-            }
-            return clients[ClientKey(branch: branch, method: method)]
-        } catch {
-            return nil
-        }
+        guard let via = try? response.topVia(), let branch = via.branch, let method = (try? response.cSeq())?.method
+        else { return nil }
+        return clients[ClientKey(branch: branch, method: method)]
     }
 
     mutating func acknowledgement(of entry: TransactionEntry, to response: SIPMessage) -> [UInt8]? {

@@ -6,8 +6,7 @@ extension TransactionTable {
         if let status = message.statusCode { return receiveResponse(message, status: status, at: now) }
         guard let method = message.method else { return }
         do {
-            try message.validate()
-            try receiveRequest(message, method, on: flow, at: now)
+            try receiveRequest(try message.validated(), method, on: flow, at: now)
         } catch {
             guard let status = error.code.statusCode else { return drop() }
             answerAlone(message, status: status, on: flow)

@@ -120,11 +120,20 @@ package struct TransactionTable: Sendable {
     /// A Via for a request by a flow, with a branch of its own, such as the ACK to a 2xx needs; `mark` stands at its end.
     package mutating func makeVia(on flow: Flow, marked mark: Bytes = []) -> Via {
         Via(
-            transport: Bytes("\(flow.transport.name)"),
+            transport: flow.transport.name,
             host: flow.local.sentBy,
             port: flow.local.port,
-            branch: Bytes("z9hG4bK" + makeWord()) + mark
+            branch: makeBranch(mark)
         )
+    }
+
+    private mutating func makeBranch(_ mark: Bytes) -> Bytes {
+        var branch = Array("z9hG4bK".utf8)
+        branch.reserveCapacity(branch.count + 32 + mark.count)
+        branch.append(hexadecimal: generator.next())
+        branch.append(hexadecimal: generator.next())
+        branch += mark
+        return branch[...]
     }
 
     /// A word that no other message has: 128 pseudo-random bits.

@@ -20,27 +20,27 @@ struct Call: Sendable {
     let account: AccountHandle?
     let callID: Bytes
     var stage: Stage
-    var dialog: Dialog?
+    @Boxed var dialog: Dialog?
     /// The own session; that of early dialogs stands in `early`.
-    var session: OfferAnswer?
+    @Boxed var session: OfferAnswer?
     var exchange = OfferAnswerExchange()
     var early: [Early] = []
     /// The own INVITE or UPDATE that is on its way.
     var errand: ErrandID?
     /// The INVITE of the other side that waits for its answer.
-    var invite: ReceivedInvite?
+    @Boxed var invite: ReceivedInvite?
     /// The last provisional response of ours, where the caller has to acknowledge it.
-    var provisional: SentProvisional?
+    @Boxed var provisional: SentProvisional?
     /// What the call is answered with as soon as that is acknowledged.
-    var wantedAnswer: SessionConfiguration?
+    @Boxed var wantedAnswer: SessionConfiguration?
     /// What was answered to its last INVITE.
-    var answer: SentAnswer?
+    @Boxed var answer: SentAnswer?
     var timer: SessionTimer?
     var timerWishes: SessionTimer.Wishes
     /// When ringing ends.
     var ringEnd: MediaTime?
     /// What the session is to become.
-    var wanted: SessionConfiguration?
+    @Boxed var wanted: SessionConfiguration?
     var wantsRefresh = false
     /// When a change that met another one is tried again.
     var changeTime: MediaTime?
@@ -51,7 +51,7 @@ struct Call: Sendable {
     /// The call that this one takes the place of once it is answered.
     var replaces: CallHandle?
     /// Why it ends, while that waits.
-    var end: CallEnd?
+    @Boxed var end: CallEnd?
 
     /// What was agreed with one of the phones that ring.
     struct Early: Sendable {

@@ -14,14 +14,31 @@ package struct Capabilities: Hashable, Sendable {
     }
 
     /// The methods that are taken, as Allow tells them.
-    package var methods: [SIPMethod]
+    package var methods: [SIPMethod] { didSet { lines = Lines(methods, extensions, bodies) } }
     /// The option tags that are understood, as Supported tells them.
-    package var extensions: [String]
+    package var extensions: [String] { didSet { lines = Lines(methods, extensions, bodies) } }
     /// What bodies may be, as Accept tells it.
-    package var bodies: [BodyTypes]
+    package var bodies: [BodyTypes] { didSet { lines = Lines(methods, extensions, bodies) } }
+    private var lines: Lines
 
     package init(methods: [SIPMethod], extensions: [String] = [], bodies: [BodyTypes] = []) {
         (self.methods, self.extensions, self.bodies) = (methods, extensions, bodies)
+        lines = Lines(methods, extensions, bodies)
+    }
+
+    /// The headers that tell it; an empty one is left out.
+    private struct Lines: Hashable {
+        let allow: Bytes
+        let accept: Bytes
+        let supported: Bytes
+
+        init(_ methods: [SIPMethod], _ extensions: [String], _ bodies: [BodyTypes]) {
+            var types: [String] = []
+            for type in bodies.flatMap(\.types) where !types.contains(type) { types.append(type) }
+            allow = Bytes(methods.map(\.name).joined(separator: ", "))
+            accept = Bytes(types.joined(separator: ", "))
+            supported = Bytes(extensions.joined(separator: ", "))
+        }
     }
 
     /// An answer to a request that is not taken.
@@ -56,9 +73,10 @@ package struct Capabilities: Hashable, Sendable {
         guard let method = request.method, method != .ack, method != .cancel else { return nil }
         guard methods.contains(method) else {
             return SIPMethod.known.contains(method)
-                ? Refusal(status: 405, headers: [.init(name: .allow, value: allow)]) : Refusal(status: 501)
+                ? Refusal(status: 405, headers: [.init(name: .allow, value: lines.allow.text)]) : Refusal(status: 501)
         }
-        let unknown = try request.tokens(of: .require).filter { !understands($0) }
+        let unknown =
+            request.first(.require) == nil ? [] : try request.tokens(of: .require).filter { !understands($0) }
         guard unknown.isEmpty else {
             return Refusal(status: 420, headers: unknown.map { .init(name: .unsupported, value: $0) })
         }
@@ -92,17 +110,15 @@ package struct Capabilities: Hashable, Sendable {
 
     private func understands(_ tag: String) -> Bool { extensions.contains { $0.lowercased() == tag.lowercased() } }
 
-    private var allow: String { methods.map(\.name).joined(separator: ", ") }
+    private static let identity = Bytes("identity")
 
     /// Tells what is taken, as the answer to OPTIONS does.
     ///
     /// Throws: `invalidCharacter` when a type or a tag would end its line
     package func describe(in message: inout SIPMessage) throws(SIPError) {
-        try message.set(.allow, to: Bytes(allow))
-        var types: [String] = []
-        for type in bodies.flatMap(\.types) where !types.contains(type) { types.append(type) }
-        if !types.isEmpty { try message.set(.accept, to: Bytes(types.joined(separator: ", "))) }
-        try message.set(.acceptEncoding, to: Bytes("identity"))
-        if !extensions.isEmpty { try message.set(.supported, to: Bytes(extensions.joined(separator: ", "))) }
+        try message.set(.allow, to: lines.allow)
+        if !lines.accept.isEmpty { try message.set(.accept, to: lines.accept) }
+        try message.set(.acceptEncoding, to: Self.identity)
+        if !lines.supported.isEmpty { try message.set(.supported, to: lines.supported) }
     }
 }

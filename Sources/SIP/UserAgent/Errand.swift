@@ -36,7 +36,7 @@ struct Errand: Sendable {
     /// Whether its dialog is one of TLS alone, whatever its target says since.
     var isSecure = false
     var attempt = DigestAttempt()
-    var targets: TargetList?
+    @Boxed var targets: TargetList?
     var redirection = Redirection()
     var transaction: TransactionID?
     var flow: Flow?
@@ -47,7 +47,7 @@ struct Errand: Sendable {
     /// Whether it is to be taken back as soon as that can be.
     var isTakenBack = false
     /// The dialogs that the INVITE makes; nil for others.
-    var forks: DialogForks?
+    @Boxed var forks: DialogForks?
     /// What came of reliable provisional responses, for each dialog of an INVITE.
     var receivers: [DialogID: ReliableReceiver] = [:]
     /// The ACKs of its 2xx, for each that comes again.
@@ -370,5 +370,7 @@ extension SIPMethod {
     /// Whether its requests say where the peer's are to come.
     ///
     /// REGISTER is not here: its Contact is the binding's.
-    var needsContact: Bool { [.invite, .update, .subscribe, .refer, .notify].contains(self) }
+    var needsContact: Bool {
+        self == .invite || self == .update || self == .subscribe || self == .refer || self == .notify
+    }
 }

@@ -51,11 +51,11 @@ package enum TransferProgress: Hashable, Sendable {
 /// A transfer that was asked for in a call, by either side; one at a time.
 struct Transfer: Sendable {
     /// What is sent once the call may change: the value of Refer-To.
-    var wanted: NameAddress?
+    @Boxed var wanted: NameAddress?
     /// Whether an own REFER is on its way, or its outcome is not told.
     var isSent = false
     /// A REFER of the other side.
-    var received: ReceivedTransfer?
+    @Boxed var received: ReceivedTransfer?
     /// How many the other side has sent.
     var receivedCount = 0
 }

@@ -213,7 +213,14 @@ package struct UserAgent: SIPElement {
     }
 
     /// A word that no other message has: 128 pseudo-random bits.
-    mutating func makeWord() -> Bytes { generator.next().hexadecimal + generator.next().hexadecimal }
+    mutating func makeWord() -> Bytes {
+        var word: [UInt8] = []
+        word.reserveCapacity(32)
+        word.append(hexadecimal: generator.next())
+        word.append(hexadecimal: generator.next())
+        return word[...]
+    }
+
     /// A tag; two of one stack do not meet.
     mutating func makeTag() -> Bytes { generator.next().hexadecimal }
 
@@ -229,7 +236,8 @@ package struct UserAgent: SIPElement {
         var text = Array((isSecure ? "<sips:" : "<sip:").utf8)
         if let user { text += user + [0x40] }
         text += address.sentBy
-        text += ":\(address.port)".utf8
+        text.append(.colon)
+        text.append(decimal: address.port)
         // "sips" says it already (RFC 5630, section 3.1.4).
         if flow.transport != .udp, !isSecure {
             text += ";transport=\(flow.transport == .tcp ? "tcp" : "tls")".utf8

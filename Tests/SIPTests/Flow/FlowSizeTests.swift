@@ -10,7 +10,7 @@ import Testing
     /// A request that has `count` bytes with the Via that its transaction gives it.
     func request(of count: Int) throws -> SIPMessage {
         var request = try Transactions.request("MESSAGE")
-        let via = "Via: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bK01234567890123456789012345;rport\r\n"
+        let via = "Via: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bK01234567890123456789012345678901;rport\r\n"
         let head = count - via.utf8.count - request.bytes.count
         request.setBody(Array(repeating: 65, count: head))
         // The length of the body takes more digits than that of none.

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SIPMessageTests {
     @Test func `a request gives its parts`() throws {
         let message = try SIPMessage(datagram: Messages.invite)
-        try message.validate()
+        _ = try message.validated()
         #expect(message.method == .invite)
         #expect(try message.requestURI().host == "biloxi.example.com")
         #expect(try message.list(.via, as: Via.self).count == 2)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func `a response is read with compact names`() throws {
         let message = try SIPMessage(datagram: Messages.ok)
-        try message.validate()
+        _ = try message.validated()
         #expect(message.statusCode == 200)
         #expect(message.reasonPhrase == "OK")
         #expect(try message.topVia()?.responsePort == 5061)
@@ -92,14 +92,14 @@ import Testing
         let bytes =
             extra.isEmpty ? Messages.request(start, method: method) : Messages.request(start, method: method, extra)
         let message = try SIPMessage(datagram: bytes)
-        let error = #expect(throws: SIPError.self) { try message.validate() }
+        let error = #expect(throws: SIPError.self) { try message.validated() }
         #expect(error?.code.statusCode == status)
         #expect(message.isAnswerable)
     }
 
     @Test func `a sound request is sound`() throws {
-        try SIPMessage(datagram: Messages.request()).validate()
-        try SIPMessage(datagram: Messages.request("OPTIONS tel:+1 SIP/2.0  ")).validate()
+        _ = try SIPMessage(datagram: Messages.request()).validated()
+        _ = try SIPMessage(datagram: Messages.request("OPTIONS tel:+1 SIP/2.0  ")).validated()
     }
 
     @Test(arguments: [

@@ -92,7 +92,7 @@ import Testing
         let message = try #require(sent.first)
         var routed = message
         try routed.append(.via, Bytes("SIP/2.0/UDP 192.0.2.2;branch=z9hG4bKa"))
-        try routed.validate()
+        _ = try routed.validated()
         #expect(message.method == .register)
         #expect(try message.requestURI().bytes.text == "sip:example.com")
         #expect(message.first(.to)?.text == "<sip:bob@example.com>")

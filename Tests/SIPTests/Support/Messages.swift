@@ -55,7 +55,7 @@ enum Messages {
         if let uri = try? message.requestURI() {
             _ = (uri.user, uri.host, uri.parameter("lr"), uri.headers, uri.isEquivalent(to: uri), uri.detached)
         }
-        try? message.validate()
+        _ = try? message.validated()
         for via in (try? message.list(.via, as: Via.self)) ?? [] {
             _ = (via.hasUniqueBranch, via.received, via.responsePort, via.maddr, HostAddress(via.host))
         }

@@ -65,7 +65,7 @@ struct SIPFinding {
         printed = message.description
         do throws(SIPError) {
             if let failure { throw failure }
-            try message.validate()
+            _ = try message.validated()
         } catch {
             let broken = message.brokenHeader
             let header = broken.map { $0.name.canonical.description }

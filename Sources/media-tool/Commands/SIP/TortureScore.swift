@@ -125,7 +125,7 @@ struct TortureScore {
         do throws(SIPError) {
             let message = try SIPMessage(datagram: bytes)
             do throws(SIPError) {
-                try message.validate()
+                _ = try message.validated()
                 return 0
             } catch {
                 return message.isAnswerable ? error.code.statusCode : nil

@@ -13,7 +13,7 @@ import Testing
     }
 
     /// By Python's hmac and the command `openssl enc -aes-256-ctr`.
-    @Test func `the numbers are those of AES-256 in counter mode, under a hash of the seed, the last of a batch first`() {
+    @Test func `the numbers are those of AES-256 in counter mode, the last of a batch first`() {
         var generator = SecretGenerator(seed: 0)
         let numbers = (0..<34).map { _ in generator.next() }
         #expect(numbers[0..<2] == Self.expected[0..<2])

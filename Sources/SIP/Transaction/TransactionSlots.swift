@@ -31,7 +31,7 @@ struct TransactionEntry: Sendable {
     var clientKey: ClientKey?
     var serverKey: ServerKey?
     var mergeKey: MergeKey?
-    /// The address, without port, that it counts for.
+    /// The address, without port, that it counts for until it is answered.
     var source: SocketAddress?
 
     init(_ machine: Machine, serial: UInt64, flow: Flow, request: SIPMessage?) {
@@ -57,6 +57,15 @@ extension TransactionEntry.Machine {
         case .client(let machine): machine.state == .terminated
         case .inviteServer(let machine): machine.state == .terminated
         case .server(let machine): machine.state == .terminated
+        }
+    }
+
+    /// Whether it has a 2xx to an INVITE, which its user repeats and acknowledges.
+    var isAccepted: Bool {
+        switch self {
+        case .inviteClient(let machine): machine.state == .accepted
+        case .inviteServer(let machine): machine.state == .accepted
+        case .client, .server: false
         }
     }
 

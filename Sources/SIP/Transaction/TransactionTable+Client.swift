@@ -31,7 +31,9 @@ extension TransactionTable {
     }
 
     mutating func receiveResponse(_ received: SIPMessage, status: Int, at now: MediaTime) {
-        guard let response = try? received.validated(), let slot = clientSlot(of: response), var entry = slots.take(slot) else { return drop() }
+        guard let response = try? received.validated(), let slot = clientSlot(of: response),
+            var entry = slots.take(slot)
+        else { return drop() }
         let actions = entry.machine.receive(status: status, at: now)
         finish(entry, in: slot, actions, message: response, at: now)
     }

@@ -47,7 +47,7 @@ extension TransactionTable {
         }
         let mergeKey = role == .agent ? try MergeKey(request) : nil
         if let mergeKey, merged[mergeKey] != nil { return answerAlone(message, status: 482, on: flow) }
-        guard hasRoom(for: flow) else { return answerAlone(message, status: 503, on: flow) }
+        guard makeRoom(for: flow) else { return answerAlone(message, status: 503, on: flow) }
         let isInvite = method == .invite
         let slot = open(request, key, mergeKey, isInvite: isInvite, on: flow, at: now)
         guard let entry = slots.take(slot) else { return }
@@ -75,7 +75,7 @@ extension TransactionTable {
         on flow: Flow,
         at now: MediaTime
     ) {
-        guard invite != nil || hasRoom(for: flow) else { return answerAlone(cancel, status: 503, on: flow) }
+        guard invite != nil || makeRoom(for: flow) else { return answerAlone(cancel, status: 503, on: flow) }
         var entry = invite.flatMap { slots[$0] }
         let tag = entry?.localTag ?? Bytes(makeWord())
         if role == .agent { entry?.localTag = tag }
@@ -111,19 +111,12 @@ extension TransactionTable {
             ? .inviteServer(InviteServer(timers, isReliable: isReliable))
             : .server(NonInviteServer(timers, isReliable: isReliable, at: now))
         var entry = TransactionEntry(machine, serial: serial, flow: flow, request: request)
-        let source = flow.remote.with(port: 0)
-        (entry.serverKey, entry.mergeKey, entry.source) = (key, mergeKey, source)
+        (entry.serverKey, entry.mergeKey) = (key, mergeKey)
         servers[key] = slot
         if let mergeKey { merged[mergeKey] = slot }
-        sources[source, default: 0] += 1
+        count(&entry, for: flow.remote.with(port: 0))
         slots.put(entry, in: slot)
         return slot
-    }
-
-    private func hasRoom(for flow: Flow) -> Bool {
-        guard servers.count < limits.received else { return false }
-        return servers.count < limits.received / 8
-            || sources[flow.remote.with(port: 0), default: 0] < limits.perSource
     }
 
     /// The bytes of a 100, or nothing when the request is not there any more.

@@ -13,10 +13,11 @@ package import CallBasics
 package struct TransactionTable: Sendable {
     /// What is refused, so that no one takes all memory.
     package struct Limits: Hashable, Sendable {
-        /// Transactions that requests of one address may have at once, as soon as an eighth of all are taken: a trunk may have many,
-        /// and leaves room for others.
+        /// Transactions without an answer that requests of one address may have at once, as soon as those of all take an eighth of
+        /// the room: a trunk may have many, and leaves room for others.
         package var perSource = 1024
-        /// Transactions that received requests may have at once.
+        /// Transactions that received requests may have at once; when there are more, those that were answered first, and wait for
+        /// repeats only, make room.
         package var received = 65_536
         /// When a request that is refused may come again.
         package var retryAfterSeconds: UInt32 = 10
@@ -54,7 +55,10 @@ package struct TransactionTable: Sendable {
     var clients: [ClientKey: Int] = [:]
     var servers: [ServerKey: Int] = [:]
     var merged: [MergeKey: Int] = [:]
-    var sources: [SocketAddress: Int] = [:]
+    /// How many transactions without an answer an address has, and all.
+    private var sources: [SocketAddress: Int] = [:]
+    private var unansweredCount = 0
+    private var answered = AnsweredQueue()
     private var deadlines = DeadlineQueue()
     private var generator: SecretGenerator
     /// What makes the tags of answers without a transaction, the same for each repeat.
@@ -88,6 +92,7 @@ package struct TransactionTable: Sendable {
         counts.servers = servers.count
         counts.merged = merged.count
         counts.sources = sources.count
+        counts.answered = answered.count
         counts.deadlines = deadlines.count
         counts.outputs = outputs.count
         return counts
@@ -174,7 +179,7 @@ package struct TransactionTable: Sendable {
             }
         }
         let request = entry.request
-        if entry.machine.isAnswered { entry.request = nil }
+        if entry.machine.isAnswered { settle(&entry, slot) }
         if entry.machine.isTerminated {
             leave(entry, slot)
         } else {
@@ -193,15 +198,54 @@ package struct TransactionTable: Sendable {
         }
     }
 
-    private mutating func leave(_ entry: TransactionEntry, _ slot: Int) {
+    /// Gives back what an entry does not need once it has its answer.
+    private mutating func settle(_ entry: inout TransactionEntry, _ slot: Int) {
+        entry.request = nil
+        if entry.machine.isAccepted { entry.kept = [] }
+        guard entry.source != nil else { return }
+        release(&entry)
+        answered.append(entry.id(slot), limit: 2 * limits.received) { slots.slot(of: $0) != nil }
+    }
+
+    private mutating func leave(_ left: TransactionEntry, _ slot: Int) {
+        var entry = left
+        release(&entry)
         deadlines.set(slot, to: nil)
         slots.free(slot)
         if let key = entry.clientKey { clients[key] = nil }
         if let key = entry.serverKey { servers[key] = nil }
         if let key = entry.mergeKey { merged[key] = nil }
+        answered.dropEnded { slots.slot(of: $0) != nil }
+    }
+
+    // MARK: Limits
+
+    /// Counts a transaction for the address that its request came from.
+    mutating func count(_ entry: inout TransactionEntry, for source: SocketAddress) {
+        entry.source = source
+        sources[source, default: 0] += 1
+        unansweredCount += 1
+    }
+
+    private mutating func release(_ entry: inout TransactionEntry) {
         guard let source = entry.source else { return }
+        entry.source = nil
+        unansweredCount -= 1
         let count = sources[source, default: 1] - 1
         sources[source] = count == 0 ? nil : count
+    }
+
+    /// Whether a request that came by a flow may have a transaction; one that was answered long ago makes room for it.
+    mutating func makeRoom(for flow: Flow) -> Bool {
+        guard
+            unansweredCount < limits.received / 8
+                || sources[flow.remote.with(port: 0), default: 0] < limits.perSource
+        else { return false }
+        while servers.count >= limits.received {
+            guard let oldest = answered.popFirst() else { return false }
+            if let slot = slots.slot(of: oldest), let entry = slots[slot] { leave(entry, slot) }
+        }
+        return true
     }
 }
 
@@ -215,8 +259,10 @@ public struct TransactionCounts: Hashable, Sendable {
     public internal(set) var servers = 0
     /// Requests received that may come another way, too.
     public internal(set) var merged = 0
-    /// Addresses whose requests have transactions.
+    /// Addresses whose requests wait for an answer.
     public internal(set) var sources = 0
+    /// Requests that were answered, and may come again.
+    public internal(set) var answered = 0
     /// Transactions that wait for a time.
     public internal(set) var deadlines = 0
     /// What was not polled.

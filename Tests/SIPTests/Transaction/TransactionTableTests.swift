@@ -286,6 +286,34 @@ extension TransactionTable {
         #expect(try table.sent().map(\.statusCode) == [100])
     }
 
+    @Test func `who is answered at once may ask without end, the oldest makes room`() throws {
+        var limits = TransactionTable.Limits()
+        (limits.perSource, limits.received) = (2, 80)
+        var table = TransactionTable(seed: 1, limits: limits)
+        let flow = Transactions.serverFlow()
+        func ask(_ number: Int) throws -> Int? {
+            let request = try Transactions.received("OPTIONS", branch: "z9hG4bK\(number)", callID: "c\(number)")
+            table.receive(request, on: flow, at: .zero)
+            switch table.poll() {
+            case .request(let taken, let id, _):
+                table.respond(try taken.response(status: 200, reason: "OK", tag: Bytes("t")), to: id, at: .zero)
+                return try table.sent().first?.statusCode
+            case .send(let bytes, _): return try SIPMessage(datagram: bytes).statusCode
+            default: return nil
+            }
+        }
+        for number in 0..<1000 {
+            #expect(try ask(number) == 200)
+            #expect(table.counts.servers <= 80 && table.counts.answered <= 160)
+        }
+        // A repeat of a young one is absorbed; one that made room is a new request.
+        let received = table.counts
+        #expect(try ask(999) == 200)
+        #expect(table.counts == received)
+        table.handleTimeout(at: .zero + .seconds(64))
+        #expect(table.counts == none)
+    }
+
     @Test(arguments: [("SIP/3.0", "7", 505), ("SIP/2.0", "x", 400)])
     func `a faulty request is answered and makes no transaction`(version: String, cSeq: String, status: Int) throws {
         var table = TransactionTable(seed: 1)

@@ -23,7 +23,7 @@ package enum DigestHash: Hashable, Sendable, CaseIterable {
         return hash.hexadecimal
     }
 
-    private func hash(_ bytes: [UInt8]) -> [UInt8]? {
+    fileprivate func hash(_ bytes: [UInt8]) -> [UInt8]? {
         var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         guard EVP_Digest(bytes, bytes.count, &hash, &count, function, nil) == 1 else { return nil }
@@ -32,23 +32,38 @@ package enum DigestHash: Hashable, Sendable, CaseIterable {
 
     private var function: OpaquePointer? {
         switch self {
-        case .md5: EVP_md5()
-        case .sha256: EVP_sha256()
-        case .sha512_256: EVP_sha512_256()
+        case .md5: Self.functions.md5.pointer
+        case .sha256: Self.functions.sha256.pointer
+        case .sha512_256: Self.functions.sha512_256.pointer
         }
     }
+
+    /// A function as the library gave it: asked for once, since it looks long for it, and never given back.
+    private struct Function: @unchecked Sendable {
+        let pointer: OpaquePointer?
+
+        init(_ name: String) { pointer = EVP_MD_fetch(nil, name, nil) }
+    }
+
+    private static let functions = (
+        md5: Function("MD5"), sha256: Function("SHA2-256"), sha512_256: Function("SHA2-512/256")
+    )
 
     private static let available = Set(allCases.filter { $0.hash([]) != nil })
 }
 
 /// The keyed hash of `bytes`: HMAC with SHA-256, 32 bytes (RFC 2104).
 func keyedHash(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-    var count: UInt32 = 0
-    guard HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &hash, &count) != nil else {
-        preconditionFailure("SHA-256 is not available.")
+    let blockCount = 64
+    func hash(_ bytes: [UInt8]) -> [UInt8] {
+        guard let hash = DigestHash.sha256.hash(bytes) else { preconditionFailure("SHA-256 is not available.") }
+        return hash
     }
-    return Array(hash.prefix(Int(count)))
+    func block(_ mask: UInt8, _ key: [UInt8]) -> [UInt8] {
+        key.map { $0 ^ mask } + [UInt8](repeating: mask, count: blockCount - key.count)
+    }
+    let key = key.count > blockCount ? hash(key) : key
+    return hash(block(0x5C, key) + hash(block(0x36, key) + bytes))
 }
 
 /// The first bytes of AES-256 in counter mode, under a key of 32 bytes and from a counter of 16 on.

@@ -41,8 +41,9 @@ struct NonceWindow: Sendable {
     }
 
     private let capacity: Int
-    /// In the order of their numbers.
+    /// In the order of their numbers; those that were forgotten leave by the hundred.
     private var entries: [Entry] = []
+    private var forgottenCount = 0
     /// Nonces below this number were forgotten.
     private var firstNumber: UInt64 = 0
 
@@ -51,7 +52,7 @@ struct NonceWindow: Sendable {
         self.capacity = capacity
     }
 
-    var count: Int { entries.count }
+    var count: Int { entries.count - forgottenCount }
 
     /// Whether the count was not used yet; counts that come out of order are known for 64 of them.
     mutating func use(_ count: UInt32, of nonce: DigestNonce) -> Bool {
@@ -59,7 +60,10 @@ struct NonceWindow: Sendable {
         let place = place(of: nonce.number)
         guard place < entries.count, entries[place].nonce == nonce else {
             entries.insert(Entry(nonce: nonce, highest: count, used: 1), at: place)
-            if entries.count > capacity { firstNumber = entries.removeFirst().nonce.number &+ 1 }
+            if self.count > capacity {
+                firstNumber = entries[forgottenCount].nonce.number &+ 1
+                forget(1)
+            }
             return true
         }
         let highest = entries[place].highest
@@ -77,12 +81,19 @@ struct NonceWindow: Sendable {
 
     /// Forgets the nonces that were made before `time`.
     mutating func forget(before time: MediaTime) {
-        let kept = entries.firstIndex { $0.nonce.time >= time } ?? entries.endIndex
-        entries.removeFirst(kept)
+        let kept = entries[forgottenCount...].firstIndex { $0.nonce.time >= time } ?? entries.endIndex
+        forget(kept - forgottenCount)
+    }
+
+    private mutating func forget(_ count: Int) {
+        forgottenCount += count
+        guard forgottenCount >= max(entries.count / 2, 1) else { return }
+        entries.removeFirst(forgottenCount)
+        forgottenCount = 0
     }
 
     private func place(of number: UInt64) -> Int {
-        var (low, high) = (0, entries.count)
+        var (low, high) = (forgottenCount, entries.count)
         while low < high {
             let middle = (low + high) / 2
             if entries[middle].nonce.number < number { low = middle + 1 } else { high = middle }

@@ -7,16 +7,15 @@ extension SIPServer {
     /// A request whose sender is a strict router has its own Route in the Request-URI, and the target as the last Route.
     /// Source: RFC 3261, section 16.4
     func takeOwnRoutes(of request: inout SIPMessage) throws(SIPError) -> Bool {
-        let signature = signature(of: request)
         var isLetIn = false
         let uri = try request.requestURI()
         var routes = try request.list(.route, as: NameAddress.self)
         if uri.isLooseRoute, uri.userBytes == nil, isOwn(uri), let last = routes.popLast() {
-            isLetIn = isSigned(uri, signature)
+            isLetIn = isSigned(uri, request)
             request.setRequestURI(last.uri.detached)
         }
         while let first = routes.first, isOwn(first.uri), first.uri.userBytes == nil {
-            isLetIn = isSigned(first.uri, signature) || isLetIn
+            isLetIn = isSigned(first.uri, request) || isLetIn
             routes.removeFirst()
         }
         guard routes.count != request.count(of: .route) else { return isLetIn }
@@ -26,8 +25,8 @@ extension SIPServer {
         return isLetIn
     }
 
-    private func isSigned(_ uri: SIPURI, _ signature: Bytes) -> Bool {
-        uri.parameters.value("way").map { isSameSecret($0, signature) } ?? false
+    private func isSigned(_ uri: SIPURI, _ request: SIPMessage) -> Bool {
+        uri.parameters.value("way").map { isSameSecret($0, signature(of: request)) } ?? false
     }
 
     /// What only this server can write on the way of a call: a keyed hash of its Call-ID.

@@ -39,6 +39,14 @@ extension SIPMessage {
         return tokens
     }
 
+    /// Whether a header that lists words has one of them, in whatever case.
+    func lists(_ word: StaticString, in name: HeaderName) -> Bool {
+        fields.contains { field in
+            guard field.name == name else { return false }
+            return storage[field.valueRange.range].split(separator: .comma).contains { $0.trimmed.isNamed(word) }
+        }
+    }
+
     package func topVia() throws(SIPError) -> Via? {
         guard let typed, fields.first(where: { $0.name == .via })?.valueRange == typed.viaRange else {
             return try value(.via)

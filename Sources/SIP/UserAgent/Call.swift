@@ -42,6 +42,9 @@ struct Call: Sendable {
     /// What the session is to become.
     @Boxed var wanted: SessionConfiguration?
     var wantsRefresh = false
+    /// Whether that is to be asked for by UPDATE, and whether the other side takes it.
+    var wantsUpdate = false
+    var takesUpdate = false
     /// When a change that met another one is tried again.
     var changeTime: MediaTime?
     /// A transfer that either side asked for.
@@ -82,6 +85,12 @@ struct Call: Sendable {
     init(_ invite: SIPMessage, isCaller: Bool, account: AccountHandle?, _ stage: Stage, _ wishes: SessionTimer.Wishes) {
         (self.isCaller, self.account, self.stage, timerWishes) = (isCaller, account, stage, wishes)
         callID = (invite.callID ?? []).detached
+    }
+
+    /// Notes what a message of the other side says that it takes.
+    mutating func noteMethods(of message: SIPMessage) {
+        guard message.count(of: .allow) > 0 else { return }
+        takesUpdate = message.lists("UPDATE", in: .allow)
     }
 
     var deadline: MediaTime? {

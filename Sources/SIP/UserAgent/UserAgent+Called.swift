@@ -17,6 +17,7 @@ extension UserAgent {
         let offer = try request.sessionDescription()
         var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)
+        call.noteMethods(of: request)
         let tag = makeTag()
         let number = UInt32(truncatingIfNeeded: generator.next() & 0xFFFF) + 1
         let dialog = try Dialog(server: request, tag: tag, isConfirmed: false, number: number, on: flow)

@@ -107,42 +107,47 @@ extension UserAgent {
         case .passedOver: break
         case .unreliable: _ = progress(response, handle, isReliable: false, at: now)
         case .new(let number):
-            let answer = progress(response, handle, isReliable: true, at: now)
+            let progress = progress(response, handle, isReliable: true, at: now)
             guard let dialog = try? DialogID(response: response) else { return }
-            acknowledge(number, in: dialog, of: id, with: answer, at: now)
+            // A PRACK would have to bring the answer (RFC 3262, section 5).
+            guard progress.isTaken else {
+                return takeBack(handle, CallEnd(.us, .unacceptable, response: response), reason: nil, at: now)
+            }
+            acknowledge(number, in: dialog, of: id, with: progress.answer, at: now)
         }
     }
 
-    /// Tells of a provisional response; gives the answer to an offer of it, which a reliable one may bring.
+    /// Tells of a provisional response; gives the answer to an offer of it, which a reliable one may bring, if it can be taken.
     private mutating func progress(
         _ response: SIPMessage,
         _ handle: CallHandle,
         isReliable: Bool,
         at now: MediaTime
-    ) -> SessionDescription? {
-        guard var call = calls[handle] else { return nil }
+    ) -> TakenAnswer {
+        var result = TakenAnswer(isTaken: true)
+        guard var call = calls[handle] else { return result }
         tell(.progress(handle, response))
         tellReferrer(of: call, handle, status: response.statusCode ?? 180, at: now)
         do {
             guard let id = try DialogID(response: response), let description = try response.sessionDescription(),
                 var early = call.early(id)
-            else { return nil }
-            var answer: SessionDescription?
+            else { return result }
             switch try early.exchange.receive(.provisional, hasDescription: true) {
             case .answer: try early.session.receiveAnswer(description)
             case .offer where isReliable:
-                answer = try early.session.answer(description)
+                result.isTaken = false
+                result.answer = try early.session.answer(description)
+                result.isTaken = true
                 _ = early.exchange.send(.prack, hasDescription: true)
-            case .offer, .none, .ignored: return nil
+            case .offer, .none, .ignored: return result
             }
             call.setEarly(early)
             put(call, handle)
             if let agreed = early.session.agreed { tell(.agreed(handle, agreed)) }
-            return answer
         } catch {
-            // A description that is no answer is looked at again in the 2xx.
-            return nil
+            // A description that is no answer is looked at again in the 2xx; an offer is to be answered at once.
         }
+        return result
     }
 
     private mutating func established(
@@ -161,6 +166,7 @@ extension UserAgent {
         callOfDialog[dialog.id] = handle
         let result = takeAnswer(of: response, .success, &call)
         acknowledge(dialog, id, with: result.answer, at: now)
+        call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         put(call, handle)
         if isCancelled { return leave(handle, CallEnd(.us, .cancelled), at: now) }

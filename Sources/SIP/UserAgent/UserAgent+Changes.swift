@@ -2,12 +2,26 @@ package import CallBasics
 package import SDP
 
 extension UserAgent {
+    /// How another session is asked for.
+    package enum ChangeMethod: Hashable, Sendable {
+        /// By INVITE, which everybody takes, and whose answer may wait for somebody.
+        case invite
+        /// By UPDATE, which is answered at once; where the other side does not take it, by INVITE.
+        case update
+    }
+
     /// Wishes for another session: held or resumed, another address, other codecs; it is asked for as soon as that may be.
     ///
     /// `agreed` tells that the other side took it, `changeRefused` that all is as before.
-    package mutating func change(_ handle: CallHandle, to session: SessionConfiguration, at now: MediaTime) {
+    /// Source: RFC 3261, section 14; RFC 3311
+    package mutating func change(
+        _ handle: CallHandle,
+        to session: SessionConfiguration,
+        by method: ChangeMethod = .invite,
+        at now: MediaTime
+    ) {
         guard var call = calls[handle], call.stage != .ending else { return }
-        call.wanted = session
+        (call.wanted, call.wantsUpdate) = (session, method == .update)
         put(call, handle)
         goOn(handle, at: now)
         settle(at: now)
@@ -27,13 +41,17 @@ extension UserAgent {
         }
         do {
             let isRefresh = call.wanted == nil
+            // A refresh by UPDATE needs no offer (RFC 4028, section 7.4).
+            let isUpdate = call.takesUpdate && (isRefresh || call.wantsUpdate)
             if let wanted = call.wanted { call.session?.configuration = wanted }
-            var request = try dialog.makeRequest(.invite)
-            guard let offer = try call.session?.offer(isRefresh ? .agreedFormats : .everything) else { return }
-            try request.setDescription(offer)
+            var request = try dialog.makeRequest(isUpdate ? .update : .invite)
+            if !isUpdate || !isRefresh {
+                guard let offer = try call.session?.offer(isRefresh ? .agreedFormats : .everything) else { return }
+                try request.setDescription(offer)
+            }
             try configuration.capabilities.describe(in: &request)
             try SessionTimer.ask(in: &request, call.timerWishes, current: call.timer)
-            _ = call.exchange.send(.invite, hasDescription: true)
+            _ = call.exchange.send(isUpdate ? .update : .invite, hasDescription: !request.bodyBytes.isEmpty)
             call.dialog = dialog
             put(call, handle)
             let id = begin(request, .change(handle), account: call.account, in: dialog, at: now)
@@ -61,9 +79,8 @@ extension UserAgent {
             else { return }
             return acknowledge(number, in: dialog, of: id, at: now)
         }
-        guard status < 300, errand.method == .invite else {
-            return handleChange(of: handle, response, nil, errand.request, at: now)
-        }
+        guard status < 300 else { return handleChange(of: handle, response, nil, errand.request, at: now) }
+        guard errand.method == .invite else { return updated(handle, by: response, at: now) }
         guard let dialogID = try? DialogID(response: response) else { return }
         if let ack = errand.acknowledgements.first(where: { $0.dialog == dialogID }) {
             return send(ack.bytes, on: ack.flow, at: now)
@@ -74,12 +91,36 @@ extension UserAgent {
         call.errand = nil
         let result = takeAnswer(of: response, .success, &call)
         acknowledge(dialog, id, with: result.answer, at: now)
+        changed(call, handle, by: response, result, at: now)
+    }
+
+    /// The 2xx to an own UPDATE, with an answer where it brought an offer.
+    private mutating func updated(_ handle: CallHandle, by response: SIPMessage, at now: MediaTime) {
+        guard var call = calls[handle] else { return }
+        try? call.dialog?.refreshTarget(by: response)
+        call.errand = nil
+        let result = takeAnswer(of: response, .updateSuccess, &call)
+        changed(call, handle, by: response, result, at: now)
+    }
+
+    /// The other side has taken an own change or refresh.
+    private mutating func changed(
+        _ before: Call,
+        _ handle: CallHandle,
+        by response: SIPMessage,
+        _ result: TakenAnswer,
+        at now: MediaTime
+    ) {
+        var call = before
+        // A refresh that changes nothing is nobody's business.
+        let isNew = call.wanted != nil || calls[handle]?.session?.agreed != result.agreed
+        call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         if call.wanted == call.session?.configuration { call.wanted = nil }
         call.wantsRefresh = false
         put(call, handle)
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
-        if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
+        if isNew, let agreed = result.agreed { tell(.agreed(handle, agreed)) }
         goOn(handle, at: now)
     }
 
@@ -103,17 +144,25 @@ extension UserAgent {
         case 491:
             call.wanted = wanted
             call.changeTime = now + GlareWait.draw(isOwner: call.isCaller, &generator)
+        case 405, 501:
+            // It does not take what it said it takes.
+            guard request.method == .update else { return refused(handle, status: status, at: now) }
+            (call.takesUpdate, call.wanted) = (false, wanted)
         case 422:
             if let response, let wishes = SessionTimer.wishes(after: response, to: call.timerWishes) {
                 call.timerWishes = wishes
             } else {
-                fallthrough
+                return refused(handle, status: status, at: now)
             }
-        default:
-            (call.wanted, call.wantsRefresh) = (nil, false)
-            tell(.changeRefused(handle, status: status))
+        default: return refused(handle, status: status, at: now)
         }
         put(call, handle)
+        goOn(handle, at: now)
+    }
+
+    private mutating func refused(_ handle: CallHandle, status: Int, at now: MediaTime) {
+        update(handle) { ($0.wanted, $0.wantsRefresh) = (nil, false) }
+        tell(.changeRefused(handle, status: status))
         goOn(handle, at: now)
     }
 
@@ -129,7 +178,8 @@ extension UserAgent {
     ) throws(SIPError) {
         guard var call = calls[handle], let dialog = call.dialog else { return }
         let isInvite = request.method == .invite
-        guard call.stage == .established else {
+        // Before the answer, UPDATE may come once both sides have agreed (RFC 3311, section 5.1).
+        guard call.stage == .established || call.stage == .ringing && !isInvite else {
             return respond(500, to: request, transaction, [retryAfter()], at: now)
         }
         if call.errand != nil { return respond(491, to: request, transaction, at: now) }
@@ -141,7 +191,10 @@ extension UserAgent {
             guard error == .busy else { return respond(491, to: request, transaction, at: now) }
             return respond(500, to: request, transaction, [retryAfter()], at: now)
         }
-        guard let session = call.session?.configuration else { return }
+        call.noteMethods(of: request)
+        guard let session = call.session?.configuration else {
+            return respond(offer == nil ? 200 : 500, to: request, transaction, at: now)
+        }
         let before = call.session?.agreed
         let invite = Call.ReceivedInvite(
             transaction: transaction,

@@ -16,7 +16,7 @@ extension UserAgent {
     }
 
     /// Takes the own INVITE back; a call of which nothing was heard ends at once, and its INVITE goes when that can be.
-    private mutating func takeBack(_ handle: CallHandle, _ end: CallEnd, reason: ReasonHeader?, at now: MediaTime) {
+    mutating func takeBack(_ handle: CallHandle, _ end: CallEnd, reason: ReasonHeader?, at now: MediaTime) {
         guard var call = calls[handle], let id = call.errand, var errand = errands[id] else { return }
         errand.isTakenBack = true
         errands[id] = errand
@@ -88,7 +88,10 @@ extension UserAgent {
     mutating func finish(_ handle: CallHandle, _ end: CallEnd, at now: MediaTime) {
         guard let call = calls.remove(handle) else { return }
         tellReferrer(of: call, handle, status: end.status, at: now)
-        if let id = call.dialog?.id { callOfDialog[id] = nil }
+        if let id = call.dialog?.id {
+            callOfDialog[id] = nil
+            if call.stage == .established || call.stage == .ending { endedDialogs.note(id, at: now) }
+        }
         if let invite = call.invite {
             callOfTransaction[invite.transaction] = nil
             if call.stage == .ringing { noteRinging(invite.flow, by: -1) }

@@ -206,7 +206,9 @@ extension UserAgent {
             return (nil, 400)
         }
         let id = DialogID(callID: reference.callID, localTag: localTag, remoteTag: remoteTag)
-        guard let handle = callOfDialog[id], let call = calls[handle] else { return (nil, 481) }
+        guard let handle = callOfDialog[id], let call = calls[handle] else {
+            return (nil, endedDialogs.contains(id) ? 603 : 481)
+        }
         switch call.stage {
         case .established: return reference.isEarlyOnly ? (nil, 486) : (handle, nil)
         case .ending: return (nil, 603)

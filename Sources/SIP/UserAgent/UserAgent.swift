@@ -25,6 +25,7 @@ package struct UserAgent: SIPElement {
     var calls = SlotTable<CallHandle, Call>()
     var callOfDialog: [DialogID: CallHandle] = [:]
     var callOfTransaction: [TransactionID: CallHandle] = [:]
+    var endedDialogs = EndedDialogs()
     /// How many calls of an address ring.
     private var ringing: [SocketAddress: Int] = [:]
     var accounts = SlotTable<AccountHandle, Account>()

@@ -198,6 +198,26 @@ struct TransferTests {
         #expect(test.world.words(1).isEmpty)
     }
 
+    @Test mutating func `who wants to replace a call that is over hears so`() throws {
+        let id = try #require(test.world.nodes[1].agent.calls[bob]?.dialog?.id)
+        hangUp(0, alice)
+        let uri = try SIPURI("sip:bob@192.0.2.2")
+        var wishes = UserAgent.CallWishes(session: .plain("192.0.2.3"))
+        let value = "\(id.callID.text);to-tag=\(id.localTag.text);from-tag=\(id.remoteTag.text)"
+        wishes.headers = [("Replaces", value)]
+        let made = wishes
+        for status in [603, 481] {
+            _ = test.world.takeEvents(2)
+            _ = try test.world.with(2) { agent, now in try agent.call(uri, made, at: now) }
+            test.world.run(for: .seconds(1))
+            #expect(test.world.words(2) == ["ended them refused(\(status))"])
+            // Long after, others have ended since.
+            test.world.run(for: .seconds(100))
+            let other = try test.established()
+            hangUp(0, other.alice)
+        }
+    }
+
     @Test(
         "Of a Refer-To nothing but the address and Replaces is taken; other schemes and methods are declined",
         arguments: [

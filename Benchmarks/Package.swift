@@ -15,6 +15,8 @@ let package = Package(
                 "CAllocationCounter", "CMeasure",
                 .product(name: "RTP", package: "media-engine"),
                 .product(name: "MediaEngine", package: "media-engine"),
+                .product(name: "SIP", package: "media-engine"),
+                .product(name: "SDP", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "SharedCore", package: "media-engine"),
             ],

@@ -51,7 +51,6 @@ extension Capabilities {
             BodyTypes(.update, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
             BodyTypes(.message, ["text/plain"]),
-            BodyTypes(.notify, ["message/sipfrag"]),
         ]
     )
 }
@@ -107,6 +106,8 @@ package enum AgentEvent: Sendable {
     /// A provisional or the final response to a request of the user.
     case response(ErrandID, SIPMessage, Flow)
     case failed(ErrandID, RequestFailure)
+    /// What became of an own subscription.
+    case subscription(SubscriptionHandle, SubscriptionEvent)
     /// Where a request goes.
     case targets(ErrandID, [Target])
 

@@ -26,6 +26,7 @@ struct Errand: Sendable {
         /// The BYE of a call that has ended, or of a fork.
         case farewell
         case registration(AccountHandle)
+        case subscription(SubscriptionHandle)
         case user
     }
 
@@ -188,6 +189,11 @@ extension UserAgent {
                 number = next
                 calls[handle] = call
             }
+        case .subscription(let handle):
+            if var subscription = subscriptions[handle], let next = subscription.dialog?.takeNumber() {
+                number = next
+                subscriptions[handle] = subscription
+            }
         case .invite, .farewell, .user: break
         }
         try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
@@ -335,6 +341,7 @@ extension UserAgent {
         case .within(let handle): handleWithin(handle, nil, at: now)
         case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)
         case .refer(let handle): handleReferral(handle, nil, at: now)
+        case .subscription(let handle): handleFailedSubscription(of: handle, failure, at: now)
         case .user: tell(.failed(id, failure))
         case .farewell, .notification, .acknowledgement: break
         }
@@ -360,6 +367,7 @@ extension UserAgent {
         case .within(let handle): handleWithin(handle, response, at: now)
         case .registration(let handle): receive(response, ofRegistration: handle, errand, at: now)
         case .refer(let handle): handleReferral(handle, response, at: now)
+        case .subscription(let handle): receive(response, ofSubscription: handle, on: flow, at: now)
         case .user: tell(.response(id, response, flow))
         case .farewell, .notification, .acknowledgement: break
         }

@@ -149,11 +149,10 @@ extension UserAgent {
             guard request.method == .update else { return refused(handle, status: status, at: now) }
             (call.takesUpdate, call.wanted) = (false, wanted)
         case 422:
-            if let response, let wishes = SessionTimer.wishes(after: response, to: call.timerWishes) {
-                call.timerWishes = wishes
-            } else {
+            guard let response, let wishes = SessionTimer.wishes(after: response, to: call.timerWishes) else {
                 return refused(handle, status: status, at: now)
             }
+            call.timerWishes = wishes
         default: return refused(handle, status: status, at: now)
         }
         put(call, handle)

@@ -72,6 +72,9 @@ extension UserAgent {
         at now: MediaTime
     ) throws(SIPError) {
         guard let handle = callOfDialog[id], var call = calls[handle], var dialog = call.dialog else {
+            if request.method == .notify, let handle = subscription(of: id) {
+                return try receiveState(request, transaction, handle, on: flow, at: now)
+            }
             return respond(481, to: request, transaction, at: now)
         }
         guard try dialog.receive(request) == .taken else {

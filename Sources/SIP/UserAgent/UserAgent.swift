@@ -29,6 +29,8 @@ package struct UserAgent: SIPElement {
     /// How many calls of an address ring.
     private var ringing: [SocketAddress: Int] = [:]
     var accounts = SlotTable<AccountHandle, Account>()
+    var subscriptions = SlotTable<SubscriptionHandle, Subscription>()
+    var subscriptionOfKey: [ByteKey: SubscriptionHandle] = [:]
     private var outputs = OutputQueue<Output>()
     /// Messages that came and left, repeats among them.
     package private(set) var receivedCount = 0
@@ -56,7 +58,8 @@ package struct UserAgent: SIPElement {
     /// When `handleTimeout` is to be called; nil when nothing waits for time.
     package var deadline: MediaTime? {
         let inner = earlier(transactions.deadline, flows.deadline)
-        return earlier(inner, earlier(earlier(errands.deadline, calls.deadline), accounts.deadline))
+        let own = earlier(earlier(errands.deadline, calls.deadline), earlier(accounts.deadline, subscriptions.deadline))
+        return earlier(inner, own)
     }
 
     /// How many entries each table has.
@@ -64,8 +67,11 @@ package struct UserAgent: SIPElement {
         var counts = AgentCounts()
         (counts.transactions, counts.flows, counts.lookups) = (transactions.counts, flows.counts, resolver.counts)
         (counts.errands, counts.calls, counts.accounts) = (errands.count, calls.count, accounts.count)
+        counts.subscriptions = subscriptions.count
         (counts.dialogs, counts.sources) = (callOfDialog.count, ringing.count)
-        counts.names = errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
+        counts.names =
+            errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
+            + subscriptionOfKey.count
         counts.outputs = outputs.count
         return counts
     }
@@ -133,6 +139,7 @@ package struct UserAgent: SIPElement {
         while let id = errands.due(at: now) { handleTimeout(of: id, at: now) }
         while let handle = calls.due(at: now) { handleTimeout(of: handle, at: now) }
         while let handle = accounts.due(at: now) { handleTimeout(of: handle, at: now) }
+        while let handle = subscriptions.due(at: now) { handleTimeout(of: handle, at: now) }
         settle(at: now)
     }
 
@@ -257,6 +264,7 @@ package struct AgentCounts: Hashable, Sendable {
     package var errands = 0
     package var calls = 0
     package var accounts = 0
+    package var subscriptions = 0
     package var dialogs = 0
     /// Addresses whose calls ring.
     package var sources = 0

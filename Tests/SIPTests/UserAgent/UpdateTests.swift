@@ -169,7 +169,9 @@ import Testing
         try response.append(.contact, Bytes("<sip:bob@192.0.2.2>"))
         try response.set(.contentType, to: Bytes("application/sdp"))
         response.setBody(
-            Array("v=0\r\no=- 1 1 IN IP4 192.0.2.2\r\ns=-\r\nc=IN IP4 192.0.2.2\r\nt=0 0\r\nm=video 9 RTP/AVP 31\r\n".utf8)
+            Array(
+                "v=0\r\no=- 1 1 IN IP4 192.0.2.2\r\ns=-\r\nc=IN IP4 192.0.2.2\r\nt=0 0\r\nm=video 9 RTP/AVP 31\r\n".utf8
+            )
         )
         let (to, from) = (world.nodes[0].address, world.nodes[1].address)
         world.handle(.datagram(response.bytes, local: to, remote: from), at: .agent(0))

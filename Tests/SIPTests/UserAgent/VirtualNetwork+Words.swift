@@ -45,7 +45,20 @@ extension AgentEvent {
         case .message(let message, _): "message \(String(decoding: message.body, as: UTF8.self))"
         case .response(_, let response, _): "response \(response.statusCode ?? 0)"
         case .failed: "failed"
+        case .subscription(_, let event): event.word
         case .targets: nil
+        }
+    }
+}
+
+extension SubscriptionEvent {
+    fileprivate var word: String {
+        switch self {
+        case .pending: "pending"
+        case .active(let seconds): "active \(seconds ?? 0)"
+        case .state(let message): "state \(String(decoding: message.body, as: UTF8.self))"
+        case .interrupted(let reason, let retry): "interrupted \(reason ?? "-") \(retry)"
+        case .ended(let end): "ended \(end)"
         }
     }
 }

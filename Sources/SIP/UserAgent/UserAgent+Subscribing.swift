@@ -1,0 +1,291 @@
+package import CallBasics
+
+/// Subscriptions: this side is told of the state of others.
+///
+/// Source: RFC 6665
+extension UserAgent {
+    /// Asks to be told of a state, again and again until that is ended; `subscription` tells what becomes of it.
+    ///
+    /// Throws: `badRequest` or `invalidCharacter` when it cannot be written
+    package mutating func subscribe(_ wishes: SubscriptionWishes, at now: MediaTime) throws(SIPError)
+        -> SubscriptionHandle
+    {
+        _ = try EventHeader(parsing: Bytes(wishes.event))
+        let request = try makeSubscribe(Subscription(wishes))
+        let handle = subscriptions.insert { _ in Subscription(wishes) }
+        send(request, of: handle, at: now)
+        settle(at: now)
+        return handle
+    }
+
+    /// Ends a subscription: once the other side knows, or does not answer, `ended` is told.
+    package mutating func unsubscribe(_ handle: SubscriptionHandle, at now: MediaTime) {
+        guard var subscription = subscriptions[handle], !subscription.isLeaving else { return }
+        subscription.isLeaving = true
+        put(subscription, handle)
+        // A SUBSCRIBE on its way is waited for: it would make what is to be ended.
+        if subscription.errand == nil {
+            if subscription.dialog == nil { finish(handle, .unsubscribed) } else { refresh(handle, at: now) }
+        }
+        settle(at: now)
+    }
+
+    // MARK: Requests
+
+    /// The first SUBSCRIBE, which makes the dialog.
+    private mutating func makeSubscribe(_ subscription: Subscription) throws(SIPError) -> SIPMessage {
+        let wishes = subscription.wishes
+        var request = try makeRequest(.subscribe, to: wishes.uri, account: wishes.account)
+        try complete(&request, subscription)
+        return request
+    }
+
+    private func complete(_ request: inout SIPMessage, _ subscription: Subscription) throws(SIPError) {
+        try request.append(.event, Bytes(subscription.wishes.event))
+        try request.append(.expires, WholeNumber(subscription.isLeaving ? 0 : subscription.expires))
+        if !subscription.wishes.accept.isEmpty {
+            try request.append(.accept, Bytes(subscription.wishes.accept.joined(separator: ", ")))
+        }
+    }
+
+    private mutating func send(_ request: SIPMessage, of handle: SubscriptionHandle, at now: MediaTime) {
+        guard var subscription = subscriptions[handle] else { return }
+        if let callID = request.callID, let tag = (try? request.from())??.tag {
+            let key = Subscription.key(callID: callID, tag: tag)
+            subscriptionOfKey[key] = handle
+            subscription.key = key
+        }
+        subscription.number = (try? request.cSeq())??.number ?? 0
+        (subscription.retryAt, subscription.notifyEnd) = (nil, now + timers.patience)
+        put(subscription, handle)
+        let id = begin(request, .subscription(handle), account: subscription.wishes.account, at: now)
+        note(id, of: handle)
+    }
+
+    /// Asks once more within the dialog: to go on, or to end.
+    private mutating func refresh(_ handle: SubscriptionHandle, at now: MediaTime) {
+        guard var subscription = subscriptions[handle], var dialog = subscription.dialog, subscription.errand == nil
+        else { return }
+        do {
+            var request = try dialog.makeRequest(.subscribe)
+            try complete(&request, subscription)
+            (subscription.dialog, subscription.number) = (dialog, dialog.localNumber)
+            subscription.refreshAt = nil
+            if subscription.isLeaving { subscription.notifyEnd = now + timers.patience }
+            put(subscription, handle)
+            let account = subscription.wishes.account
+            note(begin(request, .subscription(handle), account: account, in: dialog, at: now), of: handle)
+        } catch {
+            // An address that came as it is can be written again.
+            assertionFailure(error.message)
+        }
+    }
+
+    /// The request may have failed at once.
+    private mutating func note(_ id: ErrandID, of handle: SubscriptionHandle) {
+        guard errands[id] != nil, var subscription = subscriptions[handle] else { return }
+        subscription.errand = id
+        put(subscription, handle)
+    }
+
+    // MARK: What comes back
+
+    mutating func receive(
+        _ response: SIPMessage,
+        ofSubscription handle: SubscriptionHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
+        guard var subscription = subscriptions[handle], let status = response.statusCode, status >= 200 else { return }
+        subscription.errand = nil
+        if let number = (try? response.cSeq())??.number { subscription.number = number }
+        guard status < 300 else { return refused(subscription, handle, by: response, at: now) }
+        if var dialog = subscription.dialog {
+            try? dialog.refreshTarget(by: response)
+            subscription.dialog = dialog
+        }
+        let asked = subscription.isLeaving ? 0 : subscription.expires
+        let granted = (try? response.value(.expires, as: WholeNumber.self))??.value ?? asked
+        if granted > 0, asked > 0 { subscription.extend(min(granted, asked), at: now) }
+        put(subscription, handle)
+        // It was to end while this was on its way.
+        if subscription.isLeaving, granted > 0, subscription.dialog != nil { refresh(handle, at: now) }
+    }
+
+    private mutating func refused(
+        _ before: Subscription,
+        _ handle: SubscriptionHandle,
+        by response: SIPMessage,
+        at now: MediaTime
+    ) {
+        var subscription = before
+        let status = response.statusCode ?? 500
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        if status == 423, let least = (try? response.value(.minExpires, as: WholeNumber.self))??.value,
+            least > subscription.expires
+        {
+            subscription.expires = least
+            put(subscription, handle)
+            return again(handle, at: now)
+        }
+        guard subscription.dialog != nil else { return finish(handle, .refused(status)) }
+        // What is refused is the refresh: unless it is gone, the subscription lasts as long as was said.
+        guard status == 481 || status == 489 || status == 404 else { return put(subscription, handle) }
+        interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
+    }
+
+    mutating func handleFailedSubscription(of handle: SubscriptionHandle, _ failure: RequestFailure, at now: MediaTime)
+    {
+        guard var subscription = subscriptions[handle] else { return }
+        subscription.errand = nil
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        guard subscription.dialog == nil else { return put(subscription, handle) }
+        guard case .unanswered = failure else { return finish(handle, .failed(failure)) }
+        interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
+    }
+
+    /// Sends what the other side did not take in another form: within the dialog, or anew.
+    private mutating func again(_ handle: SubscriptionHandle, at now: MediaTime) {
+        guard let subscription = subscriptions[handle] else { return }
+        guard subscription.dialog == nil else { return refresh(handle, at: now) }
+        forgetKey(of: subscription)
+        do {
+            send(try makeSubscribe(subscription), of: handle, at: now)
+        } catch {
+            finish(handle, .failed(.invalid(error)))
+        }
+    }
+
+    /// It is over for now, and made anew after a while.
+    private mutating func interrupt(
+        _ before: Subscription,
+        _ handle: SubscriptionHandle,
+        reason: Bytes?,
+        pause: Duration,
+        at now: MediaTime
+    ) {
+        var subscription = before
+        forgetKey(of: subscription)
+        subscription.failureCount += 1
+        subscription.interrupt(until: now + pause)
+        put(subscription, handle)
+        tell(.subscription(handle, .interrupted(reason: reason?.text, retry: pause)))
+    }
+
+    private mutating func finish(_ handle: SubscriptionHandle, _ end: SubscriptionEnd) {
+        guard let subscription = subscriptions.remove(handle) else { return }
+        forgetKey(of: subscription)
+        tell(.subscription(handle, .ended(end)))
+    }
+
+    private mutating func forgetKey(of subscription: Subscription) {
+        if let key = subscription.key { subscriptionOfKey[key] = nil }
+    }
+
+    private mutating func put(_ subscription: Subscription, _ handle: SubscriptionHandle) {
+        subscriptions[handle] = subscription
+        subscriptions.setDeadline(of: handle, to: subscription.deadline)
+    }
+
+    // MARK: NOTIFY
+
+    /// The subscription that a NOTIFY is about: the first dialog that it makes counts, other forks are 481.
+    func subscription(of id: DialogID) -> SubscriptionHandle? {
+        guard let handle = subscriptionOfKey[Subscription.key(callID: id.callID, tag: id.localTag)],
+            let subscription = subscriptions[handle], subscription.dialog.map({ $0.id == id }) ?? true
+        else { return nil }
+        return handle
+    }
+
+    /// Takes a NOTIFY, perhaps before the answer to its SUBSCRIBE.
+    ///
+    /// Throws: `badRequest` when a header of it breaks the grammar
+    mutating func receiveState(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        _ handle: SubscriptionHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard var subscription = subscriptions[handle] else { return }
+        guard let event: EventHeader = try request.value(.event), subscription.isNamed(event) else {
+            return respond(481, to: request, transaction, at: now)
+        }
+        guard let state: SubscriptionState = try request.value(.subscriptionState) else {
+            return respond(400, to: request, transaction, at: now)
+        }
+        if let type = try request.contentType(), !request.bodyBytes.isEmpty,
+            !subscription.wishes.accept.contains(where: { type.isNamed(Bytes($0)) })
+        {
+            let accept = subscription.wishes.accept.joined(separator: ", ")
+            return respond(415, to: request, transaction, [.init(name: .accept, value: accept)], at: now)
+        }
+        guard try take(request, &subscription, on: flow) else {
+            return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
+        }
+        respond(200, to: request, transaction, at: now)
+        // The last one is waited for.
+        if !subscription.isLeaving { subscription.notifyEnd = nil }
+        if !state.isTerminated {
+            subscription.failureCount = 0
+            if let seconds = state.expires, seconds > 0 { subscription.extend(seconds, at: now) }
+        }
+        put(subscription, handle)
+        if !request.bodyBytes.isEmpty { tell(.subscription(handle, .state(request))) }
+        guard !state.isTerminated else { return terminated(subscription, handle, state, at: now) }
+        tell(.subscription(handle, state.state.isNamed("pending") ? .pending : .active(state.expires)))
+        if subscription.isLeaving, subscription.errand == nil { refresh(handle, at: now) }
+    }
+
+    /// Takes the number of a NOTIFY, and makes the dialog by the first; false when it is older than one that was taken.
+    private func take(_ request: SIPMessage, _ subscription: inout Subscription, on flow: Flow) throws(SIPError) -> Bool
+    {
+        var dialog: Dialog
+        if let known = subscription.dialog {
+            dialog = known
+            guard try dialog.receive(request) == .taken else { return false }
+            try dialog.refreshTarget(by: request)
+            if flow != dialog.flow, !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        } else {
+            let tag = try request.to()?.tag ?? []
+            dialog = try Dialog(server: request, tag: tag, isConfirmed: true, number: subscription.number, on: flow)
+        }
+        subscription.dialog = dialog
+        return true
+    }
+
+    private mutating func terminated(
+        _ subscription: Subscription,
+        _ handle: SubscriptionHandle,
+        _ state: SubscriptionState,
+        at now: MediaTime
+    ) {
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        guard let pause = subscription.pause(after: state) else {
+            return finish(handle, .terminated(reason: state.reason?.text ?? ""))
+        }
+        interrupt(subscription, handle, reason: state.reason, pause: pause, at: now)
+    }
+
+    // MARK: Time
+
+    mutating func handleTimeout(of handle: SubscriptionHandle, at now: MediaTime) {
+        guard var subscription = subscriptions[handle] else { return }
+        if let time = subscription.retryAt, time <= now {
+            subscription.retryAt = nil
+            put(subscription, handle)
+            return again(handle, at: now)
+        }
+        if let time = subscription.notifyEnd, time <= now {
+            guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+            return interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
+        }
+        if let time = subscription.expiresAt, time <= now {
+            guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+            return interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
+        }
+        subscription.refreshAt = nil
+        put(subscription, handle)
+        refresh(handle, at: now)
+    }
+}

@@ -251,6 +251,35 @@ import Testing
         #expect(reason?.contains("no host x.invalid") == true)
     }
 
+    @Test func `the one who answers and the one who registers tell their stories, too`() throws {
+        let scratch = try Scratch()
+        let (story, other) = (scratch.file("story.json"), scratch.file("other.json"))
+        let answering = try ToolRun([
+            "sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--story", story, "--json",
+        ])
+        let peer = try address(of: answering)
+        let call = try ToolRun(["sip", "call", "sip:\(peer)", "--seconds", "1", "--update-after", "0.3", "--json"])
+        #expect(call.wait() == 0, "\(call.errors)")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        let told = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story))))
+        let words = told.steps.map { String($0.what.prefix { $0 != ":" }) }
+        for word in ["INVITE sip", "agreed", "UPDATE sip", "BYE sip", "report"] {
+            #expect(words.contains(word), "\(words)")
+        }
+        #expect(told.kind == "call" && told.outcome?.status == "ok")
+        #expect(told.callID == (try call.json()["callID"] as? String))
+        let lines = try ToolRun(["sip", "parse", "--story", story])
+        #expect(lines.wait() == 0 && lines.output.contains("UPDATE sip:"), "\(lines.errors)")
+        // Nobody listens there.
+        let registering = try ToolRun([
+            "sip", "register", "--account", "sip:alice@\(peer)", "--transport", "tcp", "--once", "--story", other,
+        ])
+        #expect(registering.wait() == 1)
+        let failed = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: other))))
+        #expect(failed.kind == "registration" && failed.outcome?.status != "ok")
+        #expect(failed.outcome?.because?.hasPrefix("flow failed: tcp \(peer)") == true)
+    }
+
     @Test func `a port that is taken is told`() throws {
         let listening = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--json"])
         let address = try address(of: listening)

@@ -15,8 +15,8 @@ import Testing
     )
     private static let ending = lines("Call-ID: c1", "CSeq: 1 INVITE", "l: 3", "")
 
-    private func value(_ finding: SIPFinding, _ key: String, isPrinted: Bool = false) -> String? {
-        guard case .object(let members) = finding.json("f", isPrinted: isPrinted) else { return nil }
+    private func value(_ finding: SIPFinding, _ key: String, _ printing: SIPParseCommand.Printing = .none) -> String? {
+        guard case .object(let members) = finding.json("f", printing) else { return nil }
         return members.first { $0.0 == key }?.1.text
     }
 
@@ -30,9 +30,9 @@ import Testing
         ]
         for (key, text) in expected { #expect(value(finding, key) == text, "\(key)") }
         #expect(
-            value(finding, "printed", isPrinted: true)?.contains("\\r\\nContent-Length: 3\\r\\n\\r\\nv=0\"") == true
+            value(finding, "printed", .canonical)?.contains("\\r\\nContent-Length: 3\\r\\n\\r\\nv=0\"") == true
         )
-        let text = finding.text("a\u{1B}.sip", isPrinted: true)
+        let text = finding.text("a\u{1B}.sip", .canonical)
         #expect(
             text.hasPrefix(
                 "a\\u{1b}.sip: INVITE sip:bob@biloxi.example.com, 6 headers, 3 bytes of body, 6 bytes behind it\n"
@@ -46,19 +46,19 @@ import Testing
         let finding = SIPFinding(datagram: broken)
         #expect(finding.problem?.header == "Contact" && value(finding, "answer") == "400")
         #expect(finding.problem?.offset == Self.head.count + "Contact: ".utf8.count)
-        #expect(finding.text("f", isPrinted: false).contains("\n  wrong in Contact at byte \(Self.head.count + 9): "))
+        #expect(finding.text("f", .none).contains("\n  wrong in Contact at byte \(Self.head.count + 9): "))
         let missing = SIPFinding(datagram: Self.head + Self.lines("CSeq: 1 INVITE", ""))
-        #expect(missing.problem?.header == nil && missing.text("f", isPrinted: false).contains("gets 400\n"))
+        #expect(missing.problem?.header == nil && missing.text("f", .none).contains("gets 400\n"))
     }
 
     @Test func `a fault in an ACK, or in a response, gets no answer`() {
         let ack = SIPFinding(datagram: Self.lines("ACK sip:a@b SIP/2.0", "Via: SIP/2.0/UDP 192.0.2.1", ""))
         #expect(ack.problem != nil && value(ack, "answer") == "null")
-        #expect(ack.text("f", isPrinted: false).contains("gets no answer\n"))
+        #expect(ack.text("f", .none).contains("gets no answer\n"))
         let response = SIPFinding(datagram: Self.lines("SIP/2.0 200 OK", "Via: SIP/2.0/UDP 192.0.2.1", ""))
         #expect(response.kind == "response" && value(response, "answer") == "null" && value(response, "code") == "200")
         let nothing = SIPFinding(datagram: Array("GET / HTTP/1.1\r\n\r\n".utf8))
-        #expect(nothing.kind == "invalid" && nothing.text("f", isPrinted: true).hasPrefix("f: invalid\n  wrong: "))
+        #expect(nothing.kind == "invalid" && nothing.text("f", .canonical).hasPrefix("f: invalid\n  wrong: "))
     }
 
     @Test func `a stream is read to the place from which nobody can go on`() {
@@ -80,5 +80,33 @@ import Testing
         let sdp = SIPFinding(sdp: Self.lines("v=0", "m=audio 5004 RTP/AVP 0", "m=video 0 RTP/AVP 31"))
         #expect(sdp.kind == "sdp" && value(sdp, "media") == "2")
         #expect(SIPFinding(sdp: [0]).problem != nil)
+    }
+
+    @Test func `a strict reader does not forgive`() {
+        let head = Self.lines(
+            "INVITE sip:b@192.0.2.2 SIP/2.0", "Via: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1", "Max-Forwards: 70",
+            "From: <sip:a@192.0.2.1>;tag=a", "To: <sip:b@192.0.2.2>", "Call-ID: c", "CSeq: 1 INVITE"
+        )
+        let contact = Self.lines("Contact: <sip:a@192.0.2.1>")
+        let end = Self.lines("Content-Length: 0", "")
+        let sound = head + contact + end
+        let loose = Array(String(decoding: sound, as: UTF8.self).replacing("\r\n", with: "\n").utf8)
+        for (bytes, words) in [
+            (sound, nil), (loose, "LF alone"), (sound + [65], "behind the body"),
+            (head + contact + Self.lines(""), "Content-Length is missing"), (head + end, "One Contact"),
+        ] as [([UInt8], String?)] {
+            #expect(SIPFinding(datagram: bytes).problem == nil)
+            let problem = SIPFinding(datagram: bytes, isStrict: true).problem?.what
+            let isKnown = words.map { problem?.contains($0) == true } ?? (problem == nil)
+            #expect(isKnown, "\(problem ?? "nothing")")
+        }
+    }
+
+    @Test func `headers are printed one by one, without what proves a password`() {
+        let secret = "Authorization: Digest username=\"a\", realm=\"r\", response=\"0123456789abcdef\""
+        let finding = SIPFinding(datagram: Self.head + Self.lines("CSeq: 1 INVITE", secret, ""))
+        let printed = value(finding, "printed", .json) ?? ""
+        #expect(printed.contains("\"name\":\"CSeq\",\"value\":\"1 INVITE\""))
+        #expect(printed.contains("Authorization") && !printed.contains("0123456789abcdef"))
     }
 }

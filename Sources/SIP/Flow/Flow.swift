@@ -7,7 +7,15 @@ package struct Flow: Hashable, Sendable {
         case udp, tcp, tls
 
         /// The name as it is written in a Via.
-        package var name: Bytes {
+        package var name: StaticString {
+            switch self {
+            case .udp: "UDP"
+            case .tcp: "TCP"
+            case .tls: "TLS"
+            }
+        }
+
+        var nameBytes: Bytes {
             switch self {
             case .udp: Self.names.udp
             case .tcp: Self.names.tcp

@@ -139,7 +139,7 @@ extension FlowTable {
     private static func viaByteCount(on flow: Flow) -> Int {
         let branch = Bytes("z9hG4bK") + Array(repeating: 0x30, count: 32)
         let via = Via(
-            transport: flow.transport.name,
+            transport: flow.transport.nameBytes,
             host: flow.local.sentBy,
             port: flow.local.port,
             branch: branch

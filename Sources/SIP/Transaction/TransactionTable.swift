@@ -125,7 +125,7 @@ package struct TransactionTable: Sendable {
     /// A Via for a request by a flow, with a branch of its own, such as the ACK to a 2xx needs; `mark` stands at its end.
     package mutating func makeVia(on flow: Flow, marked mark: Bytes = []) -> Via {
         Via(
-            transport: flow.transport.name,
+            transport: flow.transport.nameBytes,
             host: flow.local.sentBy,
             port: flow.local.port,
             branch: makeBranch(mark)

@@ -96,6 +96,21 @@ extension Story {
         )
     }
 
+    /// A line for each step, and one for how it ended.
+    var lines: [String] {
+        var lines = steps.map { step in
+            let way = step.remote.map { " \(step.isSent == true ? "to" : "from") \($0)" } ?? ""
+            let detail = step.detail.map { " \($0.0)=\($0.1.text)" }.joined()
+            return "\(step.time) ms \(step.layer.rawValue): \(step.what)\(way)\(detail)"
+        }
+        if leftOutCount > 0 { lines.append("\(English.count(leftOutCount, "step")) more") }
+        if let outcome {
+            let code = outcome.code.map { " (\($0))" } ?? ""
+            lines.append("ended: \(outcome.status)\(code)" + (outcome.because.map { ", because \($0)" } ?? ""))
+        }
+        return lines
+    }
+
     /// Whether a file looks like a story rather than a trace of sound.
     static func isLikely(_ bytes: [UInt8]) -> Bool {
         String(decoding: bytes.prefix(64), as: UTF8.self).filter { !$0.isWhitespace }.hasPrefix(#"{"kind":"#)

@@ -24,6 +24,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             """
     )
 
+    @OptionGroup var told: StoryOptions
     @OptionGroup var sip: SIPOptions
     @OptionGroup var sound: SIPCallOptions
 
@@ -63,25 +64,32 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         try files.read("--input", sound.input.map { InputPath.path(of: $0) })
         try files.write("--output", sound.output)
         try files.write("--sip-trace", sip.sipTrace)
+        try files.write("--story", told.story)
+        guard told.story == nil || calls == 1 else {
+            throw ValidationError("'--story' tells of one call. Give '--calls 1', or leave it out.")
+        }
     }
 
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         StandardOutput.watch()
+        let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
         try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
-            let party = try await sip.open(towards: nil) { sound.change(&$0) }
-            do {
-                try await serve(party, engine)
-                await party.close()
-            } catch {
-                await party.close()
-                throw error
+            try await recorder.telling {
+                let party = try await sip.open(towards: nil, story: recorder) { sound.change(&$0) }
+                do {
+                    try await serve(party, engine, recorder)
+                    await party.close()
+                } catch {
+                    await party.close()
+                    throw error
+                }
             }
         }
     }
 
-    private func serve(_ party: SIPParty, _ engine: CallEngine) async throws {
+    private func serve(_ party: SIPParty, _ engine: CallEngine, _ recorder: StoryRecorder?) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let names = party.addresses
         teller.tell(
@@ -109,11 +117,22 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             } else if let handle = event.call, let run = await desk.run(handle) {
                 await run.receive(event)
                 if case .established = event, sound.dtmf != nil { Task { await Self.key(run) } }
-                if await run.hasEnded { try await finish(run, party, desk, teller) }
+                if await run.hasEnded { try await finish(run, party, desk, teller, recorder) }
+            } else if case .ended(_, let end) = event {
+                // It was refused before it had sound.
+                try recorder?.finish(end)
             }
             let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
             if isEmpty, isClosed || count >= calls ?? .max { break }
         }
+        guard await desk.endedCount == 0 else { return }
+        try recorder?.finish(
+            callID: nil,
+            status: "cancelled",
+            code: nil,
+            reason: "none",
+            failure: "Nobody called."
+        )
     }
 
     private static func key(_ run: SIPCallRun) async {
@@ -186,9 +205,16 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         (try? invite.requestURI().hostBytes.text).flatMap { SocketAddress(host: $0, port: 0)?.host } ?? "127.0.0.1"
     }
 
-    private func finish(_ run: SIPCallRun, _ party: SIPParty, _ desk: AnswerDesk, _ teller: SIPTeller) async throws {
+    private func finish(
+        _ run: SIPCallRun,
+        _ party: SIPParty,
+        _ desk: AnswerDesk,
+        _ teller: SIPTeller,
+        _ recorder: StoryRecorder?
+    ) async throws {
         let report = try await run.report(party.counts())
         await desk.remove(run.handle)
+        try recorder?.finish(report)
         teller.tell("ended", report.members, text: report.text)
     }
 }

@@ -30,12 +30,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Argument(help: "Whom to call; nobody with --virtual.")
     var uri: String?
 
-    @Option(
-        help: ArgumentHelp("Write down there how the call went, step by step; see 'report'.", valueName: "file"),
-        completion: .file(extensions: ["json"])
-    )
-    var story: String?
-
+    @OptionGroup var told: StoryOptions
     @OptionGroup var sip: SIPOptions
     @OptionGroup var sound: SIPCallOptions
 
@@ -53,6 +48,9 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Resume the call so long after its answer.", valueName: "s"))
     var resumeAfter: Double?
+
+    @Option(help: ArgumentHelp("Describe the session once more by UPDATE, so long after the answer.", valueName: "s"))
+    var updateAfter: Double?
 
     @Option(
         help: ArgumentHelp(
@@ -86,7 +84,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         try Quantity.check("--ring-timeout", ringTimeout, in: 1...600, "s")
         for (name, value) in [
             ("--cancel-after", cancelAfter), ("--hold-after", holdAfter), ("--resume-after", resumeAfter),
-            ("--transfer-after", transferAfter),
+            ("--transfer-after", transferAfter), ("--update-after", updateAfter),
         ] {
             try Quantity.check(name, value, in: 0...86_400, "s")
         }
@@ -107,7 +105,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         try files.read("--input", sound.input.map { InputPath.path(of: $0) })
         try files.write("--output", sound.output)
         try files.write("--sip-trace", sip.sipTrace)
-        try files.write("--story", story)
+        try files.write("--story", told.story)
     }
 
     /// Refuses what belongs to another kind of call.
@@ -127,10 +125,11 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("<uri>", uri != nil), ("--account", sip.account != nil), ("--local", sip.local != nil),
                 ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
                 ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
+                ("--update-after", updateAfter != nil),
                 ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel),
-                ("--sip-trace", sip.sipTrace != nil), ("--story", story != nil),
+                ("--sip-trace", sip.sipTrace != nil), ("--story", told.story != nil),
                 ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
             ] + sip.tls.given
         if let wrong = given.first(where: \.1)?.0 {
@@ -143,23 +142,12 @@ struct SIPCallCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
-        let recorder = story.map {
-            StoryRecorder(path: $0, kind: "call", parties: [sip.account ?? "this side", uri])
-        }
+        let recorder = told.recorder("call", [sip.account ?? "this side", uri])
         let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
-            do {
+            try await recorder.telling {
                 let report = try await call(target, uri, engine, recorder)
                 try recorder?.finish(report)
                 return report
-            } catch let failure as ToolFailure {
-                try recorder?.finish(
-                    callID: nil,
-                    status: failure.status,
-                    code: failure.code,
-                    reason: "none",
-                    failure: failure.description
-                )
-                throw failure
             }
         }
         common.show(.object(report.members), text: report.text)
@@ -285,6 +273,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         if sound.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
         if let holdAfter { steps.append((holdAfter, { await run.setHeld(true) })) }
         if let resumeAfter { steps.append((resumeAfter, { await run.setHeld(false) })) }
+        if let updateAfter { steps.append((updateAfter, { await run.update() })) }
         if let target = transferTo.flatMap({ try? SIPURI($0) }) {
             steps.append((transferAfter ?? 1, { await run.transfer(to: target) }))
         }

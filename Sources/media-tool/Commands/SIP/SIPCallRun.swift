@@ -175,6 +175,15 @@ actor SIPCallRun {
         }
     }
 
+    /// Describes the session once more, as it is wished.
+    func update() async {
+        let handle = handle
+        await party.endpoint.perform { agent, now in
+            guard let session = agent.session(of: handle) else { return }
+            agent.change(handle, to: session, by: .update, at: now)
+        }
+    }
+
     /// Holds the call, and asks the other side to call somebody else.
     func transfer(to target: SIPURI) async {
         transferTarget = "\(target)"
@@ -311,6 +320,11 @@ extension SIPParty {
 }
 
 extension StoryRecorder {
+    /// Writes the story of a call that had no sound.
+    func finish(_ end: CallEnd) throws {
+        try finish(callID: nil, status: end.status, code: end.code, reason: end.reason ?? "none", failure: nil)
+    }
+
     /// Writes the story of a call.
     func finish(_ report: SIPCallReport) throws {
         note(report.media)

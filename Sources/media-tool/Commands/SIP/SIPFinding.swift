@@ -22,9 +22,12 @@ struct SIPFinding {
     private var printed: String?
 
     /// The message in a datagram.
-    init(datagram bytes: [UInt8]) {
+    ///
+    /// A strict reader refuses what others forgive.
+    init(datagram bytes: [UInt8], isStrict: Bool = false) {
         do {
             self.init(try SIPMessage(datagram: bytes))
+            if isStrict { beStrict(bytes) }
         } catch {
             self.init(error)
         }
@@ -74,14 +77,23 @@ struct SIPFinding {
         }
     }
 
+    private mutating func beStrict(_ bytes: [UInt8]) {
+        guard problem == nil, let faults = message?.strictFaults(in: bytes), !faults.isEmpty else { return }
+        problem = Problem(what: faults.joined(separator: " "))
+    }
+
     /// The messages of a stream, up to the first place where nobody knows how it goes on.
-    static func all(inStream bytes: [UInt8]) -> [SIPFinding] {
+    static func all(inStream bytes: [UInt8], isStrict: Bool = false) -> [SIPFinding] {
         var framer = StreamFramer()
         framer.append(bytes)
         var findings: [SIPFinding] = []
         while let element = framer.next() {
             switch element {
-            case .message(let message): findings.append(SIPFinding(message))
+            case .message(let message):
+                var finding = SIPFinding(message)
+                // How its lines ended the framer does not keep.
+                if isStrict { finding.beStrict([]) }
+                findings.append(finding)
             case .ping, .pong: break
             case .failure(let error, let message):
                 findings.append(message.map { SIPFinding($0, failure: error) } ?? SIPFinding(error))
@@ -97,7 +109,7 @@ struct SIPFinding {
     // MARK: What is told
 
     /// The finding with the keys that scripts rely on.
-    func json(_ file: String, isPrinted: Bool) -> JSONValue {
+    func json(_ file: String, _ printing: SIPParseCommand.Printing) -> JSONValue {
         var members: [(String, JSONValue)] = [("file", .string(file)), ("kind", .string(kind))]
         if let message {
             members += [
@@ -116,8 +128,21 @@ struct SIPFinding {
         if let mediaCount { members.append(("media", .integer(mediaCount))) }
         members.append(("problem", problem.map(Self.json) ?? .null))
         members.append(("answer", answer.map { .integer($0) } ?? .null))
-        members.append(("printed", JSONValue(isPrinted ? printed : nil)))
+        switch printing {
+        case .none: members.append(("printed", .null))
+        case .canonical: members.append(("printed", JSONValue(printed)))
+        case .json: members.append(("printed", message.map(Self.json) ?? .null))
+        }
         return .object(members)
+    }
+
+    private static func json(_ message: SIPMessage) -> JSONValue {
+        [
+            "headers": .array(
+                message.writtenHeaders.map { ["name": .string($0.name), "value": .string($0.value)] }
+            ),
+            "body": .string(String(decoding: message.body, as: UTF8.self)),
+        ]
     }
 
     private static func json(_ problem: Problem) -> JSONValue {
@@ -138,7 +163,7 @@ struct SIPFinding {
     private var requestURI: String? { message?.method == nil ? nil : try? message?.requestURI().description }
 
     /// A line, with what is wrong in another, and the text of the message behind it where that is wanted.
-    func text(_ file: String, isPrinted: Bool) -> String {
+    func text(_ file: String, _ printing: SIPParseCommand.Printing) -> String {
         var text = "\(file.printable): \(summary.printable)\n"
         if let problem {
             let place = problem.header.map { " in \($0) at byte \(problem.offset ?? 0)" } ?? ""
@@ -146,7 +171,8 @@ struct SIPFinding {
             text += "  wrong\(place): \(problem.what.printable)\n"
             if message?.method != nil { text += "  \(gets)\n" }
         }
-        guard isPrinted, let printed else { return text }
+        if printing == .json, let message { return text + Self.json(message).text + "\n" }
+        guard printing == .canonical, let printed else { return text }
         let body = printed.replacing("\r\n", with: "\n").printableLines
         return text + body + (body.hasSuffix("\n") ? "" : "\n")
     }

@@ -15,15 +15,17 @@ struct SIPParseCommand: ParsableCommand {
             EXAMPLES
               media-tool sip parse invite.sip
               media-tool sip parse invite.sip --print canonical
+              media-tool sip parse invite.sip --strict --print json
               media-tool sip parse --stream dump.bin --json
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
               media-tool sip parse --sdp offer.sdp
+              media-tool sip parse --story story.json
             """
     )
 
-    /// Whether messages are written as this stack would.
+    /// Whether messages are written as this stack would, or header by header.
     enum Printing: String, ExpressibleByArgument, CaseIterable {
-        case canonical, none
+        case canonical, json, none
     }
 
     @Argument(
@@ -41,7 +43,13 @@ struct SIPParseCommand: ParsableCommand {
     @Flag(help: "Read session descriptions (SDP).")
     var sdp = false
 
-    @Option(help: "Write each as it is written here: canonical or none.")
+    @Flag(help: "Read stories, as --story writes them, and tell them step by step.")
+    var story = false
+
+    @Flag(help: "Complain of what is forgiven, too, such as lines that end with LF alone.")
+    var strict = false
+
+    @Option(help: "Write each as it is written here, or header by header: canonical, json or none.")
     var print = Printing.none
 
     @OptionGroup var common: CommonOptions
@@ -50,25 +58,33 @@ struct SIPParseCommand: ParsableCommand {
     private static let longestStream = 1 << 26
 
     func validate() throws {
-        let chosen = [("--stream", stream), ("--uri", uri), ("--sdp", sdp)].filter(\.1).map(\.0)
+        let chosen = [("--stream", stream), ("--uri", uri), ("--sdp", sdp), ("--story", story)].filter(\.1).map(\.0)
         guard chosen.count < 2 else {
             throw ValidationError("'\(chosen[0])' and '\(chosen[1])' exclude each other. Leave out one.")
+        }
+        if let other = chosen.first, strict || print == .json, other != "--stream" {
+            throw ValidationError("'--strict' and '--print json' are about messages. Leave them out, or '\(other)'.")
         }
     }
 
     func run() throws {
         common.startLogging()
         var failureCount = 0
+        if story { return try files.forEach(tell) }
         for file in files {
             for finding in try findings(in: file) {
                 if finding.problem != nil { failureCount += 1 }
-                common.show(
-                    finding.json(file, isPrinted: print == .canonical),
-                    text: finding.text(file, isPrinted: print == .canonical)
-                )
+                common.show(finding.json(file, print), text: finding.text(file, print))
             }
         }
         if failureCount > 0 { throw ExitCode.failure }
+    }
+
+    /// Tells a story in the order in which it happened, its outcome at the end.
+    private func tell(_ file: String) throws {
+        let bytes = try InputContent.read(InputPath.path(of: file), limit: Self.longestStream).bytes
+        let story = try Story(parsing: bytes)
+        common.show(story.json, text: story.lines.map(\.printable).joined(separator: "\n"))
     }
 
     private func findings(in file: String) throws -> [SIPFinding] {
@@ -79,6 +95,7 @@ struct SIPParseCommand: ParsableCommand {
             throw ToolFailure("\(InputPath.name(of: file)) has more than \(limit) bytes. Cut the stream.")
         }
         if sdp { return [SIPFinding(sdp: bytes)] }
-        return stream ? SIPFinding.all(inStream: bytes) : [SIPFinding(datagram: bytes)]
+        return stream
+            ? SIPFinding.all(inStream: bytes, isStrict: strict) : [SIPFinding(datagram: bytes, isStrict: strict)]
     }
 }

@@ -20,6 +20,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             """
     )
 
+    @OptionGroup var told: StoryOptions
     @OptionGroup var sip: SIPOptions
 
     @Flag(help: "Register once, and end; the binding stays for as long as it was granted.")
@@ -35,19 +36,26 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         guard sip.account != nil else { throw ValidationError("Missing '--account'. Say who is to be registered.") }
         guard !sip.noRegister else { throw ValidationError("'--no-register' is for calls. Leave it out.") }
         guard !once || seconds == nil else { throw ValidationError("'--once' ends by itself. Leave out '--seconds'.") }
+        var files = FileArguments()
+        try files.write("--sip-trace", sip.sipTrace)
+        try files.write("--story", told.story)
     }
 
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let party = try await sip.open(towards: nil)
-        do {
-            try await keep(party)
-        } catch {
+        let recorder = told.recorder("registration", [sip.account ?? "", sip.registrar ?? "the registrar"])
+        try await recorder.telling {
+            let party = try await sip.open(towards: nil, story: recorder)
+            do {
+                try await keep(party)
+            } catch {
+                await party.leave()
+                throw error
+            }
             await party.leave()
-            throw error
+            try recorder?.finish(callID: nil, status: "ok", code: 200, reason: "none", failure: nil)
         }
-        await party.leave()
     }
 
     private func keep(_ party: SIPParty) async throws {

@@ -1,0 +1,33 @@
+import ArgumentParser
+
+/// Where a story is written to.
+struct StoryOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Write down there how it went, step by step; see 'report'.", valueName: "file"),
+        completion: .file(extensions: ["json"])
+    )
+    var story: String?
+
+    /// Who writes it down; nil when nobody is to.
+    func recorder(_ kind: String, _ parties: [String]) -> StoryRecorder? {
+        story.map { StoryRecorder(path: $0, kind: kind, parties: parties) }
+    }
+}
+
+extension StoryRecorder? {
+    /// Does what the story is about; where that fails, the failure is its outcome.
+    func telling<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let failure as ToolFailure {
+            try self?.finish(
+                callID: nil,
+                status: failure.status,
+                code: failure.code,
+                reason: "none",
+                failure: failure.description
+            )
+            throw failure
+        }
+    }
+}

@@ -272,7 +272,9 @@ import Testing
         #expect(lines.wait() == 0 && lines.output.contains("UPDATE sip:"), "\(lines.errors)")
         // Nobody listens there.
         let registering = try ToolRun([
-            "sip", "register", "--account", "sip:alice@\(peer)", "--transport", "tcp", "--once", "--story", other,
+            "sip", "register", "--account", "sip:alice@example.test", "--registrar", "sip:\(peer)", "--transport",
+            "tcp",
+            "--once", "--story", other,
         ])
         #expect(registering.wait() == 1)
         let failed = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: other))))

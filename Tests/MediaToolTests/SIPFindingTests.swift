@@ -84,8 +84,13 @@ import Testing
 
     @Test func `a strict reader does not forgive`() {
         let head = Self.lines(
-            "INVITE sip:b@192.0.2.2 SIP/2.0", "Via: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1", "Max-Forwards: 70",
-            "From: <sip:a@192.0.2.1>;tag=a", "To: <sip:b@192.0.2.2>", "Call-ID: c", "CSeq: 1 INVITE"
+            "INVITE sip:b@192.0.2.2 SIP/2.0",
+            "Via: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK1",
+            "Max-Forwards: 70",
+            "From: <sip:a@192.0.2.1>;tag=a",
+            "To: <sip:b@192.0.2.2>",
+            "Call-ID: c",
+            "CSeq: 1 INVITE"
         )
         let contact = Self.lines("Contact: <sip:a@192.0.2.1>")
         let end = Self.lines("Content-Length: 0", "")

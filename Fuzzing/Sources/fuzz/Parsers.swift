@@ -25,6 +25,7 @@ enum Parsers {
         ("sip-stream", sipStream),
         ("sip-uri", sipURI),
         ("sip-agent", sipAgent),
+        ("sip-summary", sipSummary),
         ("dns-answer", dnsAnswer),
     ]
 
@@ -32,6 +33,7 @@ enum Parsers {
     private static let sipStream = SIPParsers.stream
     private static let sipURI = SIPParsers.uri
     private static let sipAgent = SIPParsers.agent
+    private static let sipSummary = SIPParsers.summary
     private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static func rtp(_ bytes: Span<UInt8>) throws {

@@ -41,6 +41,12 @@ enum SIPParsers {
         }
     }
 
+    /// How many messages wait, as a NOTIFY tells it.
+    static func summary(_ bytes: Span<UInt8>) throws {
+        let summary = try MessageSummary(parsing: Parsers.array(bytes)[...])
+        precondition(summary.counts.count < 64)
+    }
+
     /// The first byte is the size of the pieces in which the rest arrives; at once or in pieces, the same comes out.
     static func stream(_ bytes: Span<UInt8>) throws {
         let all = Parsers.array(bytes)

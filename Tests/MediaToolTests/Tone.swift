@@ -22,9 +22,15 @@ struct Tone {
     /// Source: Goertzel's recurrence; 0.1 s of a frequency that is a multiple of 10 Hz is a whole number of its periods.
     func tenths(of path: String) throws -> [Bool] {
         let (format, samples) = try WAVFile.read(path)
-        let count = format.sampleRate / 10
-        let mono = stride(from: 0, to: samples.count, by: format.channelCount).map { Double(samples[$0]) }
-        let factor = 2 * cos(2 * .pi * frequency / Double(format.sampleRate))
+        let mono = stride(from: 0, to: samples.count, by: format.channelCount).map { samples[$0] }
+        return tenths(of: mono, rate: format.sampleRate)
+    }
+
+    /// The same of samples at a rate.
+    func tenths(of samples: [Int16], rate: Int) -> [Bool] {
+        let count = rate / 10
+        let mono = samples.map(Double.init)
+        let factor = 2 * cos(2 * .pi * frequency / Double(rate))
         return stride(from: 0, through: mono.count - count, by: count).map { start in
             var (last, before, energy) = (0.0, 0.0, 0.0)
             for sample in mono[start..<(start + count)] {

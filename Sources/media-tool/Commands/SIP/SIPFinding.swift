@@ -111,14 +111,7 @@ struct SIPFinding {
     /// The finding with the keys that scripts rely on.
     func json(_ file: String, _ printing: SIPParseCommand.Printing) -> JSONValue {
         var members: [(String, JSONValue)] = [("file", .string(file)), ("kind", .string(kind))]
-        if let message {
-            members += [
-                ("method", JSONValue(message.method?.name)), ("uri", JSONValue(requestURI)),
-                ("code", message.statusCode.map { .integer($0) } ?? .null),
-                ("headers", .integer(message.headerCount)), ("body", .integer(message.body.count)),
-                ("rest", .integer(message.restByteCount)),
-            ]
-        }
+        members += messageMembers
         if let uri {
             members += [
                 ("scheme", .string(Self.scheme(of: uri))), ("user", JSONValue(uri.user)), ("host", .string(uri.host)),
@@ -128,12 +121,26 @@ struct SIPFinding {
         if let mediaCount { members.append(("media", .integer(mediaCount))) }
         members.append(("problem", problem.map(Self.json) ?? .null))
         members.append(("answer", answer.map { .integer($0) } ?? .null))
-        switch printing {
-        case .none: members.append(("printed", .null))
-        case .canonical: members.append(("printed", JSONValue(printed)))
-        case .json: members.append(("printed", message.map(Self.json) ?? .null))
-        }
+        members.append(("printed", printedJSON(printing)))
         return .object(members)
+    }
+
+    private var messageMembers: [(String, JSONValue)] {
+        guard let message else { return [] }
+        return [
+            ("method", JSONValue(message.method?.name)), ("uri", JSONValue(requestURI)),
+            ("code", message.statusCode.map { .integer($0) } ?? .null),
+            ("headers", .integer(message.headerCount)), ("body", .integer(message.body.count)),
+            ("rest", .integer(message.restByteCount)),
+        ]
+    }
+
+    private func printedJSON(_ printing: SIPParseCommand.Printing) -> JSONValue {
+        switch printing {
+        case .none: .null
+        case .canonical: JSONValue(printed)
+        case .json: message.map(Self.json) ?? .null
+        }
     }
 
     private static func json(_ message: SIPMessage) -> JSONValue {

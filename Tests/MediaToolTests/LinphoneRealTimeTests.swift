@@ -1,0 +1,270 @@
+import Foundation
+import Glibc
+import MediaEngine
+import TestSupport
+import Testing
+
+/// Calls between the tool and linphonec on 127.0.0.1: tones and keys both ways, hold by each, transfer, busy, decline, cancel.
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .onSteadyMachine,
+    .enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)")
+)
+struct LinphoneRealTimeTests {
+    // MARK: linphonec is called
+
+    @Test(arguments: ["opus", "PCMU"])
+    func `linphonec answers: both hear the other's tone, and linphonec our keys`(codec: String) throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun()
+        let run = try call(linphone, scratch, ["--codec", codec, "--dtmf", "159#", "--seconds", "3"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        let connected = try #require(try run.jsonLines().first { $0["event"] as? String == "connected" })
+        #expect(connected["codec"] as? String == codec)
+        try expectEnd(run, by: "us")
+        #expect(linphone.prints("ended (No error)"), "\(linphone.output)")
+        #expect(linphone.keys == "159#", "\(linphone.output)")
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        #expect(try linphone.heard(Tone.ours) >= 5)
+    }
+
+    @Test func `linphonec is held and resumed, and holds and resumes`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun()
+        let run = try call(linphone, scratch, ["--hold-after", "0.5", "--resume-after", "1.2"])
+        try #require(run.printed(#""event":"resumed""#), "\(run.errors)")
+        try linphone.command("pause")
+        #expect(run.printed(#""by":"them""#), "\(run.output)")
+        #expect(linphone.prints("is now paused"), "\(linphone.output)")
+        try linphone.command("resume 1")
+        let isResumed = try run.wait { try run.jsonLines().count { $0["event"] as? String == "resumed" } == 2 }
+        #expect(isResumed, "\(run.output)")
+        try linphone.command("terminate")
+        #expect(run.wait() == 0, "\(run.errors)")
+        let sides = try run.jsonLines().compactMap { $0["by"] as? String }
+        #expect(sides == ["us", "us", "them", "them"])
+        try expectEnd(run, by: "them")
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 3)
+    }
+
+    @Test func `linphonec goes where it is transferred to, and we leave`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun()
+        let target = try answer()
+        let uri = "sip:carol@\(try address(of: target))"
+        let run = try call(linphone, scratch, ["--transfer-to", uri, "--transfer-after", "0.5"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        let transfer = try #require(try run.jsonLines().last { $0["event"] as? String == "transfer" })
+        #expect(transfer["state"] as? String == "done" && transfer["code"] as? Int == 200, "\(transfer)")
+        #expect(target.printed(#""event":"connected""#), "\(target.errors)")
+        try linphone.command("terminate")
+        #expect(target.wait() == 0, "\(target.errors)")
+    }
+
+    @Test func `a call that rings at linphonec is taken back, or declined there`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun(answersByItself: false)
+        let cancelled = try call(linphone, scratch)
+        try #require(cancelled.printed(#""code":180"#), "\(cancelled.errors)")
+        cancelled.interrupt()
+        #expect(cancelled.wait() == 0, "\(cancelled.errors)")
+        #expect(try cancelled.jsonLines().last?["code"] as? Int == 487)
+        #expect(linphone.prints("Call 1 with"), "\(linphone.output)")
+        let declined = try call(linphone, scratch)
+        try #require(declined.printed(#""code":180"#), "\(declined.errors)")
+        try linphone.command("terminate 2")
+        #expect(declined.wait() == 1)
+        #expect(try declined.jsonLines().last?["code"] as? Int == 603, "\(declined.output)")
+    }
+
+    // MARK: linphonec calls
+
+    @Test func `linphonec calls: it hears itself, its keys arrive, and it hangs up`() throws {
+        let linphone = try LinphoneRun()
+        let run = try answer()
+        try linphone.command("call sip:alice@\(try address(of: run))")
+        try #require(run.printed(#""event":"connected""#), "\(run.errors)")
+        #expect(linphone.prints("Media streams established"), "\(linphone.output)")
+        for (index, key) in "159#".enumerated() {
+            try linphone.command(String(key))
+            let isHeard = try run.wait { try run.jsonLines().count { $0["event"] as? String == "digit" } > index }
+            try #require(isHeard, "\(run.output)")
+        }
+        try linphone.command("terminate")
+        #expect(run.wait() == 0, "\(run.errors)")
+        let report = try expectEnd(run, by: "them")
+        #expect(report["dtmf"] as? String == "159#")
+        #expect(try linphone.heard(Tone.linphone) >= 3)
+    }
+
+    @Test(arguments: ["busy", "reject"])
+    func `linphonec is told that nobody answers`(policy: String) throws {
+        let linphone = try LinphoneRun()
+        let run = try answer(["--policy", policy])
+        try linphone.command("call sip:alice@\(try address(of: run))")
+        #expect(run.wait() == 0, "\(run.errors)")
+        // Busy is an error to it, a refusal an end.
+        #expect(linphone.prints(policy == "busy" ? " error." : " ended ("), "\(linphone.output)")
+    }
+
+    @Test func `linphonec takes its call back`() throws {
+        let linphone = try LinphoneRun()
+        let run = try answer(["--policy", "ring"])
+        try linphone.command("call sip:alice@\(try address(of: run))")
+        try #require(run.printed(#""event":"incoming""#), "\(run.errors)")
+        #expect(linphone.prints("ringing"), "\(linphone.output)")
+        try linphone.command("terminate")
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try run.jsonLines().last?["status"] as? String == "cancelled")
+    }
+
+    // MARK: Runs, and what they say
+
+    private func call(_ linphone: LinphoneRun, _ scratch: Scratch, _ options: [String] = []) throws -> ToolRun {
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
+        let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
+        return try ToolRun(["sip", "call", linphone.uri, "--json", "--events"] + files + options)
+    }
+
+    /// Takes one call.
+    private func answer(_ options: [String] = ["--echo"]) throws -> ToolRun {
+        try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--calls", "1", "--json"] + options)
+    }
+
+    /// Where a run listens, as it says itself.
+    private func address(of run: ToolRun) throws -> String {
+        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
+        let local = try #require(try run.jsonLines().first?["local"] as? String)
+        return try #require(local.split(separator: " ").last.map(String.init))
+    }
+
+    /// Checks that the call was well, and gives its report.
+    @discardableResult
+    private func expectEnd(_ run: ToolRun, by side: String) throws -> [String: Any] {
+        let report = try #require(try run.jsonLines().last)
+        #expect(report["status"] as? String == "ok" && report["code"] as? Int == 200, "\(report)")
+        #expect(report["endedBy"] as? String == side)
+        return report
+    }
+}
+
+extension Tone {
+    fileprivate static let linphone = Tone(frequency: 440)
+}
+
+/// A run of linphonec that sends a tone, writes down what it hears, and takes commands.
+private final class LinphoneRun {
+    static let program = Program.path("linphonec")
+
+    private let run: ProgramRun
+    private let folder: Scratch
+    private let port: UInt16
+    private let commands: FileHandle
+
+    /// Starts it, and waits until it takes commands.
+    init(answersByItself: Bool = true) throws {
+        folder = try Scratch()
+        port = try FreePort.pair()
+        for name in [".local/share/linphone", ".config/linphone"] {
+            try FileManager.default.createDirectory(
+                atPath: folder.file(name),
+                withIntermediateDirectories: true
+            )
+        }
+        try Tone.linphone.write(to: folder.file("tone.wav"), rate: 16000)
+        let settings = """
+            [sip]
+            sip_port=\(port)
+            sip_tcp_port=\(port)
+            sip_tls_port=0
+            bind_address=127.0.0.1
+            guess_hostname=0
+            contact=<sip:bob@127.0.0.1>
+            use_ipv6=0
+            ipv6_migration_done=1
+            use_rfc2833=1
+            default_proxy=-1
+            [misc]
+            uuid=\(UUID().uuidString.lowercased())
+            [net]
+            firewall_policy=0
+            [rtp]
+            audio_rtp_port=\(try FreePort.pair())
+            bind_address=127.0.0.1
+            [video]
+            display=0
+            capture=0
+            automatically_initiate=0
+            automatically_accept=0
+
+            """
+        try settings.write(toFile: folder.file("rc"), atomically: true, encoding: .utf8)
+        guard mkfifo(folder.file("commands"), 0o600) == 0 else {
+            throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+        }
+        // The shell keeps the pipe open, so that its end never comes; it ends by itself, should nobody end it.
+        let line =
+            "exec 9<>\"$1\"; exec timeout 60 \"$2\" \(answersByItself ? "-a" : "") -S -d 1 -l \"$3\" -c \"$4\" <&9"
+        run = try ProgramRun(
+            "/bin/sh",
+            [
+                "-c", line, "sh", folder.file("commands"), try #require(Self.program), folder.file("log"),
+                folder.file("rc"),
+            ],
+            environment: ["HOME": folder.path],
+            directory: URL(fileURLWithPath: folder.path)
+        )
+        commands = try #require(FileHandle(forUpdatingAtPath: folder.file("commands")))
+        try command("soundcard use files")
+        try command("record \(folder.file("heard.wav"))")
+        try command("play \(folder.file("tone.wav"))")
+        guard prints("play \(folder.file("tone.wav"))"), isListening else {
+            throw ProgramFailure(output: run.output + run.errors)
+        }
+    }
+
+    deinit {
+        run.send(SIGTERM)
+        run.wait()
+    }
+
+    /// Whom to call.
+    var uri: String { "sip:bob@127.0.0.1:\(port)" }
+    var output: String { run.output + run.errors }
+
+    /// Waits until it has printed `text`.
+    func prints(_ text: String) -> Bool { run.prints(text) }
+
+    /// Has it do something, such as `call`, `terminate`, `pause`.
+    func command(_ text: String) throws { try commands.write(contentsOf: Data((text + "\n").utf8)) }
+
+    /// The keys that it received.
+    var keys: String {
+        run.output.split(separator: "\n").compactMap { line in
+            line.range(of: "Receiving tone ").map { String(line[$0.upperBound...].prefix(1)) }
+        }
+        .joined()
+    }
+
+    /// For how many tenths of a second it has heard a tone; the counts in the header of its file are not to be relied on.
+    func heard(_ tone: Tone) throws -> Int {
+        run.send(SIGTERM)
+        run.wait()
+        let bytes = try folder.bytes("heard.wav")
+        try #require(bytes.count > 44)
+        let samples = stride(from: 44, to: bytes.count - 1, by: 2).map { index in
+            Int16(bitPattern: UInt16(bytes[index]) | UInt16(bytes[index + 1]) << 8)
+        }
+        let rate = bytes[24..<28].reversed().reduce(0) { $0 << 8 | Int($1) }
+        return tone.tenths(of: samples, rate: rate).count { $0 }
+    }
+
+    /// Whether its port answers.
+    private var isListening: Bool {
+        guard let probe = try? ToolRun(["sip", "options", "sip:127.0.0.1:\(port)"]) else { return false }
+        return probe.wait() == 0
+    }
+
+    private struct ProgramFailure: Error { let output: String }
+}

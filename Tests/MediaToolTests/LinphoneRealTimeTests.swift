@@ -62,6 +62,25 @@ struct LinphoneRealTimeTests {
         #expect(target.wait() == 0, "\(target.errors)")
     }
 
+    @Test func `linphonec takes our place with somebody who has answered us`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun()
+        let target = try answer(["--echo", "--calls", "2"])
+        let uri = "sip:carol@\(try address(of: target))"
+        let run = try call(linphone, scratch, ["--attended-with", uri, "--transfer-after", "0.5"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        let transfer = try #require(try run.jsonLines().last { $0["event"] as? String == "transfer" })
+        #expect(transfer["state"] as? String == "done" && transfer["code"] as? Int == 200, "\(transfer)")
+        // Ours has ended, and the other one goes on.
+        let isHandedOver = try target.wait {
+            let events = try target.jsonLines().compactMap { $0["event"] as? String }
+            return events.count { $0 == "connected" } == 2 && events.count { $0 == "ended" } == 1
+        }
+        #expect(isHandedOver, "\(target.output)")
+        try linphone.command("terminate")
+        #expect(target.wait() == 0, "\(target.errors)")
+    }
+
     @Test func `a call that rings at linphonec is taken back, or declined there`() throws {
         let scratch = try Scratch()
         let linphone = try LinphoneRun(answersByItself: false)

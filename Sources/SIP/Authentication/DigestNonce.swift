@@ -41,7 +41,7 @@ struct NonceWindow: Sendable {
     }
 
     private let capacity: Int
-    /// In the order of their numbers; those that were forgotten leave by the hundred.
+    /// In the order of their numbers; those that were forgotten leave once they are as many as the others.
     private var entries: [Entry] = []
     private var forgottenCount = 0
     /// Nonces below this number were forgotten.

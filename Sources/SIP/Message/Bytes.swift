@@ -113,8 +113,8 @@ extension ArraySlice<UInt8> {
         count == other.count && zip(self, other).allSatisfy { $0.lowercase == $1.lowercase }
     }
 
-    /// Whether CR, LF or NUL is among the bytes.
-    var endLine: Bool {
+    /// Whether CR, LF or NUL is among the bytes: they would end the line that they are written to.
+    var wouldEndLine: Bool {
         withUnsafeBufferPointer { bytes in
             // All are looked at without a branch, so that many are looked at at once.
             var found: UInt8 = 0

@@ -27,7 +27,7 @@ public struct SIPMessage: Sendable {
     private var bodyRange: ByteRange
     /// The first thing that is wrong with the start line, the form of the headers or the body's length.
     package private(set) var defect: SIPError?
-    /// What `validate` has read, until it is edited.
+    /// What `validated` has read, until it is edited.
     private(set) var typed: TypedHeaders?
     /// How many bytes of the datagram lay behind the message, and were left out.
     package private(set) var restByteCount = 0
@@ -223,7 +223,7 @@ public struct SIPMessage: Sendable {
     ///
     /// Throws: `invalidCharacter`
     static func checkLine(_ bytes: Bytes) throws(SIPError) {
-        guard !bytes.endLine else {
+        guard !bytes.wouldEndLine else {
             throw SIPError(
                 .invalidCharacter,
                 "\"\(bytes.excerpt)\" holds CR, LF or NUL, which would end its header. Take them out."

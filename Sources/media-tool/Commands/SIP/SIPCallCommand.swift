@@ -60,6 +60,14 @@ struct SIPCallCommand: AsyncParsableCommand {
     )
     var transferTo: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Hold, call somebody else, and hand the call over to them once they have answered; resume if they do not.",
+            valueName: "uri"
+        )
+    )
+    var attendedWith: String?
+
     @Option(help: ArgumentHelp("Transfer so long after the answer. Default: 1.", valueName: "s"))
     var transferAfter: Double?
 
@@ -91,12 +99,16 @@ struct SIPCallCommand: AsyncParsableCommand {
         if let resumeAfter, resumeAfter <= holdAfter ?? .infinity {
             throw ValidationError("'--resume-after' comes after '--hold-after'. Give both, the second one longer.")
         }
-        guard transferAfter == nil || transferTo != nil else {
+        guard transferAfter == nil || transferTo != nil || attendedWith != nil else {
             throw ValidationError(
-                "'--transfer-after' needs somebody to talk to. Give '--transfer-to', or leave it out."
+                "'--transfer-after' needs somebody to talk to. Give '--transfer-to' or '--attended-with', or leave it out."
             )
         }
+        guard transferTo == nil || attendedWith == nil else {
+            throw ValidationError("'--transfer-to' and '--attended-with' exclude each other. Leave out one.")
+        }
         if let transferTo { _ = try SIPOptions.uri(transferTo, "--transfer-to") }
+        if let attendedWith { _ = try SIPOptions.uri(attendedWith, "--attended-with") }
         guard common.json || !events else {
             throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
         }
@@ -128,7 +140,8 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--update-after", updateAfter != nil),
                 ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
-                ("--transfer-to", transferTo != nil), ("--100rel", sound.hundredRel),
+                ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
+                ("--100rel", sound.hundredRel),
                 ("--sip-trace", sip.sipTrace != nil), ("--story", told.story != nil),
                 ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
             ] + sip.tls.given
@@ -230,9 +243,19 @@ struct SIPCallCommand: AsyncParsableCommand {
         }
         while await !run.hasEnded, let event = await iterator.next() {
             if case .targets(_, let targets) = event { tell(targets, uri, callID, teller) }
-            guard event.call == handle else { continue }
+            guard event.call == handle else {
+                await run.receiveOther(event)
+                continue
+            }
             await run.receive(event)
-            if case .established = event { talk = Task { await self.talk(run) } }
+            guard case .established = event else { continue }
+            talk = Task {
+                await self.talk(run) {
+                    try await CallSound(engine, at: host, codecs: sound.codecs, packetTime: sound.ptime) {
+                        ($0.source, $0.sink) = (.silence, .none)
+                    }
+                }
+            }
         }
         return try await run.report(party.counts())
     }
@@ -267,7 +290,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     }
 
     /// What is done once it is answered.
-    private func talk(_ run: SIPCallRun) async {
+    private func talk(_ run: SIPCallRun, _ silence: @escaping @Sendable () async throws -> CallSound) async {
         let start = MonotonicClock.current
         var steps: [(time: Double, what: @Sendable () async -> Void)] = []
         if sound.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
@@ -276,6 +299,9 @@ struct SIPCallCommand: AsyncParsableCommand {
         if let updateAfter { steps.append((updateAfter, { await run.update() })) }
         if let target = transferTo.flatMap({ try? SIPURI($0) }) {
             steps.append((transferAfter ?? 1, { await run.transfer(to: target) }))
+        }
+        if let other = attendedWith.flatMap({ try? SIPURI($0) }) {
+            steps.append((transferAfter ?? 1, { await run.transfer(over: other, silence) }))
         }
         if let seconds { steps.append((seconds, { await run.hangUp() })) }
         for step in steps.sorted(by: { $0.time < $1.time }) {

@@ -23,6 +23,8 @@ actor SIPCallRun {
     private var isEarly = false
     private var isHeld = (us: false, them: false)
     private var transferTarget = ""
+    /// The call to whom this one is to be handed over.
+    private var other: (handle: CallHandle, sound: CallSound)?
     private var tasks: [Task<Void, Never>] = []
     private(set) var end: CallEnd?
     /// Why its sound could not be had.
@@ -76,6 +78,7 @@ actor SIPCallRun {
         case .ended(_, let end):
             (self.end, endTime) = (end, now)
             for task in tasks { task.cancel() }
+            await hangUpOther()
         default: break
         }
     }
@@ -154,13 +157,44 @@ actor SIPCallRun {
         switch progress {
         case .accepted, .progress: break
         case .done: await hangUp()
-        case .failed: await setHeld(false)
+        case .failed:
+            await hangUpOther()
+            await setHeld(false)
         }
+    }
+
+    /// Takes what the agent tells of the call to somebody else: once that is answered, this one is handed over.
+    func receiveOther(_ event: AgentEvent) async {
+        guard let other, event.call == other.handle else { return }
+        switch event {
+        case .agreed(_, let session): try? await other.sound.apply(session)
+        case .established:
+            let (handle, target) = (handle, other.handle)
+            do {
+                try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
+            } catch {
+                await follow(.failed(status: 400))
+            }
+        case .ended(_, let end):
+            self.other = nil
+            _ = try? await other.sound.end(after: .zero)
+            // One that was answered ends because the other side has taken its place.
+            if case .refused(let status) = end.cause { await follow(.failed(status: status)) }
+            if case .failed = end.cause { await follow(.failed(status: 503)) }
+            if case .timeout = end.cause { await follow(.failed(status: 408)) }
+        default: break
+        }
+    }
+
+    private func hangUpOther() async {
+        guard let other = other?.handle else { return }
+        await party.endpoint.perform { agent, now in agent.hangUp(other, at: now) }
     }
 
     // MARK: What it does
 
     func hangUp() async {
+        await hangUpOther()
         let handle = handle
         await party.endpoint.perform { agent, now in agent.hangUp(handle, at: now) }
     }
@@ -193,6 +227,26 @@ actor SIPCallRun {
             try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
         } catch {
             StandardError.write("Note: the call was not transferred: \(error)\n")
+        }
+    }
+
+    /// Holds the call, and calls somebody else whom it is to be handed over to.
+    func transfer(over target: SIPURI, _ makeSound: () async throws -> CallSound) async {
+        transferTarget = "\(target)"
+        await setHeld(true)
+        do {
+            let silence = try await makeSound()
+            let wishes = UserAgent.CallWishes(session: silence.session, account: party.account)
+            do {
+                let handle = try await party.endpoint.perform { agent, now in try agent.call(target, wishes, at: now) }
+                other = (handle, silence)
+            } catch {
+                _ = try await silence.end(after: .zero)
+                throw error
+            }
+        } catch {
+            StandardError.write("Note: the call was not transferred: \(error)\n")
+            await setHeld(false)
         }
     }
 
@@ -230,6 +284,7 @@ actor SIPCallRun {
 
     /// Ends the sound, and gives the report: the last line, and what failed.
     func report(_ counts: (sent: Int, received: Int, repeats: Int)) async throws -> SIPCallReport {
+        if let other { _ = try? await other.sound.end(after: .zero) }
         let keys = await sound.call?.receivedKeys ?? ""
         let talk = answerTime.map { (endTime ?? $0) - $0 }
         let media = try await sound.end(after: talk ?? .zero)

@@ -196,6 +196,7 @@ let package = Package(
         .testTarget(
             name: "SIPTests",
             dependencies: ["SIP", "SIPTesting", "SDP", "CallBasics"],
+            exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
         .testTarget(

@@ -107,6 +107,18 @@ import Testing
         }
     }
 
+    @Test func `push parameters and envelopes are read alone, and of a token the end is shown`() {
+        let contact = "<sip:a@192.0.2.1;pn-provider=apns;pn-param=T.b.voip;pn-prid=0123456789abcdef:voip>"
+        let push = SIPFinding(contact: contact)
+        #expect(push.kind == "push" && value(push, "tokens") == "{\"voip\":\"...cdef\"}")
+        #expect(push.text("c", .none) == "c: push by apns for voip\n")
+        #expect(SIPFinding(contact: "<sip:a@192.0.2.1>").problem != nil)
+        let head = Self.lines("From: <sip:a@b>", "NS: imdn <urn:ietf:params:imdn>", "imdn.Message-ID: 7", "")
+        let cpim = SIPFinding(cpim: head + Self.lines("Content-Type: text/plain", "") + [65])
+        #expect(cpim.kind == "cpim" && value(cpim, "messageID") == "\"7\"" && value(cpim, "body") == "1")
+        #expect(SIPFinding(cpim: [65]).problem != nil)
+    }
+
     @Test func `headers are printed one by one, without what proves a password`() {
         let secret = "Authorization: Digest username=\"a\", realm=\"r\", response=\"0123456789abcdef\""
         let finding = SIPFinding(datagram: Self.head + Self.lines("CSeq: 1 INVITE", secret, ""))

@@ -26,6 +26,8 @@ enum Parsers {
         ("sip-uri", sipURI),
         ("sip-agent", sipAgent),
         ("sip-summary", sipSummary),
+        ("sip-push", sipPush),
+        ("sip-cpim", sipCPIM),
         ("dns-answer", dnsAnswer),
     ]
 
@@ -34,6 +36,8 @@ enum Parsers {
     private static let sipURI = SIPParsers.uri
     private static let sipAgent = SIPParsers.agent
     private static let sipSummary = SIPParsers.summary
+    private static let sipPush = SIPParsers.push
+    private static let sipCPIM = SIPParsers.cpim
     private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static func rtp(_ bytes: Span<UInt8>) throws {

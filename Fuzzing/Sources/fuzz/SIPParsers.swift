@@ -41,6 +41,19 @@ enum SIPParsers {
         }
     }
 
+    /// What a Contact says of push; as many tokens as services.
+    static func push(_ bytes: Span<UInt8>) throws {
+        guard let push = try PushParameters(of: NameAddress(parsing: Parsers.array(bytes)[...])) else { return }
+        precondition(push.tokens.count == push.services.count)
+    }
+
+    /// A message in its envelope.
+    static func cpim(_ bytes: Span<UInt8>) throws {
+        let message = try CPIMMessage(parsing: Parsers.array(bytes)[...])
+        _ = (message.messageID, message.wantedReceipts, message.contentType)
+        precondition(message.content.count < bytes.count)
+    }
+
     /// How many messages wait, as a NOTIFY tells it.
     static func summary(_ bytes: Span<UInt8>) throws {
         let summary = try MessageSummary(parsing: Parsers.array(bytes)[...])

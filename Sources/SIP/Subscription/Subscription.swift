@@ -58,6 +58,9 @@ package enum SubscriptionEnd: Hashable, Sendable {
 ///
 /// Source: RFC 6665, section 4.1
 struct Subscription: Sendable {
+    /// How often in a row a longer time is asked for because the other side wants it so.
+    static let longerLimit = 3
+
     let wishes: SubscriptionWishes
     var dialog: Dialog?
     /// The own tag and the Call-ID: whoever answers with them means this one.

@@ -228,7 +228,10 @@ extension UserAgent {
         _ handle: CallHandle,
         at now: MediaTime
     ) throws(SIPError) {
-        call.timer = try SessionTimer(server: request, in: &response, call.timerWishes, at: now)
+        // Before the answer no session is there to be refreshed.
+        if call.stage == .established {
+            call.timer = try SessionTimer(server: request, in: &response, call.timerWishes, at: now)
+        }
         _ = call.exchange.send(.updateSuccess, hasDescription: !response.bodyBytes.isEmpty)
         try call.dialog?.refreshTarget(by: request)
         put(call, handle)

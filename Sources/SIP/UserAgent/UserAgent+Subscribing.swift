@@ -122,9 +122,9 @@ extension UserAgent {
         let status = response.statusCode ?? 500
         guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
         if status == 423, let least = (try? response.value(.minExpires, as: WholeNumber.self))??.value,
-            least > subscription.expires
+            least > subscription.expires, subscription.failureCount < Subscription.longerLimit
         {
-            subscription.expires = least
+            (subscription.expires, subscription.failureCount) = (least, subscription.failureCount + 1)
             put(subscription, handle)
             return again(handle, at: now)
         }

@@ -171,6 +171,14 @@ import Testing
         expectEmpty()
     }
 
+    @Test mutating func `who wants it ever longer is not asked for ever`() throws {
+        _ = try subscribe(expires: 60)
+        for seconds in 61...80 { try answer(423, ("Min-Expires", "\(seconds)")) }
+        #expect(world.words(0) == ["ended refused(423)"])
+        #expect(try requests.count == 4)
+        expectEmpty()
+    }
+
     @Test mutating func `a refresh that is not known any more makes it anew, another refusal leaves it its time`()
         throws
     {

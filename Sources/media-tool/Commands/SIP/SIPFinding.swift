@@ -11,7 +11,7 @@ struct SIPFinding {
         var header: String?
     }
 
-    /// "request", "response", "uri", "sdp", or "invalid" when it is nothing of the kind.
+    /// "request", "response", "uri", "sdp", "push", "cpim", or "invalid" when it is nothing of the kind.
     private(set) var kind = "invalid"
     private(set) var problem: Problem?
     /// The status code of the answer that a request with the problem gets.
@@ -19,6 +19,8 @@ struct SIPFinding {
     private var message: SIPMessage?
     private var uri: SIPURI?
     private var mediaCount: Int?
+    private var push: PushParameters?
+    private var envelope: CPIMMessage?
     private var printed: String?
 
     /// The message in a datagram.
@@ -40,6 +42,30 @@ struct SIPFinding {
             self.uri = uri
             kind = "uri"
             printed = uri.description
+        } catch {
+            problem = Problem(what: error.message)
+        }
+    }
+
+    /// What the Contact in `text` says of push.
+    init(contact text: String) {
+        do {
+            guard let push = try PushParameters(of: NameAddress(parsing: Bytes(text))) else {
+                problem = Problem(what: "It says nothing of push. Give a Contact with pn-provider in its URI.")
+                return
+            }
+            self.push = push
+            kind = "push"
+        } catch {
+            problem = Problem(what: error.message)
+        }
+    }
+
+    /// The message in an envelope.
+    init(cpim bytes: [UInt8]) {
+        do {
+            envelope = try CPIMMessage(parsing: bytes[...])
+            kind = "cpim"
         } catch {
             problem = Problem(what: error.message)
         }
@@ -119,6 +145,8 @@ struct SIPFinding {
             ]
         }
         if let mediaCount { members.append(("media", .integer(mediaCount))) }
+        if let push { members += Self.members(of: push) }
+        if let envelope { members += Self.members(of: envelope) }
         members.append(("problem", problem.map(Self.json) ?? .null))
         members.append(("answer", answer.map { .integer($0) } ?? .null))
         members.append(("printed", printedJSON(printing)))
@@ -167,6 +195,28 @@ struct SIPFinding {
         String(uri.description.prefix { $0 != ":" }.lowercased())
     }
 
+    private static func members(of push: PushParameters) -> [(String, JSONValue)] {
+        let tokens = PushParameters.Service.allCases.compactMap { service in
+            push.tokens[service].map { (service.rawValue, JSONValue.string(end(of: $0))) }
+        }
+        return [
+            ("provider", .string(push.provider)), ("query", .bool(push.isQuery)), ("team", JSONValue(push.team)),
+            ("bundle", JSONValue(push.bundle)), ("services", JSONValue(push.services.map(\.rawValue))),
+            ("tokens", .object(tokens)), ("token", JSONValue(push.token.map(end))),
+        ]
+    }
+
+    /// The last four characters of a token.
+    private static func end(of token: Secret) -> String { "..." + String(token.bytes.text.suffix(4)) }
+
+    private static func members(of envelope: CPIMMessage) -> [(String, JSONValue)] {
+        [
+            ("from", JSONValue(envelope.value("From"))), ("to", JSONValue(envelope.value("To"))),
+            ("messageID", JSONValue(envelope.messageID)), ("wantedReceipts", JSONValue(envelope.wantedReceipts)),
+            ("contentType", JSONValue(envelope.contentType)), ("body", .integer(envelope.content.count)),
+        ]
+    }
+
     private var requestURI: String? { message?.method == nil ? nil : try? message?.requestURI().description }
 
     /// A line, with what is wrong in another, and the text of the message behind it where that is wanted.
@@ -197,6 +247,15 @@ struct SIPFinding {
             let port = uri.port.map { ", port \($0)" } ?? ""
             let user = uri.user.map { ", user \($0)" } ?? ""
             return "\(Self.scheme(of: uri)) URI" + user + ", host \(uri.host)" + port
+        }
+        if let push {
+            let services = push.services.map(\.rawValue).joined(separator: " and ")
+            if push.isQuery { return "question for the push services that are offered" }
+            return "push by \(push.provider)" + (services.isEmpty ? "" : " for \(services)")
+        }
+        if let envelope {
+            let id = envelope.messageID.map { ", message \($0)" } ?? ""
+            return "CPIM message of \(envelope.content.count) bytes, \(envelope.contentType ?? "no type")" + id
         }
         if let mediaCount { return "session description with \(mediaCount) media" }
         return "invalid"

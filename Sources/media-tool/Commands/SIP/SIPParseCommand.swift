@@ -19,6 +19,8 @@ struct SIPParseCommand: ParsableCommand {
               media-tool sip parse --stream dump.bin --json
               media-tool sip parse --uri 'sip:alice@example.org;transport=tcp'
               media-tool sip parse --sdp offer.sdp
+              media-tool sip parse --push-params '<sip:a@192.0.2.1;pn-provider=apns;pn-param=T.b.voip;pn-prid=00fc:voip>'
+              media-tool sip parse --cpim message.cpim
               media-tool sip parse --story story.json
             """
     )
@@ -29,7 +31,10 @@ struct SIPParseCommand: ParsableCommand {
     }
 
     @Argument(
-        help: ArgumentHelp("The files, or URIs with --uri. \(InputPath.help)", valueName: "file"),
+        help: ArgumentHelp(
+            "The files, or URIs with --uri, or Contacts with --push-params. \(InputPath.help)",
+            valueName: "file"
+        ),
         completion: .file()
     )
     var files: [String]
@@ -42,6 +47,15 @@ struct SIPParseCommand: ParsableCommand {
 
     @Flag(help: "Read session descriptions (SDP).")
     var sdp = false
+
+    @Flag(
+        help:
+            "Read the arguments themselves as Contacts, for what they say of push (RFC 8599); of tokens the end is shown."
+    )
+    var pushParams = false
+
+    @Flag(help: "Read messages in their envelopes (CPIM, RFC 3862).")
+    var cpim = false
 
     @Flag(help: "Read stories, as --story writes them, and tell them step by step.")
     var story = false
@@ -58,7 +72,11 @@ struct SIPParseCommand: ParsableCommand {
     private static let longestStream = 1 << 26
 
     func validate() throws {
-        let chosen = [("--stream", stream), ("--uri", uri), ("--sdp", sdp), ("--story", story)].filter(\.1).map(\.0)
+        let chosen = [
+            ("--stream", stream), ("--uri", uri), ("--sdp", sdp), ("--story", story), ("--push-params", pushParams),
+            ("--cpim", cpim),
+        ]
+        .filter(\.1).map(\.0)
         guard chosen.count < 2 else {
             throw ValidationError("'\(chosen[0])' and '\(chosen[1])' exclude each other. Leave out one.")
         }
@@ -89,12 +107,14 @@ struct SIPParseCommand: ParsableCommand {
 
     private func findings(in file: String) throws -> [SIPFinding] {
         if uri { return [SIPFinding(uri: file)] }
+        if pushParams { return [SIPFinding(contact: file)] }
         let limit = stream ? Self.longestStream : MessageLimits.byteCount
         let bytes = try InputContent.read(InputPath.path(of: file), limit: limit).bytes
         guard bytes.count <= limit || !stream else {
             throw ToolFailure("\(InputPath.name(of: file)) has more than \(limit) bytes. Cut the stream.")
         }
         if sdp { return [SIPFinding(sdp: bytes)] }
+        if cpim { return [SIPFinding(cpim: bytes)] }
         return stream
             ? SIPFinding.all(inStream: bytes, isStrict: strict) : [SIPFinding(datagram: bytes, isStrict: strict)]
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import MediaEngine
+import Synchronization
 import TestSupport
 import Testing
 
@@ -122,15 +123,18 @@ enum Program {
 enum FreePort {
     /// An even port that is free, as the three behind it.
     ///
-    /// It is below those that the kernel gives to who asks for any (32768 and on), so that nobody gets it meanwhile.
+    /// It is below those that the kernel gives to who asks for any (32768 and on), so that nobody gets it meanwhile; and none is
+    /// given twice, since who asks for two has not taken the first yet.
     static func pair() throws -> UInt16 {
         for _ in 0..<100 {
-            let port = 4 * UInt16.random(in: 5000..<7500)
+            let port = 4 * UInt16(5000 + given.wrappingAdd(1, ordering: .relaxed).newValue % 2500)
             let sockets = (0..<4).map { try? UDPSocket(bind: .loopback(port: port + $0)) }
             if sockets.allSatisfy({ $0 != nil }) { return port }
         }
         throw CocoaError(.featureUnsupported)
     }
+
+    private static let given = Atomic(Int.random(in: 0..<2500))
 
     /// Waits until a program listens on `port`.
     ///

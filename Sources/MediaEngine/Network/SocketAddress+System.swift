@@ -1,5 +1,5 @@
 import CallBasics
-import Glibc
+package import Glibc
 
 /// The way to and from the addresses of socket calls, where port and host are in network order.
 ///
@@ -24,7 +24,7 @@ extension SocketAddress {
     }
 
     /// Hands `body` the address as a socket call takes it, and its byte count.
-    func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    package func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         if isIPv4 {
             var v4 = sockaddr_in()
             v4.sin_family = UInt16(AF_INET)

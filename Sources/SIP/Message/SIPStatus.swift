@@ -46,6 +46,7 @@ enum SIPStatus {
         case 504: "Server Time-out"
         case 505: "Version Not Supported"
         case 513: "Message Too Large"
+        case 555: "Push Notification Service Not Supported"
         case 600: "Busy Everywhere"
         case 603: "Decline"
         case 604: "Does Not Exist Anywhere"

@@ -57,6 +57,67 @@ package struct PushParameters: Hashable, Sendable {
         (self.parameter, self.token) = (nil, nil)
     }
 
+    /// What a phone of Apple's service registers with: a token for each service that may wake it.
+    ///
+    /// Throws: `badRequest` when a part is missing, or cannot be told from its neighbours
+    package init(team: String, bundle: String, tokens: [Service: Secret], isDevelopment: Bool = false) throws(SIPError)
+    {
+        let parts = [team] + bundle.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard !team.contains("."), parts.allSatisfy({ !$0.isEmpty && !$0.contains("&") }) else {
+            throw Self.refused("needs a team and a bundle, such as ABCD1234 and org.example.phone. Give both")
+        }
+        guard !tokens.isEmpty,
+            tokens.values.allSatisfy({ $0.bytes.allSatisfy { $0 != 0x3A && $0 != 0x26 } && !$0.bytes.isEmpty })
+        else {
+            throw Self.refused("needs a token, without ':' and '&', for each service. Give it")
+        }
+        (provider, isQuery) = (isDevelopment ? "apns.dev" : "apns", false)
+        (self.team, self.bundle, self.tokens) = (team, bundle, tokens)
+        services = Service.allCases.filter { tokens[$0] != nil }
+        (parameter, token, others) = (nil, nil, [:])
+    }
+
+    /// What a phone of another service registers with.
+    ///
+    /// Throws: `badRequest` when there is no such service, or no token
+    package init(provider: String, parameter: String?, token: Secret) throws(SIPError) {
+        let name = provider.lowercased()
+        guard Bytes(name).isToken, name != "apns", name != "apns.dev" else {
+            throw Self.refused("needs a provider by its name, such as fcm; Apple's has a team and a bundle. Give it")
+        }
+        guard !token.bytes.isEmpty, parameter != "" else { throw Self.refused("has an empty value. Leave it out") }
+        (self.provider, isQuery, self.parameter, self.token) = (name, false, parameter, token)
+        (team, bundle, services, tokens, others) = (nil, nil, [], [:], [:])
+    }
+
+    /// As the URI of a Contact says it, always in this spelling: registrars compare it.
+    package var written: [RegistrationConfiguration.PushParameter] {
+        var param = parameter
+        var prid = token?.bytes.text
+        if let team, let bundle {
+            param = "\(team).\(bundle)." + services.map(\.rawValue).joined(separator: "&")
+            prid = services.compactMap { service in tokens[service].map { "\($0.bytes.text):\(service.rawValue)" } }
+                .joined(separator: "&")
+        }
+        let pairs = [("pn-provider", provider as String?), ("pn-param", param), ("pn-prid", prid)]
+        return pairs.compactMap { name, value in value.map { .init(name, Self.escaped($0)) } }
+            + others.sorted { $0.key < $1.key }.map { .init($0.key, Self.escaped($0.value)) }
+    }
+
+    /// What a parameter of a URI cannot hold stands as `%XX` (RFC 3261, section 25.1: paramchar).
+    private static func escaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            if byte.isAlphanumeric || "-_.!~*'()[]/:&+$".utf8.contains(byte) {
+                bytes.append(byte)
+            } else {
+                let digits = "0123456789ABCDEF".utf8.map { $0 }
+                bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     private static func application(_ text: String) throws(SIPError)
         -> (team: String, bundle: String, services: [Service])
     {
@@ -100,6 +161,15 @@ package struct PushParameters: Hashable, Sendable {
     }
 
     private static func refused(_ what: String) -> SIPError { SIPError(.badRequest, "The push parameter \(what).") }
+}
+
+extension SIPURI {
+    /// Its text without what a push service is told, which nobody else may know.
+    package var withoutPush: String {
+        let pieces = bytes.split(separator: .semicolon, omittingEmptySubsequences: false)
+        return pieces.enumerated().filter { $0.offset == 0 || !$0.element.isPush }.map(\.element.text)
+            .joined(separator: ";")
+    }
 }
 
 extension Bytes {

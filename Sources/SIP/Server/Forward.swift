@@ -20,6 +20,14 @@ struct ForwardTarget: Sendable {
     var flow: Flow?
     /// Proxies before it.
     var path: [NameAddress] = []
+    /// The phone that has to wake first; nil for one that is awake.
+    var sleeper: Binding?
+
+    init(uri: SIPURI, flow: Flow? = nil, path: [NameAddress] = []) {
+        (self.uri, self.flow, self.path) = (uri, flow, path)
+    }
+
+    init(_ binding: Binding) { self.init(uri: binding.contact.uri, flow: binding.flow, path: binding.path) }
 }
 
 /// A request that goes on by one way or several, until one answer can go back: a response context.
@@ -86,12 +94,16 @@ struct Forward: Sendable {
 
 /// One way of a request: past names, targets and flows, to its final response.
 ///
-/// One of an ACK ends once it is sent.
+/// One of an ACK ends once it is sent, one of a kept text belongs to no request that waits.
 struct Branch: Sendable {
     /// Without the own Via.
     var request: SIPMessage
-    /// Nil for an ACK.
+    /// Nil for an ACK, and for a text that was kept.
     let forward: ForwardID?
+    /// The text that was kept; nil for what is passed on at once.
+    var text: TextID?
+    /// The phone that it waits for; nil once that is awake.
+    var sleeper: Binding?
     /// The flow that it is to leave by while that is usable; then that by which it has left.
     var flow: Flow?
     var targets: TargetList?

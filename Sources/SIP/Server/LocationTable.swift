@@ -16,6 +16,8 @@ struct Binding: Sendable {
     let path: [NameAddress]
     /// The flow that it was made by; nil when there is a proxy between.
     let flow: Flow?
+    /// How it can be woken; nil when it cannot be.
+    let push: PushParameters?
     let expiresAt: MediaTime
     /// Counts up: those with a higher one were made later.
     let order: UInt64

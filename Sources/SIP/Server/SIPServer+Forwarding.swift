@@ -23,10 +23,19 @@ extension SIPServer {
         for target in targets {
             guard let passed = try? passedOn(request, to: target) else { continue }
             let flow = target.path.isEmpty ? target.flow : nil
-            starting.append(branches.insert { _ in Branch(passed, of: id, flow: flow, isSecure: isSecure) })
+            var branch = Branch(passed, of: id, flow: flow, isSecure: isSecure)
+            branch.sleeper = target.sleeper
+            let made = branch
+            starting.append(branches.insert { _ in made })
         }
         forwards[id]?.branches = starting
-        for branch in starting { start(branch, at: now) }
+        for branch in starting {
+            if let sleeper = branches[branch]?.sleeper {
+                park(branch, for: sleeper, at: now)
+            } else {
+                start(branch, at: now)
+            }
+        }
         finishIfOver(id, at: now)
     }
 
@@ -40,11 +49,12 @@ extension SIPServer {
     /// Takes a way out of its table.
     private mutating func remove(_ id: BranchID) -> Branch? {
         let branch = branches.remove(id)
-        if let branch, branch.forward == nil { waitingAckCount -= 1 }
+        if let branch, branch.forward == nil, branch.text == nil { waitingAckCount -= 1 }
+        if let sleeper = branch?.sleeper { unpark(id, of: sleeper.user) }
         return branch
     }
 
-    private mutating func start(_ id: BranchID, at now: MediaTime) {
+    mutating func start(_ id: BranchID, at now: MediaTime) {
         guard let branch = branches[id] else { return }
         if let flow = branch.flow, flows.isUsable(flow), !branch.isSecure || flow.transport == .tls {
             return depart(id, on: flow, at: now)
@@ -85,6 +95,14 @@ extension SIPServer {
     private mutating func depart(_ id: BranchID, on flow: Flow, at now: MediaTime) {
         guard var branch = branches[id] else { return }
         do {
+            if branch.text != nil {
+                let transaction = try transactions.send(branch.request, on: flow, at: now)
+                if let former = branch.transaction { branchOfTransaction[former] = nil }
+                (branch.transaction, branch.flow) = (transaction, flow)
+                branchOfTransaction[transaction] = id
+                branches[id] = branch
+                return
+            }
             guard let forwardID = branch.forward else {
                 _ = remove(id)
                 try branch.request.prepend(.via, transactions.makeVia(on: flow))
@@ -115,6 +133,10 @@ extension SIPServer {
     ///
     /// Source: RFC 3261, section 16.7
     mutating func receive(_ received: SIPMessage, of id: BranchID, on flow: Flow, at now: MediaTime) {
+        if branches[id]?.text != nil {
+            if received.statusCode ?? 0 >= 200 { end(id, received, at: now) }
+            return
+        }
         guard var branch = branches[id], let forwardID = branch.forward, let forward = forwards[forwardID],
             let status = received.statusCode
         else { return }
@@ -174,6 +196,10 @@ extension SIPServer {
         guard let branch = branches[id] else { return }
         branches.setDeadline(of: id, to: nil)
         if branch.isAccepted { return end(id, nil, at: now) }
+        if let sleeper = branch.sleeper {
+            tell(.gaveUp(user: sleeper.user, callID: branch.request.callID?.text ?? ""))
+            return end(id, status: 480, at: now)
+        }
         guard branch.isHeard, let transaction = branch.transaction else { return end(id, status: 408, at: now) }
         branches[id]?.isHeard = false
         branches.setDeadline(of: id, to: now + timers.patience)
@@ -196,6 +222,7 @@ extension SIPServer {
     private mutating func end(_ id: BranchID, _ response: SIPMessage?, at now: MediaTime) {
         guard let branch = remove(id) else { return }
         if let transaction = branch.transaction { branchOfTransaction[transaction] = nil }
+        if let text = branch.text { return handleText(text, status: response?.statusCode, at: now) }
         guard let forwardID = branch.forward, var forward = forwards[forwardID] else { return }
         forward.branches.removeAll { $0 == id }
         if let response { forward.note(response) }

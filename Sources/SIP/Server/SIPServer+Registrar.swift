@@ -50,7 +50,12 @@ extension SIPServer {
         if isNamed, supported.contains("outbound"), change.flow != nil {
             try response.append(.require, Bytes("outbound"))
         }
+        if let features = try featureCapabilities(for: request.contacts()) {
+            try response.append(.featureCaps, features)
+        }
         respond(response, transaction, at: now)
+        let awake = locations.bindings(of: name).filter { $0.callID == change.callID && $0.number == change.number }
+        for binding in awake { handleAwakening(of: binding, at: now) }
     }
 
     /// Takes all Contacts of a REGISTER or none; a status when it is refused.
@@ -69,13 +74,17 @@ extension SIPServer {
         }
         guard !contacts.isEmpty else { return nil }
         guard !isLate else { return 500 }
-        var wanted: [(contact: NameAddress, seconds: UInt32)] = []
+        var wanted: [(contact: NameAddress, seconds: UInt32, push: PushParameters?)] = []
         for contact in contacts {
             let asked = try contact.expires() ?? general?.value ?? configuration.expires.upperBound
             guard asked == 0 || asked >= configuration.expires.lowerBound else { return 423 }
             // One that leads back here would only go round.
             guard contact.uri.scheme == .sip || contact.uri.scheme == .sips, !isOwn(contact.uri) else { return 403 }
-            wanted.append((contact, min(asked, configuration.expires.upperBound)))
+            let push = asked == 0 ? nil : try pushParameters(of: contact)
+            if let push, configuration.push?.providers.contains(push.provider) == false, !push.provider.isEmpty {
+                return 555
+            }
+            wanted.append((contact, min(asked, configuration.expires.upperBound), push))
         }
         let isKept = { (binding: Binding) in !wanted.contains { binding.isSame(as: $0.contact) } }
         let addedCount = wanted.count { $0.seconds > 0 }
@@ -89,8 +98,10 @@ extension SIPServer {
                 continue
             }
             bindingOrder += 1
-            locations.insert(change.binding(item.contact, seconds: item.seconds, order: bindingOrder, at: now))
-            tell(.binding(user: change.user, contact: item.contact.uri.description, seconds: item.seconds))
+            let push = item.push.flatMap { $0.isQuery ? nil : $0 }
+            locations.insert(change.binding(item.contact, push, seconds: item.seconds, order: bindingOrder, at: now))
+            let contact = item.contact.uri.withoutPush
+            tell(.binding(user: change.user, contact: contact, seconds: item.seconds, push: push))
         }
         return nil
     }
@@ -98,7 +109,7 @@ extension SIPServer {
     private mutating func remove(_ removed: [Binding]) {
         for binding in removed {
             locations.remove(binding.user) { $0.order == binding.order }
-            tell(.binding(user: binding.user, contact: binding.contact.uri.description, seconds: 0))
+            tell(.binding(user: binding.user, contact: binding.contact.uri.withoutPush, seconds: 0))
         }
     }
 }
@@ -111,7 +122,13 @@ private struct RegistrationChange {
     let callID: Bytes
     let number: UInt32
 
-    func binding(_ contact: NameAddress, seconds: UInt32, order: UInt64, at now: MediaTime) -> Binding {
+    func binding(
+        _ contact: NameAddress,
+        _ push: PushParameters?,
+        seconds: UInt32,
+        order: UInt64,
+        at now: MediaTime
+    ) -> Binding {
         var kept = contact.detached
         kept.parameters.remove("expires")
         return Binding(
@@ -123,6 +140,7 @@ private struct RegistrationChange {
             number: number,
             path: path.map(\.detached),
             flow: flow,
+            push: push,
             expiresAt: now + .seconds(Int64(seconds)),
             order: order
         )

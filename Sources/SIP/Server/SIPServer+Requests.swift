@@ -79,12 +79,27 @@ extension SIPServer {
         }
         // Who is called by sips is not reached in the clear (RFC 3261, section 26.2.2).
         let bindings = locations.bindings(of: name).filter { uri.scheme != .sips || $0.contact.uri.scheme == .sips }
+        guard user(of: uri) != nil else {
+            respond(404, to: request, transaction, at: now)
+            return nil
+        }
+        if let status = keep(request, for: name, bindings, at: now) {
+            respond(status, to: request, transaction, at: now)
+            return nil
+        }
         guard !bindings.isEmpty else {
-            respond(user(of: uri) == nil ? 404 : 480, to: request, transaction, at: now)
+            respond(480, to: request, transaction, at: now)
             return nil
         }
         let chosen = configuration.forking == .all ? bindings[...] : bindings.prefix(1)
-        return chosen.map { ForwardTarget(uri: $0.contact.uri, flow: $0.flow, path: $0.path) }
+        return chosen.compactMap { binding in
+            var target = ForwardTarget(binding)
+            guard sleeps(binding) else { return target }
+            // Only a call is worth waiting for.
+            guard request.method == .invite else { return nil }
+            target.sleeper = binding
+            return target
+        }
     }
 
     private mutating func answerOptions(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime) {

@@ -32,6 +32,9 @@ package struct SIPServer: SIPElement {
     var branchOfLookup: [Resolver.LookupID: BranchID] = [:]
     /// ACKs that wait for names.
     var waitingAckCount = 0
+    /// The ways of calls that wait for a phone of a user to wake.
+    var parkedOfUser: [String: [BranchID]] = [:]
+    var texts = TextStore()
     var script: [ServerRule]
     var delayed = SlotTable<DelayedID, DelayedMessage>()
     private var outputs = OutputQueue<ElementOutput<ServerEvent>>()
@@ -68,7 +71,8 @@ package struct SIPServer: SIPElement {
 
     package var deadline: MediaTime? {
         let inner = earlier(transactions.deadline, flows.deadline)
-        return earlier(inner, earlier(earlier(branches.deadline, delayed.deadline), locations.deadline))
+        let own = earlier(earlier(branches.deadline, delayed.deadline), earlier(locations.deadline, texts.deadline))
+        return earlier(inner, own)
     }
 
     /// How many entries each table has.
@@ -78,6 +82,7 @@ package struct SIPServer: SIPElement {
         (counts.bindings, counts.forwards, counts.branches) = (locations.count, forwards.count, branches.count)
         counts.names = forwardOfTransaction.count + branchOfTransaction.count + branchOfLookup.count
         (counts.delayed, counts.outputs) = (delayed.count, outputs.count)
+        (counts.parked, counts.texts) = (parkedOfUser.values.reduce(0) { $0 + $1.count }, texts.count)
         return counts
     }
 
@@ -123,8 +128,9 @@ package struct SIPServer: SIPElement {
         settle(at: now)
         while let id = branches.due(at: now) { handleTimeout(of: id, at: now) }
         while let binding = locations.removeExpired(at: now) {
-            tell(.binding(user: binding.user, contact: binding.contact.uri.description, seconds: 0))
+            tell(.binding(user: binding.user, contact: binding.contact.uri.withoutPush, seconds: 0))
         }
+        texts.removeExpired(at: now)
         while let id = delayed.due(at: now), let message = delayed.remove(id) {
             transactions.receive(message.message, on: message.flow, at: now)
         }

@@ -30,8 +30,29 @@ package struct ServerConfiguration: Sendable {
     ///
     /// Source: RFC 3261, section 16.6, item 11
     package var ringPatience = Duration.seconds(185)
+    /// What it does about phones that sleep; nil passes over what their Contacts say of push.
+    package var push: PushSettings?
+    /// Texts that are kept for one user who is away, and for all; those beyond are refused.
+    package var keptTextsPerUser = 100
+    package var keptTextCount = 10_000
+    /// How long a text is kept.
+    package var textPatience = Duration.seconds(72 * 3600)
 
     package init(domain: String) { self.domain = domain }
+}
+
+/// How a server has phones woken that registered with push parameters.
+///
+/// Source: RFC 8599, section 5
+package struct PushSettings: Sendable {
+    /// The services that it can send by; a phone of another one is answered 555.
+    package var providers: Set<String> = ["apns", "apns.dev", "fcm"]
+    /// How long a call waits for the phone to register anew.
+    package var patience = Duration.seconds(30)
+    /// How long before its end a phone that wakes itself is to refresh its binding, in seconds.
+    package var refreshSeconds: UInt32 = 120
+
+    package init() {}
 }
 
 /// Somebody whom a server knows.
@@ -72,8 +93,33 @@ package struct ServerRule: Hashable, Sendable {
 
 /// What a server tells its user.
 package enum ServerEvent: Hashable, Sendable {
-    /// A user is at a contact for some seconds from now; 0 when not any more.
-    case binding(user: String, contact: String, seconds: UInt32)
+    /// A user is at a contact, told without what wakes it, for some seconds from now; 0 when not any more.
+    case binding(user: String, contact: String, seconds: UInt32, push: PushParameters? = nil)
+    /// A phone is to be woken.
+    case push(ServerPush)
+    /// A call waits for a phone that was woken; or goes on, or waits no more, as the phone did or did not come.
+    case parked(user: String, callID: String)
+    case released(user: String, callID: String)
+    case gaveUp(user: String, callID: String)
+    /// A text is kept for a user who is away; or was taken from here.
+    case kept(user: String, callID: String)
+    case fetched(user: String, callID: String)
+}
+
+/// What is to be sent to the push service of a phone.
+package struct ServerPush: Hashable, Sendable {
+    /// What the phone is woken for.
+    package enum Kind: String, Hashable, Sendable { case voip, message }
+
+    package let kind: Kind
+    package let user: String
+    package let callID: String
+    /// Who calls, or writes.
+    package let from: String
+    /// The Contact of the phone, with its push parameters; the tokens in it are secret.
+    package let contact: Secret
+
+    package var method: String { kind == .voip ? "INVITE" : "MESSAGE" }
 }
 
 /// How many entries each table of a server has; all are 0 when all is over, but bindings and answers of names that are kept.
@@ -89,6 +135,10 @@ package struct ServerCounts: Hashable, Sendable {
     package var names = 0
     /// Messages that a rule holds back.
     package var delayed = 0
+    /// Ways of calls that wait for a phone to wake.
+    package var parked = 0
+    /// Texts for users who are away.
+    package var texts = 0
     /// What was not polled.
     package var outputs = 0
 }

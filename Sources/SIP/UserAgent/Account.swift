@@ -12,13 +12,25 @@ package struct AccountConfiguration: Sendable {
     /// As `RegistrationConfiguration` has it.
     package var instance: String?
     package var expires: UInt32 = 3600
+    /// How a push service wakes this side; nil when none does.
+    package var push: PushParameters?
+    /// Whether this side refreshes in time by itself, also while it sleeps (RFC 8599, section 4.1.4).
+    package var wakesItself = false
 
     package init(identity: NameAddress) { self.identity = identity }
 }
 
+extension AccountConfiguration {
+    /// Says how this side is woken.
+    func write(to wishes: inout RegistrationConfiguration) {
+        wishes.push = push?.written ?? []
+        wishes.featureTags = push != nil && wakesItself ? ["+sip.pnsreg"] : []
+    }
+}
+
 /// An account with what is known of its server.
 struct Account: Sendable {
-    let configuration: AccountConfiguration
+    var configuration: AccountConfiguration
     var digest: DigestClient
     var registration: Registration?
     /// The server that knows the binding; requests go there first.
@@ -90,6 +102,19 @@ extension UserAgent {
         settle(at: now)
     }
 
+    /// Tells the server another way to wake this side, or none; an account that is registered is registered anew.
+    package mutating func setPush(_ push: PushParameters?, of handle: AccountHandle, at now: MediaTime) {
+        guard var account = accounts[handle] else { return }
+        account.configuration.push = push
+        if var wishes = account.registration?.configuration {
+            account.configuration.write(to: &wishes)
+            account.registration?.update(wishes, at: now)
+        }
+        accounts[handle] = account
+        settle(handle, at: now)
+        settle(at: now)
+    }
+
     /// What is bound; nil when nothing is.
     package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
 
@@ -114,6 +139,7 @@ extension UserAgent {
         )
         (wishes.instance, wishes.expires) = (account.configuration.instance, account.configuration.expires)
         wishes.routes = account.configuration.routes
+        account.configuration.write(to: &wishes)
         return wishes
     }
 

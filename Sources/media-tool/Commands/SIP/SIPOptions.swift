@@ -85,6 +85,8 @@ struct SIPOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long to be registered, 60 to 86400.", valueName: "s"))
     var expires: UInt32 = 3600
 
+    @OptionGroup var push: PushOptions
+
     @Flag(help: "Do not register --account before calls.")
     var noRegister = false
 
@@ -116,6 +118,7 @@ struct SIPOptions: ParsableArguments {
             let given = [
                 ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
                 ("--realm", realm != nil), ("--instance", instance != nil),
+                ("--push-...", push.isGiven),
             ]
             if let wrong = given.first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
@@ -258,7 +261,7 @@ struct SIPOptions: ParsableArguments {
         account.credentials = try credentials(identity).map { [$0] } ?? []
         account.routes = try routes()
         account.registrar = try registrar.map { try Self.uri($0, "--registrar") }
-        account.expires = expires
+        (account.expires, account.push) = (expires, try push.parameters())
         account.instance = instance.map { "urn:uuid:\($0.lowercased())" }
         return account
     }

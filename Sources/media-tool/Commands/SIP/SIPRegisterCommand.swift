@@ -17,6 +17,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             EXAMPLES
               media-tool sip register --account sip:alice@example.org --password-file secret
               media-tool sip register --account sip:alice@example.org --registrar sip:192.0.2.1 --once --json
+              media-tool sip register --account sip:alice@example.org --push-provider fcm --push-prid TOKEN
             """
     )
 
@@ -165,10 +166,13 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             [
                 ("account", .string(sip.account ?? "")), ("expires", .integer(seconds)),
                 ("publicAddress", seen.map { .string("\($0)") } ?? .null),
+                ("pushServed", binding?.isPushServed.map { .bool($0) } ?? .null),
+                ("pushRegistrationSeconds", binding?.wakeSeconds.map { .integer(Int($0)) } ?? .null),
                 ("serviceRoute", .array((binding?.serviceRoutes ?? []).map { .string($0.uri.bytes.text) })),
                 ("roundTripMs", .number(time.roundedMilliseconds)),
             ],
             text: "Registered for \(seconds) s" + (seen.map { ", seen as \($0)" } ?? "") + "."
+                + (binding?.isPushServed == false ? " The server sends no pushes of this service." : "")
         )
     }
 }

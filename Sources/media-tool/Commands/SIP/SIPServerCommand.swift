@@ -12,7 +12,12 @@ struct SIPServerCommand: AsyncParsableCommand {
         abstract: "Serves a domain as registrar and proxy, for tests and demonstrations.",
         discussion: """
             It is no server for the open network: it keeps nothing when it ends, and knows no other domain. \
-            Strangers reach its users; its users prove who they are, and reach everybody.
+            Strangers reach its users; its users prove who they are, and reach everybody. Texts for users who are away it \
+            keeps until they register.
+
+            With --push-to or --push-log it has phones woken that register with push parameters and hold no connection: \
+            a call waits for --push-park seconds until the phone registers anew, a text is kept. A push is a line: \
+            PUSH method=INVITE user=alice callid=... from=sip:... contact=sip:..., with the tokens in the contact.
 
             The users file is JSON: {"alice": {"password": "..."}, "bob": {}}; one without a password is asked for none. \
             Without the file everybody is a user.
@@ -28,6 +33,7 @@ struct SIPServerCommand: AsyncParsableCommand {
               media-tool sip server --domain example.test --users users.json --local 127.0.0.1:5060 --json
               media-tool sip server --domain example.test --tls-cert server.pem --tls-key server.key
               media-tool sip server --domain example.test --fork first --script late.jsonl --no-record-route
+              media-tool sip server --domain example.test --push-to 127.0.0.1:5099 --push-park 20 --json
             """
     )
 
@@ -63,6 +69,18 @@ struct SIPServerCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Stay on the way of calls.")
     var recordRoute = true
 
+    @Option(help: ArgumentHelp("Where pushes go, as datagrams.", valueName: "host:port"))
+    var pushTo: HostPort?
+
+    @Option(
+        help: ArgumentHelp("Where pushes are written, a line each; only its owner may read it.", valueName: "file"),
+        completion: .file()
+    )
+    var pushLog: String?
+
+    @Option(help: ArgumentHelp("How long a call waits for the phone that was woken, 1 to 600.", valueName: "s"))
+    var pushPark: Double = 30
+
     @Option(help: ArgumentHelp("What it does wrong, a line each.", valueName: "file"), completion: .file())
     var script: String?
 
@@ -74,6 +92,9 @@ struct SIPServerCommand: AsyncParsableCommand {
     func validate() throws {
         try Quantity.check("--expires-max", Int(expiresMax), in: 1...86_400, "s")
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try Quantity.check("--push-park", pushPark, in: 1...600, "s")
+        var files = FileArguments()
+        try files.write("--push-log", pushLog)
         _ = try algorithms()
         guard let uri = try? SIPURI("sip:\(domain)"), uri.host == domain else {
             throw ValidationError("The value '\(domain)' of '--domain' is no host. Give one such as example.test.")
@@ -100,6 +121,10 @@ struct SIPServerCommand: AsyncParsableCommand {
         configuration.expires = 1...expiresMax
         (configuration.forking, configuration.staysOnWay) = (fork, recordRoute)
         configuration.product = "media-tool"
+        if pushTo != nil || pushLog != nil {
+            configuration.push = PushSettings()
+            configuration.push?.patience = .seconds(fraction: pushPark)
+        }
         return configuration
     }
 
@@ -126,8 +151,54 @@ struct SIPServerCommand: AsyncParsableCommand {
         }
     }
 
+    private static func name(_ push: PushParameters?) -> JSONValue {
+        guard let push else { return .null }
+        let services = push.services.map { JSONValue.string($0.rawValue) }
+        return .object([("provider", .string(push.provider)), ("services", .array(services))])
+    }
+
+    private func tell(_ event: ServerEvent, _ teller: SIPTeller, _ sink: PushSink) throws {
+        func tell(_ name: String, _ user: String, _ callID: String, _ text: String) {
+            teller.tell(
+                name,
+                [("user", .string(user)), ("callID", .string(callID))],
+                text: "\(user.printable): \(text)."
+            )
+        }
+        switch event {
+        case .binding(let user, let contact, let seconds, let push):
+            teller.tell(
+                "binding",
+                [
+                    ("user", .string(user)), ("contact", .string(contact)), ("expires", .integer(Int(seconds))),
+                    ("push", Self.name(push)),
+                ],
+                text: seconds > 0
+                    ? "\(user.printable) is at \(contact.printable) for \(seconds) s."
+                    : "\(user.printable) is not at \(contact.printable) any more."
+            )
+        case .push(let push):
+            try sink.send(push)
+            teller.tell(
+                "push",
+                [
+                    ("kind", .string(push.kind.rawValue)), ("user", .string(push.user)),
+                    ("callID", .string(push.callID)), ("from", .string(push.from)),
+                ],
+                text:
+                    "\(push.user.printable) is woken: \(push.from.printable) \(push.kind == .voip ? "calls" : "writes")."
+            )
+        case .parked(let user, let id): tell("parked", user, id, "the call waits for the phone")
+        case .released(let user, let id): tell("released", user, id, "the phone is awake, the call goes on")
+        case .gaveUp(let user, let id): tell("gaveUp", user, id, "the phone has not woken in time")
+        case .kept(let user, let id): tell("kept", user, id, "a text is kept")
+        case .fetched(let user, let id): tell("fetched", user, id, "a text was fetched")
+        }
+    }
+
     private func serve(_ endpoint: SIPEndpoint<SIPServer>) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+        let sink = try PushSink(to: pushTo?.resolve(), log: pushLog)
         let transports: [Flow.Transport] = tls.certificate == nil ? [.udp, .tcp] : [.udp, .tcp, .tls]
         for address in local.isEmpty ? [.loopback(port: 5060)] : local.map(\.address) {
             do {
@@ -148,16 +219,7 @@ struct SIPServerCommand: AsyncParsableCommand {
             await endpoint.close()
         }
         defer { watch.cancel() }
-        for await event in endpoint.events {
-            guard case .binding(let user, let contact, let seconds) = event else { continue }
-            teller.tell(
-                "binding",
-                [("user", .string(user)), ("contact", .string(contact)), ("expires", .integer(Int(seconds)))],
-                text: seconds > 0
-                    ? "\(user.printable) is at \(contact.printable) for \(seconds) s."
-                    : "\(user.printable) is not at \(contact.printable) any more."
-            )
-        }
+        for await event in endpoint.events { try tell(event, teller, sink) }
         let (counts, requests, calls, messages) = await endpoint.perform { server, _ in
             (server.counts, server.requestCount, server.callCount, server.messageCount)
         }
@@ -165,7 +227,8 @@ struct SIPServerCommand: AsyncParsableCommand {
             "closed",
             [
                 ("bindings", .integer(counts.bindings)), ("requests", .integer(requests)), ("calls", .integer(calls)),
-                ("messages", .integer(messages)),
+                ("messages", .integer(messages)), ("parked", .integer(counts.parked)),
+                ("kept", .integer(counts.texts)),
             ],
             text: "Closed: \(counts.bindings) bindings, \(requests) requests, \(calls) calls, \(messages) messages."
         )

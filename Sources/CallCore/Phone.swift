@@ -10,7 +10,8 @@ internal import Synchronization
 ///     let call = try await phone.call("sip:door@192.0.2.7")
 ///     try await call.answered()
 ///
-/// What comes by itself is told by `events`. Messages go by UDP, TCP or TLS; sound goes in the clear: there is no SRTP yet.
+/// What comes by itself is told by `events`. With a `CallProvider` a call screen is told of each call first, decides about it,
+/// and says when sound may flow. Messages go by UDP, TCP or TLS; sound goes in the clear: there is no SRTP yet.
 /// Thread: any. It is an actor on the event loop of its sockets.
 public actor Phone {
     /// Events that may wait for their listener; a call that finds no room is answered 480.
@@ -24,20 +25,22 @@ public actor Phone {
     public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
     private nonisolated let place: Mutex<SocketAddress>
     /// What servers know it by over all its addresses (RFC 5626, section 4.1).
-    private nonisolated let instance = PhoneInstance.random()
-    private nonisolated let engine: CallEngine
+    private nonisolated let instance = "urn:uuid:\(CallUUID())"
+    nonisolated let engine: CallEngine
     private nonisolated let configuration: PhoneConfiguration
     private nonisolated let endpoint: SIPEndpoint<UserAgent>
-    private let continuation: AsyncStream<PhoneEvent>.Continuation
+    let continuation: AsyncStream<PhoneEvent>.Continuation
     private var listening: Task<Void, Never>?
     private var watcher: NetworkWatcher?
-    private var calls: [CallHandle: PhoneCall] = [:]
+    var calls: [CallHandle: PhoneCall] = [:]
     /// In the order in which they were registered.
-    private var accounts: [(address: String, handle: AccountHandle)] = []
+    var accounts: [(address: String, handle: AccountHandle)] = []
     /// Who waits for what comes of a registration.
     private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
     private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
     private var isClosed = false
+    /// What the screen is told, and wants; nil without a screen.
+    let screen: CallScreen?
 
     /// The event loop of its sockets.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { endpoint.unownedExecutor }
@@ -47,8 +50,13 @@ public actor Phone {
     /// - Parameters:
     ///   - engine: Makes the sound of its calls.
     ///   - configuration: Where it is, and what it offers.
+    ///   - provider: The call screen, if there is one. Then the engine's call card stays closed until `activateAudio`.
     /// - Throws: `PhoneError` when the port is another's, or the address none of this machine
-    public init(_ engine: CallEngine, _ configuration: PhoneConfiguration = PhoneConfiguration()) async throws {
+    public init(
+        _ engine: CallEngine,
+        _ configuration: PhoneConfiguration = PhoneConfiguration(),
+        provider: (any CallProvider)? = nil
+    ) async throws {
         let local = await Self.address(configuration.local)
         guard !local.isUnspecified else {
             throw PhoneError(.invalid, "\(local) can be told to nobody. Give the address of one interface.")
@@ -65,12 +73,20 @@ public actor Phone {
             throw PhoneError(isSecurity ? .security : .noPort, "\(error)")
         }
         (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
+        screen = provider.map { CallScreen($0, seed: .random(in: .min ... .max)) }
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         listening = Task { [weak self] in for await event in endpoint.events { await self?.handle(event) } }
         if configuration.local == nil { followNetwork() }
+        guard let screen else { return }
+        engine.setCallCardAllowed(false)
+        screen.open(for: self)
     }
 
     deinit {
+        if let screen {
+            screen.close()
+            engine.setCallCardAllowed(true)
+        }
         watcher?.close()
         for call in calls.values { call.lose() }
         continuation.finish()
@@ -160,6 +176,17 @@ public actor Phone {
         headers: [(name: String, value: String)] = [],
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }
     ) async throws -> PhoneCall {
+        let call = try await place(uri, from: account, headers: headers, sound)
+        consult { desk, _ in desk.noteOutgoing(call.handle, callID: call.callID, CallUpdate(remote: uri)) }
+        return call
+    }
+
+    func place(
+        _ uri: String,
+        from account: String?,
+        headers: [(name: String, value: String)],
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) async throws -> PhoneCall {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
         guard !isClosed else { throw Self.closed }
@@ -215,6 +242,10 @@ public actor Phone {
         guard !isClosed else { return }
         isClosed = true
         watcher?.close()
+        if let screen {
+            screen.close()
+            engine.setCallCardAllowed(true)
+        }
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: handles)
@@ -228,7 +259,7 @@ public actor Phone {
 
     private static let closed = PhoneError(.state, "The phone was closed. Make another.")
 
-    private func handle(of address: String) throws(PhoneError) -> AccountHandle {
+    func handle(of address: String) throws(PhoneError) -> AccountHandle {
         if let account = accounts.first(where: { $0.address == address }) { return account.handle }
         throw PhoneError(.state, "\(address) is no account of this phone. Register it first.")
     }
@@ -290,6 +321,7 @@ public actor Phone {
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
+            if screen != nil { note(event, of: handle) }
             if case .ended = event { calls[handle] = nil }
         }
     }
@@ -304,6 +336,8 @@ public actor Phone {
         }
         calls[handle] = call
         Task { await call.run() }
+        let update = CallUpdate(invite, from: remote)
+        consult { desk, now in desk.receive(handle, callID: callID, update, at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
         act { agent, now in agent.reject(handle, status: 480, at: now) }
     }
@@ -359,7 +393,7 @@ public actor Phone {
     }
 
     /// Lets the agent do something in this very turn, for both are on one event loop.
-    private func act<Result: Sendable, E: Error>(
+    func act<Result: Sendable, E: Error>(
         _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
     ) throws(E) -> Result {
         try endpoint.inTurn(body)
@@ -368,8 +402,10 @@ public actor Phone {
 
 /// What happens to a phone by itself.
 public enum PhoneEvent: Sendable {
-    /// Somebody calls: `ring`, and `answer` or `reject`.
+    /// Somebody calls: `ring`, and `answer` or `reject`; with a provider, that decides.
     case incoming(PhoneCall)
+    /// The call screen has made a call.
+    case outgoing(PhoneCall)
     /// The account of this address is registered, for the first time or again.
     case registered(String)
     /// It is not, and why.

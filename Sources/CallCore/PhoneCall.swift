@@ -33,7 +33,7 @@ public actor PhoneCall {
     /// Quality and counts of its sound; nil before its end, and when no sound ever flowed, or its end failed.
     public private(set) var report: CallReport?
 
-    private nonisolated let handle: CallHandle
+    nonisolated let handle: CallHandle
     private nonisolated let endpoint: SIPEndpoint<UserAgent>
     private nonisolated let inbox: AsyncStream<AgentEvent>
     private nonisolated let mail: AsyncStream<AgentEvent>.Continuation
@@ -47,6 +47,7 @@ public actor PhoneCall {
     /// What became of its sound, when that is why it ends.
     private var problem: String?
     private var held = (us: false, them: false)
+    private var isMuted = false
     private var keys: Task<Void, Never>?
     private var listening: Task<Void, Never>?
     private var answerWaiters: [CheckedContinuation<Void, any Error>] = []
@@ -167,6 +168,12 @@ public actor PhoneCall {
         }
     }
 
+    /// Mutes the microphone for this call, or not, also before there is sound; the other side is not told.
+    public func setMuted(_ isMuted: Bool) async {
+        self.isMuted = isMuted
+        if let call = await sound?.call { call.isMuted = isMuted }
+    }
+
     /// Sends keys, one after the other: telephone events (RFC 4733) where they were agreed on, else INFO.
     ///
     /// - Parameter keys: 0-9 * # A-D; `,` is a pause of 2 s.
@@ -275,6 +282,7 @@ public actor PhoneCall {
             return hangUp()
         }
         if isFirst, let call = await sound?.call {
+            if isMuted { call.isMuted = true }
             listening = Task { [weak self] in for await event in call.events { await self?.handle(event) } }
         }
         guard let audio = session.audio else { return }

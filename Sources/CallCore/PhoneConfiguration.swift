@@ -62,6 +62,8 @@ public struct PhoneAccount: Sendable {
     public var registrar: String?
     /// How long to be registered, in seconds; it is refreshed in time, and the server may shorten it.
     public var expires: UInt32 = 3600
+    /// How a push service wakes the phone for this account; nil when none does.
+    public var push: PhonePush?
     private let credentials: Credentials?
 
     /// An account.
@@ -87,6 +89,7 @@ public struct PhoneAccount: Sendable {
         for proxy in proxies { made.routes.append(NameAddress(try PhoneError.uri(proxy))) }
         if let registrar { made.registrar = try PhoneError.uri(registrar) }
         (made.expires, made.instance) = (expires, instance)
+        (made.push, made.wakesItself) = (push?.parameters, push?.wakesItself ?? false)
         return made
     }
 }

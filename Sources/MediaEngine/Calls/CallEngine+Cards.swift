@@ -12,6 +12,14 @@ extension CallEngine {
     /// - Throws: `EngineError` when a role is bound to a role.
     public func reloadCards() async throws(EngineError) { try await core.cards.reload() }
 
+    /// Lets calls have their card, or keeps it closed, as while the system gives the sound to others.
+    ///
+    /// While it is closed calls hear and say nothing, and go on: packets leave in time. An engine begins with the card
+    /// allowed. Rings and key tones are not concerned, nor cards of single calls.
+    public func setCallCardAllowed(_ isAllowed: Bool) {
+        for route in [core.cards.capture, core.cards.playback] { route.allow(isAllowed) }
+    }
+
     /// The name of the card that calls are heard on, or spoken into: the one in use, which may stand in for another.
     public func cardName(_ direction: CardDirection) -> String { core.cards.route(direction).cardName }
 

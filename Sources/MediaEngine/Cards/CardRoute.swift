@@ -116,6 +116,12 @@ package final class CardRoute: Sendable {
         }
     }
 
+    /// Lets the card be open while somebody uses it, or keeps it closed; it is closed in a moment.
+    func allow(_ isAllowed: Bool) {
+        perform { $0.allow(isAllowed, at: $1) }
+        if isInUse { routes.add(self) }
+    }
+
     /// Ends all use; in a moment, the card is closed.
     func end() {
         perform { decisions, _ in decisions.end() }

@@ -46,6 +46,7 @@ struct CardRouteState: Sendable {
     private var fallbacks: [any SoundCard]
     private var userCount = 0
     private var hasEnded = false
+    private var isAllowed = true
     private var attempt: Attempt?
     private var attemptCount = 0
     /// What is tried when the attempt fails.
@@ -76,7 +77,7 @@ struct CardRouteState: Sendable {
     }
 
     /// Whether a card is to be open.
-    var isNeeded: Bool { userCount > 0 && !hasEnded }
+    var isNeeded: Bool { userCount > 0 && isAllowed && !hasEnded }
 
     /// Whether somebody uses the route.
     var isInUse: Bool { userCount > 0 }
@@ -98,6 +99,13 @@ struct CardRouteState: Sendable {
         userCount -= 1
         precondition(userCount >= 0, "a card is released once by each of its users")
         return userCount == 0 ? stop() : []
+    }
+
+    /// Lets a card be open while somebody uses the route, or keeps it closed.
+    mutating func allow(_ isAllowed: Bool, at now: MediaTime) -> [Action] {
+        guard isAllowed != self.isAllowed else { return [] }
+        self.isAllowed = isAllowed
+        return isAllowed ? begin(at: now) : stop()
     }
 
     /// Uses no card any more, whoever asks.

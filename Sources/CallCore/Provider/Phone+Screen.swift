@@ -1,0 +1,149 @@
+internal import CallBasics
+internal import MediaEngine
+internal import SDP
+internal import SIP
+internal import SIPTransport
+
+/// The phone and its call screen: pushes, actions, sound, and what the desk orders.
+extension Phone {
+    /// The sound is this phone's, as the system says: calls have the engine's card from now on.
+    ///
+    /// Without a provider they have it from the start.
+    public func activateAudio() { engine.setCallCardAllowed(true) }
+
+    /// The sound is somebody else's: calls go on without a card.
+    public func deactivateAudio() { engine.setCallCardAllowed(false) }
+
+    /// Does what the screen wants, one action after the other: all of them, or none when one does not fit.
+    ///
+    /// What becomes of each `CallProvider.performed` tells. Who talks is held before another call begins to talk.
+    public func perform(_ transaction: ProviderAction...) { perform(transaction) }
+
+    /// As the other.
+    public func perform(_ transaction: [ProviderAction]) {
+        consult { desk, now in desk.perform(transaction, at: now) }
+    }
+
+    /// All calls end at once, and the screen is told nothing more of them.
+    public func resetCalls() { consult { desk, _ in desk.reset() } }
+
+    /// Takes a push: the call that it tells of is shown at once, and all accounts register anew, so that its INVITE comes.
+    ///
+    /// Without a provider there is nobody to show it to: the INVITE is told by `events`.
+    public func receive(_ push: PushPayload) {
+        guard screen == nil else { return consult { desk, now in desk.receive(push, at: now) } }
+        refreshRegistrations()
+    }
+
+    /// Registers all accounts anew now.
+    public func refreshRegistrations() {
+        let handles = accounts.map(\.handle)
+        act { agent, now in for handle in handles { agent.refresh(handle, at: now) } }
+    }
+
+    /// Tells the server of an account another way to wake this phone, or none.
+    ///
+    /// - Throws: `state` when there is no such account
+    public func setPush(_ push: PhonePush?, of account: String) throws {
+        let handle = try handle(of: account)
+        let parameters = push?.parameters
+        act { agent, now in agent.setPush(parameters, of: handle, at: now) }
+    }
+
+    /// Whether the server of an account sends pushes to it; nil when it was not asked, or has not answered.
+    public func isPushServed(of account: String) -> Bool? {
+        guard let handle = accounts.first(where: { $0.address == account })?.handle else { return nil }
+        return act { agent, _ in agent.binding(of: handle)?.isPushServed }
+    }
+
+    /// Lets the desk decide something, and does what it says.
+    func consult(_ body: (inout CallDesk, MediaTime) -> Void) {
+        guard let screen else { return }
+        body(&screen.desk, SIPEndpoint<UserAgent>.now)
+        settleDesk(screen)
+    }
+
+    private func settleDesk(_ screen: CallScreen) {
+        while let output = screen.desk.poll() {
+            switch output {
+            case .order(let order): obey(order)
+            case .report(let report):
+                if !screen.tell(report), case .incoming(let uuid, _) = report { screen.desk.note(uuid, .busy) }
+            }
+        }
+        screen.wake(at: screen.desk.deadline)
+    }
+
+    /// The screen shows a call, or not.
+    func note(_ uuid: CallUUID, _ refusal: CallRefusal?) { consult { desk, _ in desk.note(uuid, refusal) } }
+
+    /// It is time for the desk.
+    func handleDeskTimeout() { consult { desk, now in desk.handleTimeout(at: now) } }
+
+    private func obey(_ order: CallDesk.Order) {
+        switch order {
+        case .register: refreshRegistrations()
+        case .ring(let handle): act { agent, now in try? agent.ring(handle, at: now) }
+        case .reject(let handle, let status): act { agent, now in agent.reject(handle, status: status, at: now) }
+        case .hangUp(let handle): act { agent, now in agent.hangUp(handle, at: now) }
+        case .answer(let handle, let ticket):
+            guard let call = calls[handle] else { return finish(ticket, isDone: false) }
+            Task { [weak self] in
+                do {
+                    try await call.answer()
+                    await self?.finish(ticket, isDone: true)
+                } catch {
+                    await call.reject(status: 480)
+                    await self?.finish(ticket, isDone: false)
+                }
+            }
+        case .start(let uuid, let uri, let account, let ticket):
+            Task { [weak self] in
+                do {
+                    guard let call = try await self?.place(uri, from: account, headers: [], { _ in }) else { return }
+                    await self?.start(uuid, call, ticket)
+                } catch {
+                    await self?.finish(ticket, isDone: false)
+                }
+            }
+        case .hold(let handle, let isHeld, let ticket):
+            guard let call = calls[handle] else { return finish(ticket, isDone: false) }
+            screen?.holding[handle] = (isHeld, ticket)
+            Task { await call.setHeld(isHeld) }
+        case .mute(let handle, let isMuted):
+            if let call = calls[handle] { Task { await call.setMuted(isMuted) } }
+        case .keys(let handle, let keys):
+            if let call = calls[handle] { Task { try? await call.sendDTMF(keys) } }
+        }
+    }
+
+    private func finish(_ ticket: CallDesk.Ticket, isDone: Bool) {
+        consult { desk, now in desk.done(ticket, isDone: isDone, at: now) }
+    }
+
+    private func start(_ uuid: CallUUID, _ call: PhoneCall, _ ticket: CallDesk.Ticket) {
+        let (handle, id) = (call.handle, call.callID)
+        consult { desk, now in desk.started(uuid, handle, callID: id, ticket, at: now) }
+        if case .enqueued = continuation.yield(.outgoing(call)) { return }
+        act { agent, now in agent.hangUp(handle, at: now) }
+    }
+
+    /// What a call comes to.
+    func note(_ event: AgentEvent, of handle: CallHandle) {
+        switch event {
+        case .established: consult { desk, _ in desk.noteConnected(handle) }
+        case .agreed(_, let session):
+            guard let isHeld = session.audio?.isHeldLocally else { return }
+            consult { desk, _ in desk.noteHeld(handle, isHeld) }
+            guard let wish = screen?.holding[handle], wish.isHeld == isHeld else { return }
+            screen?.holding[handle] = nil
+            finish(wish.ticket, isDone: true)
+        case .changeRefused:
+            if let wish = screen?.holding.removeValue(forKey: handle) { finish(wish.ticket, isDone: false) }
+        case .ended(_, let end):
+            screen?.holding[handle] = nil
+            consult { desk, _ in desk.noteEnd(handle, ReportedEnd(end)) }
+        default: break
+        }
+    }
+}

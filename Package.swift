@@ -219,7 +219,7 @@ let package = Package(
         .testTarget(
             name: "CallCoreTests",
             dependencies: [
-                "CallCore", "CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine", "TestSupport",
+                "CallCore", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

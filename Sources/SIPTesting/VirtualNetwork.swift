@@ -162,8 +162,8 @@ package struct VirtualNetwork {
         now = end
     }
 
-    /// When something happens next.
-    private var nextTime: MediaTime? {
+    /// When something happens next; nil when nothing does.
+    package var nextTime: MediaTime? {
         var next = waiting.last?.time
         func take(_ time: MediaTime?) {
             if let time { next = min(next ?? time, time) }

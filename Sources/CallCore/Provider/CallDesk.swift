@@ -313,11 +313,14 @@ struct CallDesk: Sendable {
             guard let column = run.firstIndex(where: { $0.ticket == ticket }) else { continue }
             let step = steps[row].remove(at: column)
             if let action = step.action { report(.performed(action, isDone ? .fulfilled : .failed(.refused))) }
-            if case .start = step.kind, !isDone { entries.removeAll { $0.uuid == step.call && $0.handle == nil } }
+            if case .start = step.kind, !isDone { forgetUnstarted(step.call) }
             break
         }
         goOn(at: now)
     }
+
+    /// A call whose INVITE has not left is none; should it leave after all, it is taken back.
+    private mutating func forgetUnstarted(_ uuid: CallUUID) { entries.removeAll { $0.uuid == uuid && $0.handle == nil } }
 
     /// The INVITE of a call that the screen has started has left.
     mutating func started(_ uuid: CallUUID, _ handle: CallHandle, callID: String, _ ticket: Ticket, at now: MediaTime) {
@@ -337,7 +340,10 @@ struct CallDesk: Sendable {
         }
         for row in steps.indices {
             let late = steps[row].filter { $0.limit.map { $0 <= now } ?? false }
-            for step in late { if let action = step.action { report(.performed(action, .failed(.timedOut))) } }
+            for step in late {
+                if let action = step.action { report(.performed(action, .failed(.timedOut))) }
+                if case .start = step.kind { forgetUnstarted(step.call) }
+            }
             steps[row].removeAll { $0.limit.map { $0 <= now } ?? false }
             for column in steps[row].indices where steps[row][column].patience.map({ $0 <= now }) ?? false {
                 steps[row][column].patience = nil

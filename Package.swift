@@ -42,6 +42,7 @@ let package = Package(
         .library(name: "MediaEngineTesting", targets: ["MediaEngineTesting"]),
         .library(name: "SIP", targets: ["SIP"]),
         .library(name: "CallCore", targets: ["CallCore"]),
+        .library(name: "CallCoreTesting", targets: ["CallCoreTesting"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
@@ -126,6 +127,7 @@ let package = Package(
             dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine"],
             swiftSettings: settings
         ),
+        .target(name: "CallCoreTesting", dependencies: ["CallCore"], swiftSettings: settings),
         .target(name: "CLinux"),
         .target(
             name: "LocalMessaging",
@@ -219,7 +221,8 @@ let package = Package(
         .testTarget(
             name: "CallCoreTests",
             dependencies: [
-                "CallCore", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine", "TestSupport",
+                "CallCore", "CallCoreTesting", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine",
+                "MediaEngineTesting", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -80,6 +80,29 @@ private final class ExclusiveCard: SoundCard, @unchecked Sendable {
         await again.release()
     }
 
+    @Test func `a card that is not allowed stays closed for its users, and is opened when it is`() async throws {
+        let card = ExclusiveCard()
+        let route = rig.route(.playback, card, isUsed: false)
+        route.allow(false)
+        route.use()
+        #expect(!card.isOpen && route.isInUse && kinds().isEmpty)
+        try play(on: route)
+        rig.driver.run(ticks: 10)
+        route.allow(true)
+        #expect(card.isOpen)
+        rig.driver.run(ticks: 10)
+        route.allow(true)
+        route.allow(false)
+        #expect(!card.isOpen && route.openCount == 0)
+        rig.driver.advance(by: .seconds(10))
+        #expect(!card.isOpen && kinds() == [.cardOpened, .cardClosed])
+        // What a card that is not wanted does not play is no loss.
+        #expect(route.statistics.framesWithoutCard == 0)
+        await route.release()
+        route.allow(true)
+        #expect(!card.isOpen)
+    }
+
     // MARK: Busy, lost, back
 
     @Test func `a card that is busy at first is told, and used once it is free`() throws {

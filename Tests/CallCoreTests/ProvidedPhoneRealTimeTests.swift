@@ -1,0 +1,163 @@
+import CallBasics
+import CallCore
+import CallCoreTesting
+import MediaEngine
+import SIP
+import SIPTransport
+import TestSupport
+import Testing
+
+/// A phone with a call screen, over sockets of 127.0.0.1, with a null card.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct ProvidedPhoneRealTimeTests {
+    private let engine: CallEngine
+    private let callers: CallEngine
+    private let screen = TestProvider()
+
+    init() throws {
+        var configuration = CallEngineConfiguration()
+        configuration.cardBindings.callPlayback = CardBinding("null")
+        configuration.cardBindings.callCapture = CardBinding("null")
+        engine = try CallEngine(configuration)
+        callers = try CallEngine()
+    }
+
+    private func caller() async throws -> Phone {
+        var configuration = PhoneConfiguration()
+        configuration.local = .loopback(port: 0)
+        return try await Phone(callers, configuration)
+    }
+
+    private func called() async throws -> Phone {
+        var configuration = PhoneConfiguration()
+        configuration.local = .loopback(port: 0)
+        let phone = try await Phone(engine, configuration, provider: screen)
+        screen.phone = phone
+        return phone
+    }
+
+    private static let mute: @Sendable (inout CallConfiguration) -> Void = { ($0.source, $0.sink) = (.silence, .none) }
+
+    /// What the screen is told next.
+    private func next() async throws -> TestProvider.Report {
+        for await report in screen.reports { return report }
+        throw PhoneError(.state, "Nothing was told.")
+    }
+
+    private func nextIncoming() async throws -> (CallUUID, CallUpdate) {
+        guard case .incoming(let call, let update) = try await next() else {
+            throw PhoneError(.state, "Another thing was told.")
+        }
+        return (call, update)
+    }
+
+    /// The next thing that happens to the call card.
+    private func nextCard() async throws -> CardRouteEvent.Kind {
+        for await case .card(let event) in engine.events where event.role == .call && event.direction == .playback {
+            return event.kind
+        }
+        throw PhoneError(.state, "Nothing happened to the card.")
+    }
+
+    private func close(_ phones: Phone...) async {
+        for phone in phones { await phone.close() }
+        await engine.shutDown()
+        await callers.shutDown()
+        #expect(screen.faults.isEmpty)
+    }
+
+    @Test func `a call is shown, answered and ended by the screen, and has the card between activation and deactivation`()
+        async throws
+    {
+        let (alice, bob) = (try await caller(), try await called())
+        let out = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        let (call, update) = try await nextIncoming()
+        #expect(!update.isPlaceholder && !update.hasVideo && update.remote.hasPrefix("sip:"))
+        #expect(await screen.act(.answer, on: call) == .fulfilled)
+        try await out.answered()
+        // Sound flows, and nobody has the card.
+        for await event in out.events { if case .media = event { break } else if case .answered = event { break } }
+        await bob.activateAudio()
+        #expect(try await nextCard() == .cardOpened)
+        await bob.deactivateAudio()
+        #expect(try await nextCard() == .cardClosed)
+        #expect(await screen.act(.setHeld(true), on: call) == .fulfilled)
+        guard case .updated(call, let held) = try await next() else { return _ = Issue.record("not told") }
+        #expect(held.isHeld)
+        #expect(await screen.act(.setMuted(true), on: call) == .fulfilled)
+        #expect(await screen.act(.answer, on: call) == .failed(.notNow))
+        #expect(await screen.act(.end, on: call) == .fulfilled)
+        #expect(await out.ended().side == .them)
+        #expect(await screen.act(.end, on: call) == .failed(.unknownCall))
+        await close(alice, bob)
+    }
+
+    @Test func `the screen calls, and is told that the other side has answered and hung up`() async throws {
+        let (alice, bob) = (try await caller(), try await called())
+        let call = CallUUID()
+        async let outcome = screen.act(.start(to: "sip:\(alice.localAddress)"), on: call)
+        for await event in alice.events {
+            guard case .incoming(let come) = event else { continue }
+            #expect(await outcome == .fulfilled)
+            #expect(try await next() == .outgoing(call, .connecting))
+            try await come.answer(Self.mute)
+            #expect(try await next() == .outgoing(call, .connected))
+            await come.hangUp()
+            break
+        }
+        #expect(try await next() == .ended(call, .remoteEnded))
+        #expect(await screen.act(.start(to: "nonsense"), on: CallUUID()) == .failed(.refused))
+        await close(alice, bob)
+    }
+
+    @Test func `a push wakes the phone, which answers what its user had answered before the call came`() async throws {
+        var configuration = ServerConfiguration(domain: "example.test")
+        configuration.push = PushSettings()
+        let server = SIPEndpoint(SIPServer(configuration, seed: 1)) { _ in .failure }
+        let address = try await server.open(at: .loopback(port: 0), [.udp])
+        let (alice, bob) = (try await caller(), try await called())
+        func account(_ name: String, _ push: PhonePush? = nil) throws -> PhoneAccount {
+            var account = try PhoneAccount("sip:\(name)@example.test")
+            account.registrar = "sip:\(address)"
+            account.proxies = ["sip:\(address);lr"]
+            account.push = push
+            return account
+        }
+        try await alice.register(account("alice"))
+        let push = try PhonePush(team: "ABCD", bundle: "org.example.phone", callToken: "00fc", textToken: nil)
+        try await bob.register(account("bob", push))
+        #expect(await bob.isPushServed(of: "sip:bob@example.test") == true)
+        #expect(await alice.isPushServed(of: "sip:alice@example.test") == nil)
+        let out = try await alice.call("sip:bob@example.test", Self.mute)
+        for await event in server.events {
+            guard case .push(let sent) = event else { continue }
+            await bob.receive(PushPayload(callID: sent.callID, from: sent.from))
+            break
+        }
+        let (call, update) = try await nextIncoming()
+        #expect(update.isPlaceholder && update.remote == "sip:alice@example.test")
+        #expect(await screen.act(.answer, on: call) == .fulfilled)
+        try await out.answered()
+        guard case .updated(call, let known) = try await next() else { return _ = Issue.record("not told") }
+        #expect(!known.isPlaceholder)
+        await out.hangUp()
+        #expect(try await next() == .ended(call, .remoteEnded))
+        await close(alice, bob)
+        await server.close()
+    }
+
+    @Test func `who does not want to be disturbed is not rung, and a reset ends what is on`() async throws {
+        let (alice, bob) = (try await caller(), try await called())
+        screen.refusal = .busy
+        let refused = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        #expect(await refused.ended().cause == .refused(status: 486))
+        _ = try await nextIncoming()
+        screen.refusal = nil
+        let out = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        let (call, _) = try await nextIncoming()
+        #expect(await screen.act(.answer, on: call) == .fulfilled)
+        try await out.answered()
+        await bob.resetCalls()
+        #expect(await out.ended().side == .them)
+        await close(alice, bob)
+    }
+}

@@ -106,7 +106,9 @@ public final class TestProvider: CallProvider {
         let waiter = state.withLock { state in
             if action.kind == .end, outcome == .fulfilled { state.stages[action.call] = nil }
             let waiter = state.waiting.removeValue(forKey: action.id)
-            if waiter == nil { state.faults.append("An action had a second outcome, or was never asked for: \(action.id).") }
+            if waiter == nil {
+                state.faults.append("An action had a second outcome, or was never asked for: \(action.id).")
+            }
             return waiter
         }
         waiter?.resume(returning: outcome)

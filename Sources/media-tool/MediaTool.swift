@@ -8,7 +8,7 @@ struct MediaTool: AsyncParsableCommand {
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output (`core`, `group` and `sip`: one on \
+            Every command takes --json, which prints one JSON object on standard output (`core`, `group`, `sip` and `phone`: one on \
             each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command cleanly: files are valid, the report is \
             printed.
 
@@ -27,7 +27,7 @@ struct MediaTool: AsyncParsableCommand {
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
-            GroupCommand.self, CoreCommand.self, SIPCommand.self,
+            GroupCommand.self, CoreCommand.self, SIPCommand.self, PhoneCommand.self,
         ]
     )
 
@@ -67,7 +67,8 @@ struct MediaTool: AsyncParsableCommand {
     /// Prints what failed as JSON, too, where scripts read it.
     private static func tellScripts(_ error: any Error) {
         let arguments = CommandLine.arguments.dropFirst()
-        guard arguments.first == SIPCommand.configuration.commandName, arguments.contains("--json"),
+        let names = [SIPCommand.configuration.commandName, PhoneCommand.configuration.commandName]
+        guard names.contains(arguments.first), arguments.contains("--json"),
             let failure = error as? ToolFailure, !failure.isReported
         else { return }
         StandardOutput.write(failure.json.text + "\n")

@@ -65,7 +65,8 @@ import Testing
         #expect(screen.faults.isEmpty)
     }
 
-    @Test func `a call is shown, answered and ended by the screen, and has the card between activation and deactivation`()
+    @Test
+    func `a call is shown, answered and ended by the screen, and has the card between activation and deactivation`()
         async throws
     {
         let (alice, bob) = (try await caller(), try await called())

@@ -41,7 +41,9 @@ import Testing
         #expect(world.words() == ["updated \(alice)"])
         let bobs = world.network.sent.filter { $0.place == .agent(1) }
         let answer = try #require(bobs.first { $0.startLine == "SIP/2.0 200 OK" && $0.isInvite })
-        let invite = try #require(world.network.sent.last { $0.place == .server(0) && $0.startLine.hasPrefix("INVITE") })
+        let invite = try #require(
+            world.network.sent.last { $0.place == .server(0) && $0.startLine.hasPrefix("INVITE") }
+        )
         #expect(answer.time - invite.time <= .milliseconds(15), "10 ms of them on the way")
         #expect(!bobs.contains { $0.startLine == "SIP/2.0 180 Ringing" })
         world.network.with(0) { agent, now in agent.hangUp(call, at: now) }
@@ -71,7 +73,12 @@ import Testing
         #expect(world.words() == ["incoming \(alice) by push"])
         world.run(for: .milliseconds(2))
         #expect(world.words() == ["ended unanswered"])
-        world.desk.receive(CallHandle(slot: 9, serial: 9), callID: "late", CallUpdate(remote: alice), at: world.network.now)
+        world.desk.receive(
+            CallHandle(slot: 9, serial: 9),
+            callID: "late",
+            CallUpdate(remote: alice),
+            at: world.network.now
+        )
         guard case .order(.reject(_, status: 410))? = world.desk.poll() else { return _ = Issue.record("not refused") }
         #expect(world.desk.poll() == nil)
     }
@@ -102,7 +109,9 @@ import Testing
         try world.deliverPush()
         world.run(for: .seconds(1))
         let told = world.words()
-        #expect(told.filter { $0.hasSuffix("by push") }.count == 2 && told.filter { $0.hasPrefix("updated") }.count == 2)
+        #expect(
+            told.filter { $0.hasSuffix("by push") }.count == 2 && told.filter { $0.hasPrefix("updated") }.count == 2
+        )
         #expect(Set(world.desk.entries.map(\.update.remote)) == [alice, "sip:carol@example.test"])
         #expect(Set(world.desk.entries.map(\.uuid)).count == 2)
     }
@@ -148,7 +157,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("SIP;cause=200;text=\"Call completed elsewhere\"", "answeredElsewhere"), ("SIP;cause=603", "declinedElsewhere"),
+        ("SIP;cause=200;text=\"Call completed elsewhere\"", "answeredElsewhere"),
+        ("SIP;cause=603", "declinedElsewhere"),
         ("SIP ;cause=600", "declinedElsewhere"), ("Q.850;cause=16", "remoteEnded"), ("", "remoteEnded"),
     ])
     func `a call that another phone has taken says so`(reason: String, told: String) {

@@ -33,7 +33,7 @@ struct CallDesk: Sendable {
         /// Done when the other side has agreed, or refused.
         case hold(CallHandle, Bool, Ticket)
         case mute(CallHandle, Bool)
-        case keys(CallHandle, String)
+        case keys(CallHandle, String, Ticket)
     }
 
     enum Output: Hashable, Sendable {
@@ -320,7 +320,9 @@ struct CallDesk: Sendable {
     }
 
     /// A call whose INVITE has not left is none; should it leave after all, it is taken back.
-    private mutating func forgetUnstarted(_ uuid: CallUUID) { entries.removeAll { $0.uuid == uuid && $0.handle == nil } }
+    private mutating func forgetUnstarted(_ uuid: CallUUID) {
+        entries.removeAll { $0.uuid == uuid && $0.handle == nil }
+    }
 
     /// The INVITE of a call that the screen has started has left.
     mutating func started(_ uuid: CallUUID, _ handle: CallHandle, callID: String, _ ticket: Ticket, at now: MediaTime) {
@@ -428,8 +430,9 @@ struct CallDesk: Sendable {
                 finish(step, .failed(.notNow))
                 return nil
             }
-            order(.keys(handle, keys))
-            finish(step, .fulfilled)
+            let ticket = makeTicket()
+            order(.keys(handle, keys, ticket))
+            return ticket
         }
         return nil
     }

@@ -24,6 +24,14 @@ extension Phone {
         consult { desk, now in desk.perform(transaction, at: now) }
     }
 
+    /// The call that the screen knows by this identifier; nil before its INVITE is here, and after its end.
+    public func call(of identifier: CallUUID) -> PhoneCall? {
+        screen?.desk[identifier]?.handle.flatMap { calls[$0] }
+    }
+
+    /// What the screen knows a call by; nil after its end, and without a screen.
+    public func identifier(of call: PhoneCall) -> CallUUID? { screen?.desk.entry(of: call.handle)?.uuid }
+
     /// All calls end at once, and the screen is told nothing more of them.
     public func resetCalls() { consult { desk, _ in desk.reset() } }
 
@@ -112,8 +120,13 @@ extension Phone {
             Task { await call.setHeld(isHeld) }
         case .mute(let handle, let isMuted):
             if let call = calls[handle] { Task { await call.setMuted(isMuted) } }
-        case .keys(let handle, let keys):
-            if let call = calls[handle] { Task { try? await call.sendDTMF(keys) } }
+        case .keys(let handle, let keys, let ticket):
+            guard let call = calls[handle] else { return finish(ticket, isDone: false) }
+            Task { [weak self] in
+                var isDone = true
+                do { try await call.sendDTMF(keys) } catch { isDone = false }
+                await self?.finish(ticket, isDone: isDone)
+            }
         }
     }
 
@@ -128,10 +141,18 @@ extension Phone {
         act { agent, now in agent.hangUp(handle, at: now) }
     }
 
+    private func noteConnected(_ handle: CallHandle) { consult { desk, _ in desk.noteConnected(handle) } }
+
     /// What a call comes to.
     func note(_ event: AgentEvent, of handle: CallHandle) {
         switch event {
-        case .established: consult { desk, _ in desk.noteConnected(handle) }
+        case .established:
+            guard let call = calls[handle] else { return }
+            Task { [weak self] in
+                // Once there is sound.
+                do { try await call.answered() } catch { return }
+                await self?.noteConnected(handle)
+            }
         case .agreed(_, let session):
             guard let isHeld = session.audio?.isHeldLocally else { return }
             consult { desk, _ in desk.noteHeld(handle, isHeld) }

@@ -55,7 +55,10 @@ struct DeskWorld {
 
     static func session(_ index: Int) -> SessionConfiguration {
         let format = PayloadFormat(payloadType: 0, encodingName: "PCMU", clockRate: 8000)
-        return SessionConfiguration(address: "192.0.2.\(index + 1)", media: [MediaConfiguration(port: 4000, formats: [format])])
+        return SessionConfiguration(
+            address: "192.0.2.\(index + 1)",
+            media: [MediaConfiguration(port: 4000, formats: [format])]
+        )
     }
 
     /// The push that the server sent first reaches Bob.
@@ -183,7 +186,8 @@ struct DeskWorld {
                 session.hold = isHeld ? .withMusic : nil
                 agent.change(handle, to: session, at: now)
             }
-        case .mute, .keys: break
+        case .keys(_, _, let ticket): desk.done(ticket, isDone: true, at: network.now)
+        case .mute: break
         }
     }
 }

@@ -185,7 +185,7 @@ struct SIPOptions: ParsableArguments {
         return Credentials(userName: name, password: password, realm: realm)
     }
 
-    private static func password(_ file: String?) throws -> String? {
+    static func password(_ file: String?) throws -> String? {
         guard let file else { return ProcessEnvironment.variables["MEDIA_TOOL_SIP_PASSWORD"] }
         let path = InputPath.path(of: file)
         var status = stat()

@@ -1,0 +1,190 @@
+import ArgumentParser
+import CallBasics
+import CallCore
+import MediaEngine
+import SIP
+
+/// A softphone.
+struct PhoneCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "phone",
+        abstract: "A phone at the shell: registers accounts, calls and is called, by lines on standard input.",
+        discussion: """
+            It rings, and does what lines say: call, answer, end, hold, resume, swap, mute, keys, transfer, text, calls, \
+            devices, volume, quit; help lists them. Who talks is held before another call begins to talk. At the end of \
+            the input, by quit and by Ctrl-C it hangs up and takes its bindings away.
+
+            With --json each thing that happens is a line, "listening" first, and lines may be actions: \
+            {"action": "start", "to": "sip:bob@example.org", "id": 1}, answer, end, setHeld with "held", setMuted with \
+            "muted", playDTMF with "digits", transfer with "to", text with "to" and "text", swap, calls, devices, device with \
+            "name", volume with "db", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed".
+
+            The accounts file is JSON: [{"address": "sip:alice@example.org", "password": "..."}], with "user", "registrar", \
+            "proxies", "name" and "expires" where they are needed. Calls go from the first one.
+
+            EXAMPLES
+              media-tool phone
+              media-tool phone --account sip:alice@example.org --password-file secret
+              media-tool phone --accounts accounts.json --json
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("The accounts, with their passwords; mode 0600.", valueName: "file"),
+        completion: .file()
+    )
+    var accounts: String?
+
+    @Option(help: ArgumentHelp("One account, such as sip:alice@example.org.", valueName: "uri"))
+    var account: String?
+
+    @Option(help: ArgumentHelp("The name for authentication. Default: the user part of --account.", valueName: "name"))
+    var user: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file of mode 0600 with the password. Default: MEDIA_TOOL_SIP_PASSWORD.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var passwordFile: String?
+
+    @Option(help: ArgumentHelp("The server to register at. Default: the domain of --account.", valueName: "uri"))
+    var registrar: String?
+
+    @Option(help: ArgumentHelp("A proxy that requests go through; more for more.", valueName: "uri"))
+    var proxy: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The own address and port. Default: the address that leads out of the machine, any port.",
+            valueName: "host:port"
+        )
+    )
+    var local: LocalAddress?
+
+    @Option(help: "What carries messages: udp, tcp or tls; more for more. Default: all.")
+    var transport: [SIPTransportName] = []
+
+    @OptionGroup var tls: TLSOptions
+
+    @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
+    var codec: [String] = []
+
+    @Option(help: ArgumentHelp("Whose tones it rings with: US, UK, DE, FR.", valueName: "code"))
+    var country = "US"
+
+    @OptionGroup var roles: BindingOptions
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        guard accounts == nil || account == nil else {
+            throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
+        }
+        if account == nil {
+            let given = [
+                ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
+                ("--proxy", !proxy.isEmpty),
+            ]
+            if let wrong = given.first(where: \.1)?.0 {
+                throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
+            }
+        }
+        guard passwordFile != "-" else {
+            throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")
+        }
+        _ = try ToneSpec(named: CallProgressTone.ringback.rawValue, country: country)
+    }
+
+    private func phoneAccounts() throws -> [PhoneAccount] {
+        if let accounts { return try PhoneAccounts.read(accounts) }
+        guard let account else { return [] }
+        do {
+            let password = try SIPOptions.password(passwordFile)
+            var made = try PhoneAccount(account, userName: user, password: password)
+            (made.registrar, made.proxies) = (registrar, proxy)
+            return [made]
+        } catch let error as PhoneError {
+            throw ToolFailure(error.message)
+        }
+    }
+
+    private func phoneConfiguration() throws -> PhoneConfiguration {
+        var configuration = PhoneConfiguration()
+        configuration.local = local?.address
+        if !transport.isEmpty {
+            configuration.transports = transport.map { name in
+                switch name {
+                case .udp: .udp
+                case .tcp: .tcp
+                case .tls: .tls
+                }
+            }
+        }
+        configuration.security = tls.security()
+        if !codec.isEmpty { configuration.codecs = codec }
+        configuration.product = "media-tool"
+        return configuration
+    }
+
+    func run() async throws {
+        common.startLogging()
+        Interruption.catchSignals()
+        StandardOutput.watch()
+        let (accounts, configuration) = (try phoneAccounts(), try phoneConfiguration())
+        try await CallEngine.session(try roles.engineConfiguration()) { engine in
+            let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+            let shell = PhoneShell(engine, teller, country: country)
+            let phone: Phone
+            do { phone = try await Phone(engine, configuration, provider: shell) } catch {
+                throw ToolFailure("\(error)")
+            }
+            await shell.use(phone)
+            teller.tell(
+                "listening",
+                [("local", .string("\(phone.localAddress)"))],
+                text: "The phone is at \(phone.localAddress). Say help."
+            )
+            let telling = Task { await tell(phone.events, shell, phone, teller) }
+            let registering = accounts.map { account in Task { try? await phone.register(account) } }
+            _ = try await Interruption.orValue {
+                for await line in InputLines.read() { guard await shell.obey(line) else { return } }
+            }
+            await phone.close()
+            for task in registering { await task.value }
+            await telling.value
+            teller.tell("closed", text: "The phone is closed.")
+        }
+    }
+
+    /// What the phone tells, to its end.
+    private func tell(_ events: AsyncStream<PhoneEvent>, _ shell: PhoneShell, _ phone: Phone, _ teller: SIPTeller) async
+    {
+        await withTaskGroup(of: Void.self) { group in
+            for await event in events {
+                switch event {
+                case .incoming(let call), .outgoing(let call):
+                    let uuid = await phone.identifier(of: call)
+                    group.addTask { await shell.listen(to: call, uuid) }
+                case .registered(let address):
+                    teller.tell("registered", [("account", .string(address))], text: "\(address) is registered.")
+                case .unregistered(let address, let error):
+                    teller.tell(
+                        "unregistered",
+                        [("account", .string(address)), ("reason", .string(error.message))],
+                        text: "\(address) is not registered. \(error.message)"
+                    )
+                case .moved(let address):
+                    teller.tell("moved", [("local", .string("\(address)"))], text: "The phone is at \(address) now.")
+                case .text(let text, let from):
+                    teller.tell(
+                        "message",
+                        [("from", .string(from)), ("text", .string(text))],
+                        text: "\(from.printable): \(text.printable)"
+                    )
+                }
+            }
+        }
+    }
+}

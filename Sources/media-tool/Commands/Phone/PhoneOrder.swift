@@ -1,0 +1,164 @@
+internal import FoundationEssentials
+
+/// What somebody at the phone wants, as a line of words or of JSON says it.
+///
+///     call sip:bob@example.test      {"action":"start","to":"sip:bob@example.test","id":1}
+///     hold 2                         {"action":"setHeld","held":true,"call":2,"id":2}
+struct PhoneOrder: Equatable {
+    enum Kind: Equatable {
+        case start(to: String)
+        case answer, end
+        case setHeld(Bool)
+        case setMuted(Bool)
+        case playDTMF(String)
+        case transfer(to: String)
+        case text(String, to: String)
+        /// Holds who talks, and resumes who is held.
+        case swap
+        case calls, devices
+        case device(String)
+        case volume(Double)
+        case help, quit
+    }
+
+    var kind: Kind
+    /// The number of the call; nil for the one that it can only mean.
+    var call: Int?
+    /// What the outcome names; nil where nobody asked for one.
+    var id: UInt64?
+
+    /// What people can say.
+    static let help = """
+        call URI             call somebody; who talks is held
+        answer [N]           answer the call that rings, or call N
+        end [N]              end a call; decline one that rings
+        hold [N], resume [N], swap
+        mute [N], unmute [N]
+        keys DIGITS [N]      send keys: 0-9 * # A-D; a comma is a pause
+        transfer URI [N]     have the other side call somebody else
+        text URI WORDS...    send a text
+        calls                what is on, with its quality
+        devices, device NAME, volume DB
+        quit                 hang up, un-register, end
+        """
+
+    /// Reads a line; nil for an empty one.
+    ///
+    /// Throws: `PhoneOrderFault`
+    init?(parsing line: String) throws(PhoneOrderFault) {
+        let words = line.split(separator: " ").map(String.init)
+        guard let first = words.first else { return nil }
+        if first.hasPrefix("{") {
+            self = try Self(json: line)
+        } else {
+            self = try Self(words: words)
+        }
+    }
+
+    private init(_ kind: Kind, call: Int? = nil, id: UInt64? = nil) {
+        (self.kind, self.call, self.id) = (kind, call, id)
+    }
+
+    private init(words: [String]) throws(PhoneOrderFault) {
+        let (verb, rest) = (words[0].lowercased(), Array(words.dropFirst()))
+        func number(_ index: Int) throws(PhoneOrderFault) -> Int? {
+            guard rest.count <= index + 1 else { throw PhoneOrderFault("'\(verb)' takes less. Say help.") }
+            guard rest.count > index else { return nil }
+            guard let number = Int(rest[index]) else {
+                throw PhoneOrderFault("'\(rest[index])' is no number of a call. Say calls.")
+            }
+            return number
+        }
+        func argument(_ what: String) throws(PhoneOrderFault) -> String {
+            guard let argument = rest.first else { throw PhoneOrderFault("'\(verb)' needs \(what). Say help.") }
+            return argument
+        }
+        func alone(_ kind: Kind) throws(PhoneOrderFault) -> Self {
+            guard rest.isEmpty else { throw PhoneOrderFault("'\(verb)' stands alone. Say help.") }
+            return Self(kind)
+        }
+        switch verb {
+        case "call", "dial":
+            let uri = try argument("a URI")
+            guard rest.count == 1 else { throw PhoneOrderFault("'\(verb)' takes one URI. Say help.") }
+            self = Self(.start(to: uri))
+        case "answer": self = Self(.answer, call: try number(0))
+        case "end", "hangup", "decline": self = Self(.end, call: try number(0))
+        case "hold": self = Self(.setHeld(true), call: try number(0))
+        case "resume": self = Self(.setHeld(false), call: try number(0))
+        case "mute": self = Self(.setMuted(true), call: try number(0))
+        case "unmute": self = Self(.setMuted(false), call: try number(0))
+        case "keys": self = Self(.playDTMF(try argument("digits")), call: try number(1))
+        case "transfer": self = Self(.transfer(to: try argument("a URI")), call: try number(1))
+        case "text":
+            let uri = try argument("a URI and words")
+            guard rest.count > 1 else { throw PhoneOrderFault("'text' needs a URI and words. Say help.") }
+            self = Self(.text(rest.dropFirst().joined(separator: " "), to: uri))
+        case "device": self = Self(.device(try argument("a name")))
+        case "volume":
+            guard let value = Double(try argument("a value in dB")), value >= -60, value <= 20 else {
+                throw PhoneOrderFault("A volume is -60 to 20 dB. Say volume -6.")
+            }
+            self = Self(.volume(value))
+        case "swap": self = try alone(.swap)
+        case "calls": self = try alone(.calls)
+        case "devices": self = try alone(.devices)
+        case "help", "?": self = try alone(.help)
+        case "quit", "exit": self = try alone(.quit)
+        default: throw PhoneOrderFault("'\(verb)' is no word of the phone. Say help.")
+        }
+    }
+
+    private struct Wire: Decodable {
+        var action: String
+        var id: UInt64?
+        var call: Int?
+        var to: String?
+        var held: Bool?
+        var muted: Bool?
+        var digits: String?
+        var text: String?
+        var name: String?
+        var db: Double?
+    }
+
+    private init(json line: String) throws(PhoneOrderFault) {
+        let wire: Wire
+        do { wire = try JSONDecoder().decode(Wire.self, from: Data(line.utf8)) } catch {
+            throw PhoneOrderFault("The line is no action. Write {\"action\":\"answer\",\"call\":1,\"id\":1}.")
+        }
+        func need<Value>(_ value: Value?, _ name: String) throws(PhoneOrderFault) -> Value {
+            if let value { return value }
+            throw PhoneOrderFault("The action \(wire.action) needs \"\(name)\". Give it.", id: wire.id)
+        }
+        switch wire.action {
+        case "start": kind = .start(to: try need(wire.to, "to"))
+        case "answer": kind = .answer
+        case "end": kind = .end
+        case "setHeld": kind = .setHeld(try need(wire.held, "held"))
+        case "setMuted": kind = .setMuted(try need(wire.muted, "muted"))
+        case "playDTMF": kind = .playDTMF(try need(wire.digits, "digits"))
+        case "transfer": kind = .transfer(to: try need(wire.to, "to"))
+        case "text": kind = .text(try need(wire.text, "text"), to: try need(wire.to, "to"))
+        case "swap": kind = .swap
+        case "calls": kind = .calls
+        case "devices": kind = .devices
+        case "device": kind = .device(try need(wire.name, "name"))
+        case "volume":
+            let value = try need(wire.db, "db")
+            guard value >= -60, value <= 20 else { throw PhoneOrderFault("A volume is -60 to 20 dB.", id: wire.id) }
+            kind = .volume(value)
+        case "quit": kind = .quit
+        default: throw PhoneOrderFault("There is no action \(wire.action). See media-tool help phone.", id: wire.id)
+        }
+        (call, id) = (wire.call, wire.id)
+    }
+}
+
+/// Why a line at the phone says nothing that can be done.
+struct PhoneOrderFault: Error, Equatable {
+    let message: String
+    let id: UInt64?
+
+    init(_ message: String, id: UInt64? = nil) { (self.message, self.id) = (message, id) }
+}

@@ -1,0 +1,330 @@
+import CallCore
+import MediaEngine
+
+/// The call screen of `media-tool phone`: it numbers calls, prints what happens to them, rings, and does what lines say.
+actor PhoneShell: CallProvider {
+    private struct Shown {
+        let uuid: CallUUID
+        var update: CallUpdate
+        let isOutgoing: Bool
+        /// Whether it was answered, by either side.
+        var isTalking = false
+        var isMuted = false
+    }
+
+    private let engine: CallEngine
+    private let teller: SIPTeller
+    private let country: String
+    private weak var phone: Phone?
+    private var calls: [Int: Shown] = [:]
+    private var lastNumber = 0
+    private var actionCount: UInt64 = 0
+    /// What lines asked for, and when.
+    private var asked: [UInt64: (id: UInt64?, start: MediaTime)] = [:]
+    private var volume = 0.0
+    private var hasAudio = false
+    private var tone: CallProgressTone?
+
+    init(_ engine: CallEngine, _ teller: SIPTeller, country: String) {
+        (self.engine, self.teller, self.country) = (engine, teller, country)
+    }
+
+    func use(_ phone: Phone) { self.phone = phone }
+
+    // MARK: What the phone reports
+
+    func reportIncoming(_ call: CallUUID, _ update: CallUpdate) async throws(CallRefusal) {
+        let number = number(of: call, update, isOutgoing: false)
+        let name = update.displayName.map { "\($0.printable) " } ?? ""
+        tell(
+            "incoming",
+            number,
+            [
+                ("uuid", .string("\(call)")), ("from", .string(update.remote)),
+                ("displayName", JSONValue(update.displayName)), ("hasVideo", .bool(update.hasVideo)),
+            ],
+            "\(name)<\(update.remote.printable)> calls. Say answer, or end."
+        )
+        await ring()
+    }
+
+    func reportOutgoing(_ call: CallUUID, _ update: CallUpdate, _ stage: OutgoingStage) async {
+        let number = number(of: call, update, isOutgoing: true)
+        if stage == .connected { calls[number]?.isTalking = true }
+        let text =
+            stage == .connecting ? "Calling \(update.remote.printable)." : "\(update.remote.printable) has answered."
+        tell(
+            "outgoing",
+            number,
+            [("uuid", .string("\(call)")), ("to", .string(update.remote)), ("stage", .string(stage.rawValue))],
+            text
+        )
+        await follow()
+    }
+
+    func reportUpdate(_ call: CallUUID, _ update: CallUpdate) async {
+        let number = number(of: call, update, isOutgoing: false)
+        calls[number]?.update = update
+        tell("updated", number, [("held", .bool(update.isHeld))], update.isHeld ? "Held." : "Not held.")
+        if let volume = calls[number].flatMap({ $0.isTalking ? volume : nil }) { await set(volume, of: call) }
+    }
+
+    func reportEnded(_ call: CallUUID, _ reason: ReportedEnd) async { await forget(call, reason.rawValue) }
+
+    func performed(_ action: ProviderAction, _ outcome: ActionOutcome) async {
+        let (result, word): (String, String) =
+            switch outcome {
+            case .fulfilled: ("fulfilled", "done")
+            case .failed(let fault): ("failed", Self.text(of: fault))
+            }
+        if let order = asked.removeValue(forKey: action.id), let id = order.id {
+            var members: [(String, JSONValue)] = [("id", .integer(Int(id))), ("result", .string(result))]
+            if case .failed(let fault) = outcome { members.append(("fault", .string(fault.rawValue))) }
+            members.append(("ms", .number((MonotonicClock.current - order.start).roundedMilliseconds)))
+            teller.tell("performed", members, text: "\(id) \(result).")
+        } else if outcome != .fulfilled {
+            teller.tell("failed", [("fault", .string(result))], text: word)
+        }
+        guard outcome == .fulfilled, let number = calls.first(where: { $0.value.uuid == action.call })?.key else {
+            return
+        }
+        switch action.kind {
+        case .answer:
+            calls[number]?.isTalking = true
+            await follow()
+        case .end: await forget(action.call, "ended")
+        case .setMuted(let isMuted):
+            calls[number]?.isMuted = isMuted
+            tell("muted", number, [("muted", .bool(isMuted))], isMuted ? "Muted." : "Not muted.")
+        case .start, .setHeld, .playDTMF: break
+        }
+    }
+
+    private static func text(of fault: ActionOutcome.Fault) -> String {
+        switch fault {
+        case .unknownCall: "There is no such call any more."
+        case .notNow: "That does not fit what the call is at."
+        case .refused: "The call, or the other side, refused it."
+        case .timedOut: "It took too long."
+        case .transactionRefused: "Nothing was done."
+        }
+    }
+
+    // MARK: What calls tell
+
+    /// What a call tells beyond what the screen is told, to its end.
+    func listen(to call: PhoneCall, _ uuid: CallUUID?) async {
+        let update = CallUpdate(remote: call.remote, displayName: call.remoteName)
+        let number = uuid.map { self.number(of: $0, update, isOutgoing: call.isOutgoing) }
+        for await event in call.events {
+            switch event {
+            case .progress(180): await play(.ringback)
+            case .key(let key): tell("digit", number, [("digit", .string("\(key)"))], "Key \(key).")
+            case .held(by: .them): tell("held", number, [("by", .string("them"))], "The other side holds the call.")
+            case .resumed(by: .them): tell("resumed", number, [("by", .string("them"))], "The other side is back.")
+            case .transferring(let status):
+                tell("transfer", number, [("status", .integer(status))], "The transfer goes on: \(status).")
+            case .transferFailed(let status):
+                tell("transfer", number, [("failed", .integer(status))], "The transfer has failed: \(status).")
+            case .ended(let end):
+                tell("report", number, Self.members(of: end, await call.report), end.description)
+            default: break
+            }
+        }
+    }
+
+    private static func members(of end: PhoneCallEnd, _ report: CallReport?) -> [(String, JSONValue)] {
+        let leg = report?.legs.first
+        let score = leg?.quality.mosListening
+        return [
+            ("reason", .string(end.description)),
+            ("sentPackets", leg.map { .integer(Int($0.sent.packets)) } ?? .null),
+            ("receivedPackets", leg.map { .integer(Int($0.received.packets)) } ?? .null),
+            ("mosListening", score.map { .number($0) } ?? .null),
+        ]
+    }
+
+    // MARK: What lines say
+
+    /// Does what a line says; false to end.
+    func obey(_ line: String) async -> Bool {
+        do throws(PhoneOrderFault) {
+            guard let order = try PhoneOrder(parsing: line) else { return true }
+            if order.kind == .quit { return false }
+            try await obey(order)
+        } catch {
+            var members: [(String, JSONValue)] = [("message", .string(error.message))]
+            if let id = error.id { members.insert(("id", .integer(Int(id))), at: 0) }
+            teller.tell("refused", members, text: error.message)
+        }
+        return true
+    }
+
+    private func obey(_ order: PhoneOrder) async throws(PhoneOrderFault) {
+        switch order.kind {
+        case .start(let uri): await act(.start(to: uri), on: CallUUID(), order)
+        case .answer:
+            let ringing = try find(order, "rings") { !$0.isOutgoing && !$0.isTalking }
+            await act(.answer, on: ringing.uuid, order)
+        case .end:
+            let call = try find(order, "is on") { _ in true }
+            await act(.end, on: call.uuid, order)
+        case .setHeld(let isHeld):
+            let call = try find(order, isHeld ? "talks" : "is held") { $0.isTalking && $0.update.isHeld != isHeld }
+            await act(.setHeld(isHeld), on: call.uuid, order)
+        case .swap:
+            let held = try find(order, "is held") { $0.isTalking && $0.update.isHeld }
+            await act(.setHeld(false), on: held.uuid, order)
+        case .setMuted(let isMuted):
+            let call = try find(order, isMuted ? "is not muted" : "is muted") { $0.isMuted != isMuted }
+            await act(.setMuted(isMuted), on: call.uuid, order)
+        case .playDTMF(let keys):
+            let call = try find(order, "talks") { $0.isTalking && !$0.update.isHeld }
+            await act(.playDTMF(keys), on: call.uuid, order)
+        case .transfer(let uri):
+            let call = try find(order, "talks") { $0.isTalking }
+            await attempt(order) { try await $0.call(of: call.uuid)?.transfer(to: uri) }
+        case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
+        case .calls: await list()
+        case .devices:
+            let names = engine.cards.cards.map(\.description.name)
+            teller.tell("devices", [("names", JSONValue(names))], text: names.joined(separator: "\n"))
+        case .device(let name):
+            await attempt(order) { [engine] _ in
+                for direction in [CardDirection.playback, .capture] { try await engine.setCard(named: name, direction) }
+            }
+        case .volume(let value):
+            volume = value
+            for call in calls.values where call.isTalking { await set(value, of: call.uuid) }
+        case .help: teller.tell("help", [("text", .string(PhoneOrder.help))], text: PhoneOrder.help)
+        case .quit: break
+        }
+    }
+
+    /// The call that an order means: by its number, else the only one that it can mean, of several the last.
+    private func find(_ order: PhoneOrder, _ what: String, _ fits: (Shown) -> Bool) throws(PhoneOrderFault) -> Shown {
+        if let number = order.call {
+            if let call = calls[number] { return call }
+            throw PhoneOrderFault("There is no call \(number). Say calls.", id: order.id)
+        }
+        let fitting = calls.sorted { $0.key < $1.key }.map(\.value).filter(fits)
+        let preferred = fitting.last { $0.isTalking && !$0.update.isHeld } ?? fitting.last
+        if let preferred { return preferred }
+        throw PhoneOrderFault("No call \(what). Say calls.", id: order.id)
+    }
+
+    private func act(_ kind: ProviderAction.Kind, on call: CallUUID, _ order: PhoneOrder) async {
+        actionCount += 1
+        asked[actionCount] = (order.id, MonotonicClock.current)
+        await phone?.perform(ProviderAction(id: actionCount, call, kind))
+    }
+
+    /// Does what the screen has no action for.
+    private func attempt(_ order: PhoneOrder, _ body: @escaping @Sendable (Phone) async throws -> Void) async {
+        guard let phone else { return }
+        let start = MonotonicClock.current
+        var problem: String?
+        do { try await body(phone) } catch { problem = "\(error)" }
+        let time = (MonotonicClock.current - start).roundedMilliseconds
+        if let id = order.id {
+            let result = problem == nil ? "fulfilled" : "failed"
+            teller.tell(
+                "performed",
+                [
+                    ("id", .integer(Int(id))), ("result", .string(result)), ("message", JSONValue(problem)),
+                    ("ms", .number(time)),
+                ],
+                text: problem ?? "Done."
+            )
+        } else if let problem {
+            teller.tell("failed", [("message", .string(problem))], text: problem)
+        }
+    }
+
+    private func set(_ volume: Double, of call: CallUUID) async {
+        if let media = await phone?.call(of: call)?.media { media.volume = Decibels(volume) }
+    }
+
+    private func list() async {
+        var items: [JSONValue] = []
+        var lines: [String] = []
+        for (number, call) in calls.sorted(by: { $0.key < $1.key }) {
+            let media = await phone?.call(of: call.uuid)?.media
+            let score = media?.report().quality.mosListening
+            let state =
+                call.update.isHeld ? "held" : call.isTalking ? "talking" : call.isOutgoing ? "calling" : "ringing"
+            items.append(
+                .object([
+                    ("call", .integer(number)), ("remote", .string(call.update.remote)), ("state", .string(state)),
+                    ("muted", .bool(call.isMuted)), ("mosListening", score.map { .number($0) } ?? .null),
+                ])
+            )
+            let quality = score.map { ", quality \($0) of 5" } ?? ""
+            lines.append(
+                "\(number)  \(call.update.remote.printable)  \(state)\(call.isMuted ? ", muted" : "")\(quality)"
+            )
+        }
+        teller.tell(
+            "calls",
+            [("calls", .array(items))],
+            text: lines.isEmpty ? "No calls." : lines.joined(separator: "\n")
+        )
+    }
+
+    // MARK: Small things
+
+    private func number(of uuid: CallUUID, _ update: CallUpdate, isOutgoing: Bool) -> Int {
+        if let known = calls.first(where: { $0.value.uuid == uuid })?.key { return known }
+        lastNumber += 1
+        calls[lastNumber] = Shown(uuid: uuid, update: update, isOutgoing: isOutgoing)
+        return lastNumber
+    }
+
+    private func forget(_ uuid: CallUUID, _ reason: String) async {
+        guard let number = calls.first(where: { $0.value.uuid == uuid })?.key else { return }
+        calls[number] = nil
+        // People hear it from the call itself, in a sentence.
+        if teller.isJSON { tell("ended", number, [("uuid", .string("\(uuid)")), ("reason", .string(reason))], "") }
+        await follow()
+    }
+
+    /// Gives calls the card while one talks or is called, and the ear its tones.
+    private func follow() async {
+        let isWanted = calls.values.contains { $0.isTalking || $0.isOutgoing }
+        if isWanted != hasAudio {
+            hasAudio = isWanted
+            if isWanted { await phone?.activateAudio() } else { await phone?.deactivateAudio() }
+            teller.tell(
+                "audio",
+                [("active", .bool(isWanted))],
+                text: isWanted ? "The sound is on." : "The sound is off."
+            )
+        }
+        await ring()
+    }
+
+    /// Rings while a call waits and nobody talks.
+    private func ring() async {
+        let isRinging = calls.values.contains { !$0.isOutgoing && !$0.isTalking }
+        let isTalking = calls.values.contains { $0.isTalking && !$0.update.isHeld }
+        let isCalling = calls.values.contains { $0.isOutgoing && !$0.isTalking }
+        if isRinging { return await play(isTalking ? .callWaiting : .ringback) }
+        if !isCalling || isTalking { await play(nil) }
+    }
+
+    private func play(_ wanted: CallProgressTone?) async {
+        guard wanted != tone else { return }
+        tone = wanted
+        // A phone that cannot ring is still one.
+        guard let wanted else { return _ = try? await engine.stopRinging() }
+        if let spec = try? ToneSpec(named: wanted.rawValue, country: country) { try? await engine.startRinging(spec) }
+    }
+
+    private func tell(_ event: String, _ number: Int?, _ members: [(String, JSONValue)], _ text: String) {
+        teller.tell(
+            event,
+            [("call", number.map { .integer($0) } ?? .null)] + members,
+            text: number.map { "[\($0)] \(text)" } ?? text
+        )
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `media-tool phone`, by lines on its standard input, with `sip answer` as the others.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct PhoneCommandRealTimeTests {
+    private let folder: Scratch
+
+    init() throws { folder = try Scratch() }
+
+    /// Somebody who answers calls, and the URI of that.
+    private func answering(_ arguments: String...) throws -> (run: ToolRun, uri: String) {
+        let run = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--json", "--echo"] + arguments)
+        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
+        let line = try #require(try run.jsonLines().first)
+        let local = try #require(line["local"] as? String)
+        return (run, "sip:" + (local.split(separator: " ").last.map(String.init) ?? ""))
+    }
+
+    @Test func `a phone calls, keys, holds and ends, and each action has its outcome`() throws {
+        let (other, uri) = try answering()
+        let phone = try PhoneRun(folder)
+        try phone.say(#"{"action":"start","to":"\#(uri)","id":1}"#)
+        #expect(phone.prints(#""stage":"connected""#))
+        try phone.say(#"{"action":"playDTMF","digits":"5","id":2}"#)
+        #expect(other.printed(#""digit":"5""#))
+        try phone.say(#"{"action":"setHeld","held":true,"id":3}"#)
+        #expect(phone.prints(#""held":true"#) && other.printed(#""event":"held""#))
+        try phone.say(#"{"action":"calls","id":9}"#)
+        #expect(phone.prints(#""state":"held""#))
+        try phone.say(#"{"action":"setHeld","held":false,"id":4}"#)
+        #expect(phone.prints(#""held":false"#))
+        try phone.say(#"{"action":"end","id":5}"#)
+        #expect(phone.prints(#""event":"report""#))
+        try phone.say(#"{"action":"end","id":6}"#)
+        #expect(phone.prints(#""event":"refused","id":6"#))
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        let lines = try phone.run.jsonLines()
+        let outcomes = lines.filter { $0["event"] as? String == "performed" }
+        #expect(outcomes.map { $0["id"] as? Int } == [1, 2, 3, 4, 5])
+        #expect(outcomes.allSatisfy { $0["result"] as? String == "fulfilled" })
+        let report = try #require(lines.first { $0["event"] as? String == "report" })
+        #expect(report["sentPackets"] as? Int ?? 0 > 0 && report["receivedPackets"] as? Int ?? 0 > 0)
+        #expect(lines.compactMap { $0["active"] as? Bool } == [true, false])
+    }
+
+    @Test func `a second call holds the first, swap changes them, and quit ends both`() throws {
+        let (one, first) = try answering()
+        let (two, second) = try answering()
+        let phone = try PhoneRun(folder)
+        try phone.say("call \(first)")
+        #expect(phone.prints(#""stage":"connected""#))
+        try phone.say("call \(second)")
+        #expect(one.printed(#""event":"held""#) && two.printed(#""event":"connected""#))
+        #expect(phone.prints(#""call":2,"uuid""#) && phone.prints(#""call":1,"held":true"#))
+        #expect(phone.prints { $0.components(separatedBy: #""stage":"connected""#).count == 3 })
+        try phone.say("swap")
+        #expect(phone.prints(#""call":2,"held":true"#) && phone.prints(#""call":1,"held":false"#))
+        #expect(one.printed(#""event":"resumed""#) && two.printed(#""event":"held""#))
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        #expect(one.printed(#""event":"ended""#) && two.printed(#""event":"ended""#))
+    }
+
+    @Test func `a phone rings, answers, declines the next, and takes a text`() throws {
+        let phone = try PhoneRun(folder)
+        let local = try #require(try phone.run.jsonLines().first?["local"] as? String)
+        let calling = try ToolRun(["sip", "call", "sip:\(local)", "--seconds", "2", "--json"])
+        #expect(phone.prints(#""event":"incoming""#))
+        try phone.say("answer")
+        #expect(phone.prints(#""active":true"#))
+        let other = try ToolRun(["sip", "call", "sip:\(local)", "--seconds", "2", "--json"])
+        #expect(phone.prints(#""event":"incoming","call":2"#))
+        try phone.say("end 2")
+        #expect(other.wait() == 1)
+        #expect(try other.json()["code"] as? Int == 603)
+        let text = try ToolRun(["sip", "message", "sip:\(local)", "good morning", "--json"])
+        #expect(text.wait() == 0 && phone.prints("good morning"))
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        #expect(phone.prints(#""reason":"remoteEnded""#))
+        phone.run.interrupt()
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+    }
+
+    @Test func `accounts of a file are registered, and a file that others may read is refused`() throws {
+        let users = folder.file("users.json")
+        try #"{"alice":{"password":"wonderland"}}"#.write(toFile: users, atomically: true, encoding: .utf8)
+        let server = try ToolRun([
+            "sip", "server", "--domain", "example.test", "--users", users, "--local", "127.0.0.1:0", "--json",
+        ])
+        try #require(server.printed(#""event":"listening""#), "\(server.errors)")
+        let addresses = try #require(try server.jsonLines().first?["addresses"] as? [String])
+        let place = try #require(addresses.first?.split(separator: " ").last)
+        let accounts = folder.file("accounts.json")
+        let text = #"[{"address":"sip:alice@example.test","password":"wonderland","registrar":"sip:\#(place)"}]"#
+        try text.write(toFile: accounts, atomically: true, encoding: .utf8)
+        chmod(accounts, 0o644)
+        let open = try ToolRun.finished("phone", "--accounts", accounts)
+        #expect(open.status == 1 && open.errors.contains("chmod 600"))
+        chmod(accounts, 0o600)
+        let phone = try PhoneRun(folder, "--accounts", accounts)
+        #expect(phone.prints(#""event":"registered""#) && !phone.run.output.contains("wonderland"))
+        phone.close()
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        #expect(server.printed(#""expires":0"#))
+        server.interrupt()
+        server.wait()
+    }
+}
+
+/// A run of `media-tool phone --json` that takes lines.
+private final class PhoneRun {
+    let run: ToolRun
+    private let lines: FileHandle
+
+    init(_ folder: Scratch, _ arguments: String...) throws {
+        let path = folder.file("lines-\(UUID().uuidString)")
+        guard mkfifo(path, 0o600) == 0 else { throw POSIXError(.EIO) }
+        let command = ["phone", "--local", "127.0.0.1:0", "--json"] + arguments
+        run = try ToolRun(
+            ["-c", #"lines="$1"; shift; exec "$@" <"$lines""#, "sh", path, ToolRun.path] + command,
+            program: "/bin/sh"
+        )
+        lines = try #require(FileHandle(forWritingAtPath: path))
+        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
+    }
+
+    func say(_ line: String) throws { try lines.write(contentsOf: Data((line + "\n").utf8)) }
+
+    func prints(_ text: String) -> Bool { run.printed(text) }
+
+    func prints(_ isPrinted: (String) -> Bool) -> Bool { run.wait { isPrinted(run.output) } }
+
+    /// The end of its input.
+    func close() { try? lines.close() }
+
+    /// Its exit code.
+    func ends() -> Int32 { run.wait() }
+}

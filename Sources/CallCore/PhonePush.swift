@@ -1,5 +1,5 @@
 internal import CallBasics
-internal import SIP
+package import SIP
 
 /// How a push service wakes a phone: what its registrations tell the server.
 ///
@@ -9,6 +9,8 @@ public struct PhonePush: Hashable, Sendable {
     let parameters: PushParameters
     /// Whether this phone refreshes its registration by itself in time, also while it sleeps; else it does so on a push.
     public var wakesItself = false
+
+    package init(_ parameters: PushParameters) { self.parameters = parameters }
 
     /// Apple's push service, with a token for each use.
     ///

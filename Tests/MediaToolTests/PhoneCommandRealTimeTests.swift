@@ -25,6 +25,12 @@ import Testing
         #expect(phone.prints(#""stage":"connected""#))
         try phone.say(#"{"action":"playDTMF","digits":"5","id":2}"#)
         #expect(other.printed(#""digit":"5""#))
+        // It hears its own sound.
+        let isHeard = try phone.run.wait {
+            try phone.say("calls")
+            return phone.run.output.contains(/"receivedPackets":[1-9]/)
+        }
+        #expect(isHeard)
         try phone.say(#"{"action":"setHeld","held":true,"id":3}"#)
         #expect(phone.prints(#""held":true"#) && other.printed(#""event":"held""#))
         try phone.say(#"{"action":"calls","id":9}"#)
@@ -82,6 +88,38 @@ import Testing
         #expect(phone.prints(#""reason":"remoteEnded""#))
         phone.run.interrupt()
         #expect(phone.ends() == 0, "\(phone.run.errors)")
+    }
+
+    @Test func `a push is shown at once, answered before the call is here, and the call comes`() throws {
+        let log = folder.file("pushes")
+        let server = try ToolRun([
+            "sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--push-log", log, "--json",
+        ])
+        try #require(server.printed(#""event":"listening""#), "\(server.errors)")
+        let addresses = try #require(try server.jsonLines().first?["addresses"] as? [String])
+        let place = try #require(addresses.first?.split(separator: " ").last)
+        let phone = try PhoneRun(
+            folder, "--account", "sip:bob@example.test", "--registrar", "sip:\(place)", "--transport", "udp",
+            "--push-team", "ABCD", "--push-bundle", "org.example.phone", "--push-voip-token", "00fc"
+        )
+        #expect(phone.prints(#""event":"registered""#) && server.printed(#""services":["voip"]"#))
+        let calling = try ToolRun([
+            "sip", "call", "sip:bob@example.test", "--proxy", "sip:\(place);lr", "--seconds", "1", "--json",
+        ])
+        #expect(server.printed(#""event":"parked""#), "\(calling.errors)")
+        let push = try String(contentsOfFile: log, encoding: .utf8)
+        let id = try #require(push.firstMatch(of: /callid=(\S+)/)).1
+        #expect(push.hasPrefix("PUSH method=INVITE user=bob ") && push.contains("pn-prid=00fc:voip"))
+        try phone.say(#"{"action":"push","payload":{"call-id":"\#(id)"},"id":1}"#)
+        #expect(phone.prints(#""placeholder":true"#))
+        try phone.say(#"{"action":"answer","id":2}"#)
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        #expect(phone.prints(#""event":"updated","call":1"#) && server.printed(#""event":"released""#))
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        for output in [server.output, phone.run.output] { #expect(!output.contains("00fc")) }
+        server.interrupt()
+        server.wait()
     }
 
     @Test func `accounts of a file are registered, and a file that others may read is refused`() throws {

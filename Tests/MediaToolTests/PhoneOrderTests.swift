@@ -1,3 +1,4 @@
+import CallCore
 import Testing
 
 @testable import media_tool
@@ -25,6 +26,11 @@ import Testing
             ("devices", #"{"action":"devices"}"#, .devices, nil),
             ("device null", #"{"action":"device","name":"null"}"#, .device("null"), nil),
             ("volume -6", #"{"action":"volume","db":-6}"#, .volume(-6), nil),
+            (
+                #"push {"aps":{"call-id":"a"},"from-uri":"sip:b@c"}"#,
+                #"{"action":"push","payload":{"call_id":"a","aps":{"from-uri":"sip:b@c"}}}"#,
+                .push(PushPayload(callID: "a", from: "sip:b@c")), nil
+            ),
             ("quit", #"{"action":"quit"}"#, .quit, nil),
         ]
         for (words, json, kind, call) in pairs {
@@ -40,7 +46,7 @@ import Testing
     @Test(arguments: [
         "dance", "call", "call a b", "answer one", "answer 1 2", "keys", "transfer", "text sip:a@b", "volume",
         "volume 100",
-        "volume -61", "swap 1", "{", "{}", #"{"action":"dance"}"#, #"{"action":"start"}"#, #"{"action":"setHeld"}"#,
+        "volume -61", "swap 1", "push", "push {", #"{"action":"push"}"#, "{", "{}", #"{"action":"dance"}"#, #"{"action":"start"}"#, #"{"action":"setHeld"}"#,
         #"{"action":"volume","db":1e9}"#, #"{"action":"answer","call":"x"}"#, #"{"action":"answer","id":-1}"#,
     ])
     func `what says nothing is refused, with a remedy`(line: String) {

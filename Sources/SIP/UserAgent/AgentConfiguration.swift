@@ -11,6 +11,8 @@ package struct AgentConfiguration: Sendable {
     package var transports: [Flow.Transport] = [.udp, .tcp]
     /// Which addresses are asked for, as `ResolutionWishes` has it.
     package var families: [ResolutionWishes.Family] = [.ipv6, .ipv4]
+    /// The way that requests without an account have to go, as by an outbound proxy.
+    package var routes: [NameAddress] = []
     /// The value of User-Agent and Server; nil says nothing of the program.
     package var product: String?
     /// The address that Contact says in the place of the flow's own: a mapping by hand.

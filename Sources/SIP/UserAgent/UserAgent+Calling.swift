@@ -48,7 +48,7 @@ extension UserAgent {
         let known = account.flatMap { accounts[$0] }
         var request = SIPMessage(method, to: uri.withoutHeaders)
         try request.append(.maxForwards, WholeNumber(70))
-        for route in known?.routes ?? [] { try request.append(.route, route) }
+        for route in known?.routes ?? configuration.routes { try request.append(.route, route) }
         var from = known?.identity ?? configuration.identity
         from.tag = makeTag()
         try request.append(.from, from)

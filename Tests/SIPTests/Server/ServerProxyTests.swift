@@ -46,6 +46,22 @@ struct ServerProxyTests {
         #expect(world.network.lines.contains { $0.hasPrefix("s0 BYE sip:alice@192.0.2.1") })
     }
 
+    @Test("Who has no account calls by the proxy that it was given")
+    func byProxy() throws {
+        var world = try ServerWorld()
+        try world.register(1)
+        let route = NameAddress(try SIPURI("sip:198.51.100.1;lr"))
+        let stranger = try world.network.add("stranger") { $0.routes = [route] }
+        _ = try world.network.with(stranger) { agent, now in
+            let wishes = UserAgent.CallWishes(session: .plain("192.0.2.9"))
+            return try agent.call(SIPURI("sip:bob@example.test"), wishes, at: now)
+        }
+        world.network.run(for: .milliseconds(200))
+        #expect(world.network.words(1) == ["incoming"])
+        let first = try #require(world.network.sent.last { $0.place == .agent(stranger) })
+        #expect(try SIPMessage(datagram: first.bytes).first(.route)?.text == "<sip:198.51.100.1;lr>")
+    }
+
     @Test("Without Record-Route the call goes on past the server")
     func leavesTheWay() throws {
         var world = try ServerWorld { $0.staysOnWay = false }

@@ -11,13 +11,13 @@ struct PhoneCommand: AsyncParsableCommand {
         abstract: "A phone at the shell: registers accounts, calls and is called, by lines on standard input.",
         discussion: """
             It rings, and does what lines say: call, answer, end, hold, resume, swap, mute, keys, transfer, text, calls, \
-            devices, volume, quit; help lists them. Who talks is held before another call begins to talk. At the end of \
+            devices, volume, push, quit; help lists them. Who talks is held before another call begins to talk. At the end of \
             the input, by quit and by Ctrl-C it hangs up and takes its bindings away.
 
             With --json each thing that happens is a line, "listening" first, and lines may be actions: \
             {"action": "start", "to": "sip:bob@example.org", "id": 1}, answer, end, setHeld with "held", setMuted with \
             "muted", playDTMF with "digits", transfer with "to", text with "to" and "text", swap, calls, devices, device with \
-            "name", volume with "db", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed".
+            "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed".
 
             The accounts file is JSON: [{"address": "sip:alice@example.org", "password": "..."}], with "user", "registrar", \
             "proxies", "name" and "expires" where they are needed. Calls go from the first one.
@@ -68,6 +68,7 @@ struct PhoneCommand: AsyncParsableCommand {
     var transport: [SIPTransportName] = []
 
     @OptionGroup var tls: TLSOptions
+    @OptionGroup var push: PushOptions
 
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
@@ -85,7 +86,7 @@ struct PhoneCommand: AsyncParsableCommand {
         if account == nil {
             let given = [
                 ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
-                ("--proxy", !proxy.isEmpty),
+                ("--proxy", !proxy.isEmpty), ("--push-...", push.isGiven),
             ]
             if let wrong = given.first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
@@ -104,6 +105,7 @@ struct PhoneCommand: AsyncParsableCommand {
             let password = try SIPOptions.password(passwordFile)
             var made = try PhoneAccount(account, userName: user, password: password)
             (made.registrar, made.proxies) = (registrar, proxy)
+            made.push = try push.parameters().map { PhonePush($0) }
             return [made]
         } catch let error as PhoneError {
             throw ToolFailure(error.message)

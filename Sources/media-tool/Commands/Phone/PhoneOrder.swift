@@ -1,3 +1,4 @@
+import CallCore
 internal import FoundationEssentials
 
 /// What somebody at the phone wants, as a line of words or of JSON says it.
@@ -18,6 +19,8 @@ struct PhoneOrder: Equatable {
         case calls, devices
         case device(String)
         case volume(Double)
+        /// A push has come.
+        case push(PushPayload)
         case help, quit
     }
 
@@ -39,6 +42,7 @@ struct PhoneOrder: Equatable {
         text URI WORDS...    send a text
         calls                what is on, with its quality
         devices, device NAME, volume DB
+        push JSON            take a push, as its service delivers it
         quit                 hang up, un-register, end
         """
 
@@ -48,7 +52,13 @@ struct PhoneOrder: Equatable {
     init?(parsing line: String) throws(PhoneOrderFault) {
         let words = line.split(separator: " ").map(String.init)
         guard let first = words.first else { return nil }
-        if first.hasPrefix("{") {
+        if first.lowercased() == "push" {
+            let json = line.drop { $0 != "{" }
+            guard let payload = try? JSONDecoder().decode(PushPayload.self, from: Data(json.utf8)) else {
+                throw PhoneOrderFault("'push' needs what the push says. Say push {\"call-id\": \"...\"}.")
+            }
+            self = Self(.push(payload))
+        } else if first.hasPrefix("{") {
             self = try Self(json: line)
         } else {
             self = try Self(words: words)
@@ -120,6 +130,7 @@ struct PhoneOrder: Equatable {
         var text: String?
         var name: String?
         var db: Double?
+        var payload: PushPayload?
     }
 
     private init(json line: String) throws(PhoneOrderFault) {
@@ -148,6 +159,7 @@ struct PhoneOrder: Equatable {
             let value = try need(wire.db, "db")
             guard value >= -60, value <= 20 else { throw PhoneOrderFault("A volume is -60 to 20 dB.", id: wire.id) }
             kind = .volume(value)
+        case "push": kind = .push(try need(wire.payload, "payload"))
         case "quit": kind = .quit
         default: throw PhoneOrderFault("There is no action \(wire.action). See media-tool help phone.", id: wire.id)
         }

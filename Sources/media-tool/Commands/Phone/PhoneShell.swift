@@ -42,8 +42,9 @@ actor PhoneShell: CallProvider {
             [
                 ("uuid", .string("\(call)")), ("from", .string(update.remote)),
                 ("displayName", JSONValue(update.displayName)), ("hasVideo", .bool(update.hasVideo)),
+                ("placeholder", .bool(update.isPlaceholder)),
             ],
-            "\(name)<\(update.remote.printable)> calls. Say answer, or end."
+            "\(name)<\(update.remote.printable)> calls\(update.isPlaceholder ? ", says a push" : ""). Say answer, or end."
         )
         await ring()
     }
@@ -64,8 +65,17 @@ actor PhoneShell: CallProvider {
 
     func reportUpdate(_ call: CallUUID, _ update: CallUpdate) async {
         let number = number(of: call, update, isOutgoing: false)
+        let isHere = calls[number]?.update.isPlaceholder == true && !update.isPlaceholder
         calls[number]?.update = update
-        tell("updated", number, [("held", .bool(update.isHeld))], update.isHeld ? "Held." : "Not held.")
+        tell(
+            "updated",
+            number,
+            [
+                ("held", .bool(update.isHeld)), ("from", .string(update.remote)),
+                ("displayName", JSONValue(update.displayName)), ("hasVideo", .bool(update.hasVideo)),
+            ],
+            isHere ? "The call is here." : update.isHeld ? "Held." : "Not held."
+        )
         if let volume = calls[number].flatMap({ $0.isTalking ? volume : nil }) { await set(volume, of: call) }
     }
 
@@ -196,6 +206,7 @@ actor PhoneShell: CallProvider {
         case .volume(let value):
             volume = value
             for call in calls.values where call.isTalking { await set(value, of: call.uuid) }
+        case .push(let payload): await attempt(order) { await $0.receive(payload) }
         case .help: teller.tell("help", [("text", .string(PhoneOrder.help))], text: PhoneOrder.help)
         case .quit: break
         }
@@ -250,13 +261,16 @@ actor PhoneShell: CallProvider {
         var lines: [String] = []
         for (number, call) in calls.sorted(by: { $0.key < $1.key }) {
             let media = await phone?.call(of: call.uuid)?.media
-            let score = media?.report().quality.mosListening
+            let leg = media?.report()
+            let score = leg?.quality.mosListening
             let state =
                 call.update.isHeld ? "held" : call.isTalking ? "talking" : call.isOutgoing ? "calling" : "ringing"
             items.append(
                 .object([
                     ("call", .integer(number)), ("remote", .string(call.update.remote)), ("state", .string(state)),
-                    ("muted", .bool(call.isMuted)), ("mosListening", score.map { .number($0) } ?? .null),
+                    ("muted", .bool(call.isMuted)),
+                    ("receivedPackets", leg.map { .integer(Int($0.received.packets)) } ?? .null),
+                    ("mosListening", score.map { .number($0) } ?? .null),
                 ])
             )
             let quality = score.map { ", quality \($0) of 5" } ?? ""

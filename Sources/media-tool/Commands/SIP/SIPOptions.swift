@@ -216,6 +216,7 @@ struct SIPOptions: ParsableArguments {
         configuration.isReachableByTLS = tls.own.certificate != nil
         change(&configuration)
         configuration.advertised = try advertise?.resolve()
+        configuration.routes = try routes()
         let timers = TransactionTimers(t1: .milliseconds(t1), t2: .milliseconds(max(t1, 4000)))
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max), timers: timers)
         let endpoint = SIPEndpoint(agent, security: tls.security()) { question in await names.answer(to: question) }

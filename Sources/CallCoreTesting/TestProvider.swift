@@ -37,7 +37,7 @@ public final class TestProvider: CallProvider {
     /// A screen that shows every call.
     public init() { (reports, continuation) = AsyncStream.makeStream() }
 
-    /// The phone whose screen it is; to be set before it acts. It is not kept alive.
+    /// The phone whose screen it is; to be set before it acts, and not kept alive by it.
     public var phone: Phone? {
         get { state.withLock { $0.phone } }
         set { state.withLock { $0.phone = newValue } }
@@ -70,6 +70,7 @@ public final class TestProvider: CallProvider {
 
     // MARK: Reports
 
+    /// Keeps the report; throws `refusal` when that is set.
     public func reportIncoming(_ call: CallUUID, _ update: CallUpdate) async throws(CallRefusal) {
         let refusal = state.withLock { state in
             if state.stages[call] != nil { state.faults.append("A call was reported twice: \(call).") }
@@ -80,6 +81,7 @@ public final class TestProvider: CallProvider {
         if let refusal { throw refusal }
     }
 
+    /// Keeps the report.
     public func reportOutgoing(_ call: CallUUID, _ update: CallUpdate, _ stage: OutgoingStage) async {
         state.withLock { state in
             let former = state.stages[call] ?? nil
@@ -91,17 +93,20 @@ public final class TestProvider: CallProvider {
         continuation.yield(.outgoing(call, stage))
     }
 
+    /// Keeps the report.
     public func reportUpdate(_ call: CallUUID, _ update: CallUpdate) async {
         check(call, "updated")
         continuation.yield(.updated(call, update))
     }
 
+    /// Keeps the report.
     public func reportEnded(_ call: CallUUID, _ reason: ReportedEnd) async {
         check(call, "ended")
         state.withLock { $0.stages[call] = nil }
         continuation.yield(.ended(call, reason))
     }
 
+    /// Answers who waits in `act`.
     public func performed(_ action: ProviderAction, _ outcome: ActionOutcome) async {
         let waiter = state.withLock { state in
             if action.kind == .end, outcome == .fulfilled { state.stages[action.call] = nil }

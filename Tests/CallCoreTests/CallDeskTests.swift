@@ -100,6 +100,18 @@ import Testing
         #expect(world.words() == ["updated \(alice)", "4 fulfilled"])
     }
 
+    @Test func `what is wanted of a call that is being answered waits until it is`() throws {
+        var world = try DeskWorld(isAsleep: false)
+        _ = try world.call()
+        world.run(for: .seconds(1))
+        let uuid = world.last
+        world.act(.answer, on: uuid)
+        world.act(.setHeld(true), .playDTMF("1"), on: uuid)
+        #expect(world.words() == ["incoming \(alice)", "1 fulfilled"])
+        world.run(for: .seconds(1))
+        #expect(world.words() == ["updated \(alice) held", "2 fulfilled", "3 fulfilled"])
+    }
+
     @Test func `an action that takes too long has failed, once`() throws {
         var (world, uuid, _) = try talking()
         world.network.arrives = { _ in false }

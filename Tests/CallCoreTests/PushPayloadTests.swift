@@ -20,7 +20,10 @@ import Testing
 
     @Test func `what is no text, empty or too long is not there`() throws {
         let long = String(repeating: "x", count: 1025)
-        #expect(try read(#"{"call-id":1,"from-uri":"","display-name":null,"aps":"no","loc-key":"\#(long)"}"#) == PushPayload())
+        #expect(
+            try read(#"{"call-id":1,"from-uri":"","display-name":null,"aps":"no","loc-key":"\#(long)"}"#)
+                == PushPayload()
+        )
         #expect(throws: (any Error).self) { try read("[]") }
     }
 }

@@ -99,8 +99,19 @@ import Testing
         let addresses = try #require(try server.jsonLines().first?["addresses"] as? [String])
         let place = try #require(addresses.first?.split(separator: " ").last)
         let phone = try PhoneRun(
-            folder, "--account", "sip:bob@example.test", "--registrar", "sip:\(place)", "--transport", "udp",
-            "--push-team", "ABCD", "--push-bundle", "org.example.phone", "--push-voip-token", "00fc"
+            folder,
+            "--account",
+            "sip:bob@example.test",
+            "--registrar",
+            "sip:\(place)",
+            "--transport",
+            "udp",
+            "--push-team",
+            "ABCD",
+            "--push-bundle",
+            "org.example.phone",
+            "--push-voip-token",
+            "00fc"
         )
         #expect(phone.prints(#""event":"registered""#) && server.printed(#""services":["voip"]"#))
         let calling = try ToolRun([

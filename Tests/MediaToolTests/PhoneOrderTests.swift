@@ -46,7 +46,8 @@ import Testing
     @Test(arguments: [
         "dance", "call", "call a b", "answer one", "answer 1 2", "keys", "transfer", "text sip:a@b", "volume",
         "volume 100",
-        "volume -61", "swap 1", "push", "push {", #"{"action":"push"}"#, "{", "{}", #"{"action":"dance"}"#, #"{"action":"start"}"#, #"{"action":"setHeld"}"#,
+        "volume -61", "swap 1", "push", "push {", #"{"action":"push"}"#, "{", "{}", #"{"action":"dance"}"#,
+        #"{"action":"start"}"#, #"{"action":"setHeld"}"#,
         #"{"action":"volume","db":1e9}"#, #"{"action":"answer","call":"x"}"#, #"{"action":"answer","id":-1}"#,
     ])
     func `what says nothing is refused, with a remedy`(line: String) {

@@ -46,6 +46,14 @@ import Testing
         (["sip", "parse", "x", "--uri", "--strict"], "--strict"),
         (["sip", "parse", "x", "--cpim", "--push-params"], "--cpim"),
         (["sip", "answer", "--story", "s.json"], "--calls 1"),
+        (["sip", "register", "--account", "sip:a@b", "--push-team", "T"], "bundle"),
+        (["sip", "register", "--account", "sip:a@b", "--push-provider", "fcm"], "empty"),
+        (["sip", "register", "--account", "sip:a@b", "--push-provider", "fcm", "--push-team", "T"], "--push-team"),
+        (["sip", "server", "--domain", "a.test", "--push-park", "0"], "--push-park"),
+        (["phone", "--user", "a"], "--user"),
+        (["phone", "--account", "sip:a@b", "--accounts", "x"], "--account"),
+        (["phone", "--account", "sip:a@b", "--password-file", "-"], "--password-file"),
+        (["phone", "--country", "XX"], "XX"),
         (["sip", "call", "sip:a@b", "--transfer-to", "sip:c@d", "--attended-with", "sip:c@d"], "--attended-with"),
         (["sip", "torture", "x"], "--expect"),
         (["sip", "resolve", "sip:a@b", "--dns", "somewhere"], "--dns"),
@@ -213,7 +221,7 @@ import Testing
         "devices", "codecs", "plugins", "dtmf", "ring", "play", "record", "loopback", "send", "receive", "graph",
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
         "sip", "sip parse", "sip torture", "sip resolve", "sip call", "sip answer", "sip register", "sip message",
-        "sip options", "sip server", "sip load",
+        "sip options", "sip server", "sip load", "phone",
     ])
     func `help shows examples`(command: String) throws {
         let run = try ToolRun(command.split(separator: " ").map(String.init) + ["--help"])

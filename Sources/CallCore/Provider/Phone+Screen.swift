@@ -141,7 +141,9 @@ extension Phone {
         act { agent, now in agent.hangUp(handle, at: now) }
     }
 
-    private func noteConnected(_ handle: CallHandle) { consult { desk, _ in desk.noteConnected(handle) } }
+    private func noteConnected(_ handle: CallHandle) {
+        consult { desk, now in desk.noteConnected(handle, at: now) }
+    }
 
     /// What a call comes to.
     func note(_ event: AgentEvent, of handle: CallHandle) {

@@ -133,7 +133,7 @@ struct DeskWorld {
             let from = (try? invite.from()).map { $0.uri.bytes.text } ?? ""
             let update = CallUpdate(invite, from: (from, nil))
             desk.receive(handle, callID: invite.callID?.text ?? "", update, at: network.now)
-        case .established(let handle): desk.noteConnected(handle)
+        case .established(let handle): desk.noteConnected(handle, at: network.now)
         case .agreed(let handle, let session):
             let isHeld = session.audio?.isHeldLocally ?? false
             desk.noteHeld(handle, isHeld)

@@ -36,6 +36,7 @@ actor PhoneShell: CallProvider {
     func reportIncoming(_ call: CallUUID, _ update: CallUpdate) async throws(CallRefusal) {
         let number = number(of: call, update, isOutgoing: false)
         let name = update.displayName.map { "\($0.printable) " } ?? ""
+        let who = update.remote.isEmpty ? "Somebody" : "\(name)<\(update.remote.printable)>"
         tell(
             "incoming",
             number,
@@ -44,7 +45,7 @@ actor PhoneShell: CallProvider {
                 ("displayName", JSONValue(update.displayName)), ("hasVideo", .bool(update.hasVideo)),
                 ("placeholder", .bool(update.isPlaceholder)),
             ],
-            "\(name)<\(update.remote.printable)> calls\(update.isPlaceholder ? ", says a push" : ""). Say answer, or end."
+            "\(who) calls\(update.isPlaceholder ? ", says a push" : ""). Say answer, or end."
         )
         await ring()
     }

@@ -19,7 +19,7 @@ public actor Phone {
 
     /// What happens by itself, in order; for one listener.
     ///
-    /// It has to be read: when 1024 events wait, calls that come are answered 480, and texts are lost.
+    /// It has to be read: when 1024 events wait, texts are lost, and, without a provider, calls that come are answered 480.
     public nonisolated let events: AsyncStream<PhoneEvent>
     /// Where SIP is listened to; another one after `PhoneEvent.moved`.
     public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
@@ -242,18 +242,18 @@ public actor Phone {
         guard !isClosed else { return }
         isClosed = true
         watcher?.close()
-        if let screen {
-            screen.close()
-            engine.setCallCardAllowed(true)
-        }
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: handles)
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
         for text in texts.keys { settle(text, Self.closed) }
-        for call in calls.values { call.lose() }
+        for (handle, call) in calls {
+            call.lose()
+            consult { desk, _ in desk.noteEnd(handle, .failed) }
+        }
         calls = [:]
+        if screen != nil { engine.setCallCardAllowed(true) }
         continuation.finish()
     }
 
@@ -339,6 +339,8 @@ public actor Phone {
         let update = CallUpdate(invite, from: remote)
         consult { desk, now in desk.receive(handle, callID: callID, update, at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
+        // The screen decides, whoever else listens.
+        guard screen == nil else { return }
         act { agent, now in agent.reject(handle, status: 480, at: now) }
     }
 

@@ -166,6 +166,37 @@ import Testing
         #expect(ReportedEnd(end).rawValue == told)
     }
 
+    @Test func `a call that rings for too long, or cannot be answered, is told so`() {
+        let told = [486, 480].map { ReportedEnd(CallEnd(.us, .refused($0))) }
+        #expect(told == [.unanswered, .failed])
+        let others = [486, 408, 404].map { ReportedEnd(CallEnd(.them, .refused($0))) }
+        #expect(others == [.remoteEnded, .unanswered, .failed])
+    }
+
+    @Test func `a pushed call that the screen does not show is refused as it says, also when it comes too late`() throws {
+        var world = try DeskWorld()
+        world.refusal = .busy
+        _ = try world.call()
+        world.run(for: .seconds(1))
+        let push = try #require(world.pushes.first)
+        try world.deliverPush()
+        world.run(for: .seconds(2))
+        #expect(world.network.takeEvents(0).contains { $0.isRefusal(486) })
+        #expect(world.words() == ["incoming \(alice) by push"] && world.desk.entries.isEmpty)
+        // Nothing is said of it a second time but what a push has to lead to.
+        world.refusal = nil
+        world.desk.receive(PushPayload(callID: push.callID, from: push.from), at: world.network.now)
+        world.run(for: .seconds(1))
+        #expect(world.words() == ["incoming \(alice) by push", "ended declinedElsewhere"])
+        world.desk.receive(PushPayload(callID: "declined"), at: world.network.now)
+        world.settle()
+        world.act(.end)
+        world.run(for: .seconds(21))
+        let handle = CallHandle(slot: 9, serial: 9)
+        world.desk.receive(handle, callID: "declined", CallUpdate(remote: alice), at: world.network.now)
+        #expect(world.desk.poll() == .order(.reject(handle, status: 410)))
+    }
+
     @Test(arguments: [CallRefusal.busy, .blocked])
     func `what the screen does not show is refused, and never rings`(refusal: CallRefusal) throws {
         var world = try DeskWorld(isAsleep: false)

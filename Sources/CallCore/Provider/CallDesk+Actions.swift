@@ -91,7 +91,10 @@ extension CallDesk {
     mutating func handleTimeout(at now: MediaTime) {
         for entry in entries where entry.deadline.map({ $0 <= now }) ?? false {
             entries.removeAll { $0.uuid == entry.uuid }
-            guard entry.stage == .pushed else { continue }
+            guard entry.stage == .pushed else {
+                remember(entry, .declinedElsewhere, wasPush: true)
+                continue
+            }
             remember(entry, .unanswered, wasPush: true)
             report(.ended(entry.uuid, .unanswered))
             drop(entry.uuid)

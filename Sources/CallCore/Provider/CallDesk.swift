@@ -70,6 +70,8 @@ struct CallDesk: Sendable {
         /// Whether it is to be answered as soon as its INVITE is here.
         var isAwaited = false
         var isMuted = false
+        /// What the INVITE of a call is answered that was declined before it was here.
+        var declineStatus = 603
         /// When what is pushed, or declined, ends.
         var deadline: MediaTime?
 
@@ -157,7 +159,7 @@ struct CallDesk: Sendable {
             return report(.incoming(entry.uuid, update))
         }
         guard entries[index].stage == .pushed else {
-            order(.reject(handle, status: 603))
+            order(.reject(handle, status: entries[index].declineStatus))
             remember(entries[index], .declinedElsewhere, as: callID)
             entries.remove(at: index)
             return
@@ -199,7 +201,7 @@ struct CallDesk: Sendable {
                 order(.reject(handle, status: refusal.status))
                 entries.remove(at: index)
             } else {
-                entries[index].stage = .declined
+                (entries[index].stage, entries[index].declineStatus) = (.declined, refusal.status)
             }
             return drop(uuid)
         }

@@ -137,8 +137,7 @@ extension Phone {
     private func start(_ uuid: CallUUID, _ call: PhoneCall, _ ticket: CallDesk.Ticket) {
         let (handle, id) = (call.handle, call.callID)
         consult { desk, now in desk.started(uuid, handle, callID: id, ticket, at: now) }
-        if case .enqueued = continuation.yield(.outgoing(call)) { return }
-        act { agent, now in agent.hangUp(handle, at: now) }
+        continuation.yield(.outgoing(call))
     }
 
     private func noteConnected(_ handle: CallHandle) {

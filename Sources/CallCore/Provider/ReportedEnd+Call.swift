@@ -11,8 +11,10 @@ extension ReportedEnd {
             case .cancelled: end.side == .us ? .remoteEnded : elsewhere ?? .remoteEnded
             case .hungUp, .replaced: .remoteEnded
             case .timeout: .unanswered
+            // Own refusals that no action of the screen made: it has rung for too long, or could not be answered.
+            case .refused(let status) where end.side == .us: status == 486 ? .unanswered : .failed
             case .refused(408), .refused(480): .unanswered
-            case .refused(let status): end.side == .us || [486, 600, 603].contains(status) ? .remoteEnded : .failed
+            case .refused(let status): [486, 600, 603].contains(status) ? .remoteEnded : .failed
             case .failed, .unacknowledged, .expired, .unacceptable: .failed
             }
     }

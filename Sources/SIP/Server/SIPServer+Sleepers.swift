@@ -95,9 +95,10 @@ extension SIPServer {
     /// Keeps a text for a user of whom no phone is awake; nil when one is, or it is no text, else what it is answered.
     mutating func keep(_ request: SIPMessage, for user: String, _ bindings: [Binding], at now: MediaTime) -> Int? {
         guard request.method == .message, bindings.allSatisfy(sleeps) else { return nil }
-        guard texts.count(of: user) < configuration.keptTextsPerUser, texts.count < configuration.keptTextCount else {
-            return 480
-        }
+        let limits = configuration
+        guard texts.count(of: user) < limits.keptTextsPerUser, texts.count < limits.keptTextCount,
+            texts.byteCount + request.bytes.count <= limits.keptTextBytes
+        else { return 480 }
         var kept = request
         kept.remove(.via)
         texts.insert(kept, for: user, until: now + configuration.textPatience)

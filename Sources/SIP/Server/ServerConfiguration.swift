@@ -35,6 +35,8 @@ package struct ServerConfiguration: Sendable {
     /// Texts that are kept for one user who is away, and for all; those beyond are refused.
     package var keptTextsPerUser = 100
     package var keptTextCount = 10_000
+    /// The bytes of all texts that are kept.
+    package var keptTextBytes = 16 << 20
     /// How long a text is kept.
     package var textPatience = Duration.seconds(72 * 3600)
 

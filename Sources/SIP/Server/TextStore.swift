@@ -22,6 +22,9 @@ struct TextStore: Sendable {
     private var texts = SlotTable<TextID, KeptText>()
     private var namesOfUser: [String: [TextID]] = [:]
 
+    /// The bytes of all of them.
+    private(set) var byteCount = 0
+
     var count: Int { texts.count }
     var deadline: MediaTime? { texts.deadline }
 
@@ -32,6 +35,7 @@ struct TextStore: Sendable {
     mutating func insert(_ request: SIPMessage, for user: String, until end: MediaTime) {
         let name = texts.insert { _ in KeptText(user: user, request: request) }
         texts.setDeadline(of: name, to: end)
+        byteCount += request.bytes.count
         namesOfUser[user, default: []].append(name)
     }
 
@@ -49,6 +53,7 @@ struct TextStore: Sendable {
     @discardableResult
     mutating func remove(_ name: TextID) -> KeptText? {
         guard let text = texts.remove(name) else { return nil }
+        byteCount -= text.request.bytes.count
         let left = (namesOfUser[text.user] ?? []).filter { $0 != name }
         namesOfUser[text.user] = left.isEmpty ? nil : left
         return text

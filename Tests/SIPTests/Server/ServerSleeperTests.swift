@@ -171,9 +171,10 @@ import Testing
         world.expectEmpty(bindings: 2)
     }
 
-    @Test func `no more texts are kept than there may be, and none for ever`() throws {
+    @Test(arguments: [false, true])
+    func `no more texts are kept than there may be, and none for ever`(areLarge: Bool) throws {
         var world = try open { configuration in
-            configuration.keptTextsPerUser = 2
+            if areLarge { configuration.keptTextBytes = 600 } else { configuration.keptTextsPerUser = 2 }
             configuration.textPatience = .seconds(100)
         }
         for number in 1...3 {

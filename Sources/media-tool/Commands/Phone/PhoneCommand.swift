@@ -17,7 +17,8 @@ struct PhoneCommand: AsyncParsableCommand {
             With --json each thing that happens is a line, "listening" first, and lines may be actions: \
             {"action": "start", "to": "sip:bob@example.org", "id": 1}, answer, end, setHeld with "held", setMuted with \
             "muted", playDTMF with "digits", transfer with "to", text with "to" and "text", swap, calls, devices, device with \
-            "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed".
+            "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed", or \
+            "refused" when it cannot be read or means no call.
 
             The accounts file is JSON: [{"address": "sip:alice@example.org", "password": "..."}], with "user", "registrar", \
             "proxies", "name" and "expires" where they are needed. Calls go from the first one.
@@ -149,15 +150,31 @@ struct PhoneCommand: AsyncParsableCommand {
                 text: "The phone is at \(phone.localAddress). Say help."
             )
             let telling = Task { await tell(phone.events, shell, phone, teller) }
-            let registering = accounts.map { account in Task { try? await phone.register(account) } }
+            let registering = accounts.map { account in
+                Task {
+                    do { try await phone.register(account) } catch let error as PhoneError {
+                        // What a server says of it `events` tells.
+                        guard error.code == .invalid else { return }
+                        Self.tellUnregistered(account.address, error, teller)
+                    }
+                }
+            }
             _ = try await Interruption.orValue {
                 for await line in InputLines.read() { guard await shell.obey(line) else { return } }
             }
             await phone.close()
-            for task in registering { await task.value }
+            for task in registering { try? await task.value }
             await telling.value
             teller.tell("closed", text: "The phone is closed.")
         }
+    }
+
+    private static func tellUnregistered(_ address: String, _ error: PhoneError, _ teller: SIPTeller) {
+        teller.tell(
+            "unregistered",
+            [("account", .string(address)), ("reason", .string(error.message))],
+            text: "\(address) is not registered. \(error.message)"
+        )
     }
 
     /// What the phone tells, to its end.
@@ -172,11 +189,7 @@ struct PhoneCommand: AsyncParsableCommand {
                 case .registered(let address):
                     teller.tell("registered", [("account", .string(address))], text: "\(address) is registered.")
                 case .unregistered(let address, let error):
-                    teller.tell(
-                        "unregistered",
-                        [("account", .string(address)), ("reason", .string(error.message))],
-                        text: "\(address) is not registered. \(error.message)"
-                    )
+                    Self.tellUnregistered(address, error, teller)
                 case .moved(let address):
                     teller.tell("moved", [("local", .string("\(address)"))], text: "The phone is at \(address) now.")
                 case .text(let text, let from):

@@ -196,17 +196,19 @@ actor PhoneShell: CallProvider {
             let call = try find(order, "talks") { $0.isTalking }
             await attempt(order) { try await $0.call(of: call.uuid)?.transfer(to: uri) }
         case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
-        case .calls: await list()
+        case .calls: await attempt(order) { _ in await self.list() }
         case .devices:
             let names = engine.cards.cards.map(\.description.name)
             teller.tell("devices", [("names", JSONValue(names))], text: names.joined(separator: "\n"))
+            await attempt(order) { _ in }
         case .device(let name):
             await attempt(order) { [engine] _ in
                 for direction in [CardDirection.playback, .capture] { try await engine.setCard(named: name, direction) }
             }
         case .volume(let value):
             volume = value
-            for call in calls.values where call.isTalking { await set(value, of: call.uuid) }
+            let talking = calls.values.filter(\.isTalking)
+            await attempt(order) { _ in for call in talking { await self.set(value, of: call.uuid) } }
         case .push(let payload): await attempt(order) { await $0.receive(payload) }
         case .help: teller.tell("help", [("text", .string(PhoneOrder.help))], text: PhoneOrder.help)
         case .quit: break

@@ -107,6 +107,14 @@ package actor CallSound {
         call = try await engine.makeCall(configuration)
     }
 
+    /// Goes to another own address, with the same ports; nothing but the own end changes.
+    ///
+    /// - Throws: `EngineError` when that cannot be
+    package func move(to host: SocketAddress) async throws {
+        if let call { return try await call.move(to: host) }
+        if case .ports(let reservation) = way { try reservation.move(to: host) }
+    }
+
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     package func end(after talk: Duration) async throws -> CallReport? {
         guard let call else {

@@ -291,12 +291,19 @@ public actor Phone {
     }
 
     private func follow(_ change: NetworkChange) async {
-        guard let source = change.path?.source, !isClosed, source.isIPv4 == localAddress.isIPv4,
+        guard let source = change.path?.source, source.isIPv4 == localAddress.isIPv4,
             source != localAddress.with(port: 0)
         else { return }
+        await move(to: source)
+    }
+
+    /// Listens at another own address, registers there, and has the sound of calls sent there.
+    func move(to source: SocketAddress) async {
+        guard !isClosed else { return }
         do {
             let address = try await endpoint.move(to: source)
             place.withLock { $0 = address }
+            for call in calls.values { await call.move(to: address) }
             continuation.yield(.moved(address))
         } catch {
             // The address has gone again, which the next change tells.
@@ -412,8 +419,8 @@ public enum PhoneEvent: Sendable {
     case registered(String)
     /// It is not, and why.
     case unregistered(String, PhoneError)
-    /// Another address leads out of the machine: the phone listens there, and registers its accounts anew. The sound of calls
-    /// that were on stays where it was, and ends with that address.
+    /// Another address leads out of the machine: the phone listens there, registers its accounts anew, and has the sound of its calls
+    /// sent there (re-INVITE).
     case moved(SocketAddress)
     /// A text has come.
     case text(String, from: String)

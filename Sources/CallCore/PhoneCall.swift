@@ -223,6 +223,22 @@ public actor PhoneCall {
         }
     }
 
+    /// Sends and receives at another own address, and tells the other side so, as soon as that can be.
+    func move(to address: SocketAddress) async {
+        do {
+            try await sound?.move(to: address)
+        } catch {
+            // Its ports are another's there: it stays, and ends with its address.
+            return
+        }
+        let handle = handle
+        act { agent, now in
+            guard var session = agent.session(of: handle) else { return }
+            session.address = address.host
+            agent.change(handle, to: session, at: now)
+        }
+    }
+
     // MARK: What the agent tells
 
     /// Takes what the agent tells; on its event loop, as the phone is.

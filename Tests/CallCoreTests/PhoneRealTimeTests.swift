@@ -1,5 +1,5 @@
 import CallBasics
-import CallCore
+@testable import CallCore
 import MediaEngine
 import SDP
 import SIP
@@ -54,6 +54,15 @@ import Testing
         throw PhoneError(.state, "It was not told.")
     }
 
+    /// Waits until something is so; 10 s at most.
+    private func wait(until isSo: () async -> Bool) async throws {
+        for _ in 0..<1000 {
+            if await isSo() { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw PhoneError(.state, "It did not become so.")
+    }
+
     private func uri(of phone: Phone) -> String { "sip:\(phone.localAddress)" }
 
     private func close(_ phones: Phone...) async {
@@ -95,6 +104,33 @@ import Testing
             #expect(leg.sent.packets > 0)
             #expect(leg.received.packets > 0)
         }
+        await close(alice, bob)
+    }
+
+    @Test func `a call goes on when the own address changes, with sound both ways`() async throws {
+        let alice = try await phone()
+        // Not told where to be, it follows the machine.
+        let bob = try await Phone(engine, PhoneConfiguration())
+        let format = AudioFormat(sampleRate: Self.rate)
+        let (hers, his) = (StreamSink(format: format), StreamSink(format: format))
+        let out = try await bob.call(uri(of: alice), Self.buzz(into: his))
+        let come = try await call(to: alice)
+        try await come.answer(Self.buzz(into: hers))
+        try await out.answered()
+        try await wait(toHear: hers)
+        try await wait(toHear: his)
+        let host = bob.localAddress.host == "127.0.0.2" ? "127.0.0.3" : "127.0.0.2"
+        await bob.move(to: try #require(SocketAddress(host: host, port: 0)))
+        #expect(bob.localAddress.host == host)
+        // Her engine sends to the new address once the re-INVITE is answered.
+        try await wait(until: { await come.media?.agreement.remote?.host == host })
+        let before = await (come.media?.report().received.packets ?? 0, out.media?.report().received.packets ?? 0)
+        try await wait(until: {
+            let now = await (come.media?.report().received.packets ?? 0, out.media?.report().received.packets ?? 0)
+            return now.0 > before.0 + 25 && now.1 > before.1 + 25
+        })
+        await out.hangUp()
+        #expect(await come.ended().side == .them)
         await close(alice, bob)
     }
 

@@ -1,4 +1,4 @@
-import CallBasics
+public import CallBasics
 import RTP
 import SDP
 import Synchronization
@@ -13,6 +13,21 @@ extension Call {
     public func update(_ agreement: MediaAgreement) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock { try await applyUpdate(agreement) }
+        }
+    }
+
+    /// Goes to another address of this machine, as when the network has changed; ports, SSRC and sequence numbers stay.
+    ///
+    /// What is sent leaves from there in the next tick. The other side has to be told where to send to, by signalling. Reports name the
+    /// address that the call began at.
+    /// - Parameter host: The address; its port does not count.
+    /// - Throws: `EngineError` when it is not this machine's, of the other family, or a port is another's there
+    public func move(to host: SocketAddress) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                guard !hasEnded else { throw endedError }
+                do throws(NetworkError) { try sockets.move(to: host) } catch { throw EngineError.network(error) }
+            }
         }
     }
 

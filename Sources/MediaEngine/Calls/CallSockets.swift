@@ -54,6 +54,13 @@ struct CallSockets: Sendable {
         self.init(link: link, controlLink: nil, local: local, localControl: nil)
     }
 
+    /// Goes to another address of the machine, with the same ports; a link that was given stays.
+    ///
+    /// - Throws: `NetworkError` when that cannot be; RTP may have gone and RTCP not
+    func move(to host: SocketAddress) throws(NetworkError) {
+        for link in [link, controlLink] { try (link as? UDPSocket)?.move(to: host) }
+    }
+
     /// Closes what are sockets; what they have counted stays known.
     func close() {
         for link in [link, controlLink] { (link as? UDPSocket)?.close() }

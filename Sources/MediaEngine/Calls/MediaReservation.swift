@@ -24,6 +24,14 @@ public final class MediaReservation: Sendable {
         sockets.withLock { $0 = nil }
     }
 
+    /// Goes to another address of the machine, with the same ports, unless a call has them: then `Call.move` does it.
+    ///
+    /// - Throws: `EngineError` when the address is not this machine's, or a port is another's there
+    package func move(to host: SocketAddress) throws(EngineError) {
+        let sockets = sockets.withLock { $0 }
+        do throws(NetworkError) { try sockets?.move(to: host) } catch { throw .network(error) }
+    }
+
     /// The ports, once.
     func take() throws(EngineError) -> CallSockets {
         guard let sockets = sockets.withLock({ $0.take() }) else {

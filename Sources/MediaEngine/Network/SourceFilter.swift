@@ -56,6 +56,21 @@ struct SourceFilter {
         count += 1
     }
 
+    /// Has a socket drop what another one drops.
+    static func copy(from descriptor: Int32, to other: Int32) {
+        var filter = SourceFilter()
+        // The length is in instructions, and 0 without a filter.
+        var length = socklen_t(filter.program.count)
+        let code = withUnsafeMutablePointer(to: &filter.program) { program in
+            getsockopt(descriptor, SOL_SOCKET, SO_GET_FILTER, program, &length)
+        }
+        guard code == 0, length > 0 else { return }
+        filter.count = Int(length)
+        _ = filter.attach(to: other)
+    }
+
+    private init() {}
+
     /// Takes the place of whatever filter the socket `descriptor` has; answers false when the kernel refuses, as for want of
     /// memory for such things (net.core.optmem_max).
     func attach(to descriptor: Int32) -> Bool {

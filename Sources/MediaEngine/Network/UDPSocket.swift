@@ -10,7 +10,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Bytes that the kernel is asked to hold for us: 2 s of the largest audio packets.
     private static let kernelBufferByteCount: Int32 = 512 * 1024
 
-    /// Where the socket is bound; the port is the real one also when 0 was asked for.
+    /// Where the socket was bound first; the port is the real one also when 0 was asked for.
     package let localAddress: SocketAddress
     let descriptor: Int32
     private let isIPv4: Bool
@@ -25,6 +25,9 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     private let clock: ArrivalClock?
     /// What had been dropped when the socket was closed; nil while it is open.
     private let closedWith = Mutex<Int?>(nil)
+    /// What was dropped at addresses that it has left.
+    private let droppedBefore = Atomic<Int>(0)
+    private let dscp: Int
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -39,7 +42,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share; without one, in virtual time, a datagram
     /// arrives when it is taken.
     init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock?) throws(NetworkError) {
-        self.clock = clock
+        (self.clock, self.dscp) = (clock, dscp)
         isIPv4 = address.isIPv4
         let family = isIPv4 ? AF_INET : AF_INET6
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -78,6 +81,24 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
             guard count == nil else { return }
             count = countDropped()
             Glibc.close(descriptor)
+        }
+    }
+
+    /// Goes to another address of the machine, with the same port; what waits there is lost.
+    ///
+    /// The descriptor stays, so that the media thread goes on in the same tick, and so does the kernel's filter of sources.
+    /// Thread: control; nobody waits.
+    /// - Throws: `NetworkError` when the address is not ours, of the other family, or the port is another's there; all is as before
+    func move(to host: SocketAddress) throws(NetworkError) {
+        let address = host.with(port: localAddress.port)
+        guard address.isIPv4 == isIPv4 else { throw NetworkError("Binding", address: address, errno: EAFNOSUPPORT) }
+        let other = try UDPSocket(bind: address, dscp: dscp, clock: nil)
+        SourceFilter.copy(from: descriptor, to: other.descriptor)
+        closedWith.withLock { count in
+            guard count == nil else { return }
+            droppedBefore.wrappingAdd(countDropped(), ordering: .relaxed)
+            dup2(other.descriptor, descriptor)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }
     }
 
@@ -127,7 +148,9 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Datagrams that the kernel dropped: for want of room, or of others than may be accepted.
     ///
     /// Thread: any.
-    package var droppedCount: Int { closedWith.withLock { $0 ?? countDropped() } }
+    package var droppedCount: Int {
+        closedWith.withLock { $0 ?? countDropped() } + droppedBefore.load(ordering: .relaxed)
+    }
 
     private func countDropped() -> Int {
         // The last of nine numbers: SK_MEMINFO_DROPS.

@@ -173,7 +173,8 @@ import Testing
         #expect(others == [.remoteEnded, .unanswered, .failed])
     }
 
-    @Test func `a pushed call that the screen does not show is refused as it says, also when it comes too late`() throws {
+    @Test func `a pushed call that the screen does not show is refused as it says, also when it comes too late`() throws
+    {
         var world = try DeskWorld()
         world.refusal = .busy
         _ = try world.call()

@@ -140,4 +140,29 @@ import Testing
         setsockopt(socket.descriptor, SOL_SOCKET, SO_LOCK_FILTER, &isLocked, socklen_t(MemoryLayout<Int32>.size))
         #expect(!socket.accept(only: other.localAddress, or: nil))
     }
+
+    @Test func `a socket moves to another address with its port, its filter and its counts`() throws {
+        let socket = try UDPSocket(bind: .loopback(port: 0))
+        let (source, other) = (try UDPSocket(bind: .loopback(port: 0)), try UDPSocket(bind: .loopback(port: 0)))
+        socket.accept(only: source.localAddress, or: nil)
+        other.send([1].span, to: socket.localAddress, at: .zero)
+        #expect(take(socket).0 == nil && socket.droppedCount == 1)
+        let host = try #require(SocketAddress(host: "127.0.0.2", port: 9))
+        try socket.move(to: host)
+        let there = host.with(port: socket.localAddress.port)
+        for sender in [other, source] { sender.send([1].span, to: there, at: .zero) }
+        #expect(take(socket).0?.source == source.localAddress)
+        #expect(take(socket).0 == nil && socket.droppedCount == 2)
+        let wasSent = socket.send([1].span, to: source.localAddress, at: .zero)
+        #expect(wasSent && take(source).0?.source == there)
+        #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+        // The former address is free, and one that is not to be had changes nothing.
+        let former = try UDPSocket(bind: socket.localAddress)
+        #expect(throws: NetworkError.self) { try socket.move(to: .loopback(port: 0)) }
+        let foreign = try #require(SocketAddress(host: "192.0.2.77", port: 0))
+        #expect(throws: NetworkError.self) { try socket.move(to: foreign) }
+        #expect(throws: NetworkError.self) { try socket.move(to: #require(SocketAddress(host: "::1", port: 0))) }
+        source.send([1].span, to: there, at: .zero)
+        #expect(take(socket).0?.source == source.localAddress && take(former).0 == nil)
+    }
 }

@@ -54,15 +54,6 @@ import Testing
         throw PhoneError(.state, "It was not told.")
     }
 
-    /// Waits until something is so; 10 s at most.
-    private func wait(until isSo: () async -> Bool) async throws {
-        for _ in 0..<1000 {
-            if await isSo() { return }
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        throw PhoneError(.state, "It did not become so.")
-    }
-
     private func uri(of phone: Phone) -> String { "sip:\(phone.localAddress)" }
 
     private func close(_ phones: Phone...) async {
@@ -123,12 +114,13 @@ import Testing
         await bob.move(to: try #require(SocketAddress(host: host, port: 0)))
         #expect(bob.localAddress.host == host)
         // Her engine sends to the new address once the re-INVITE is answered.
-        try await wait(until: { await come.media?.agreement.remote?.host == host })
+        #expect(await Polling.eventually { await come.media?.agreement.remote?.host == host })
         let before = await (come.media?.report().received.packets ?? 0, out.media?.report().received.packets ?? 0)
-        try await wait(until: {
+        let goesOn = await Polling.eventually {
             let now = await (come.media?.report().received.packets ?? 0, out.media?.report().received.packets ?? 0)
             return now.0 > before.0 + 25 && now.1 > before.1 + 25
-        })
+        }
+        #expect(goesOn)
         await out.hangUp()
         #expect(await come.ended().side == .them)
         await close(alice, bob)

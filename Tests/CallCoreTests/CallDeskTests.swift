@@ -69,7 +69,7 @@ import Testing
         while let output = desk.poll() { told.append(output) }
         #expect(told.contains(.order(.hangUp(handle))) && desk.entries.isEmpty)
         let words = told.compactMap { if case .report(let report) = $0 { report.word } else { nil } }
-        #expect(words == ["outgoing \(alice) connecting", "1 fulfilled", "2 fulfilled"])
+        #expect(words == ["2 fulfilled", "1 failed unknownCall"])
     }
 
     @Test func `a call that took too long to begin is taken back`() {
@@ -161,6 +161,26 @@ import Testing
             #expect(world.words() == expected)
             #expect(world.desk[second]?.stage == .connected && (world.desk[first] == nil) == ends)
         }
+    }
+
+    @Test func `who hangs up does not wait for what is under way`() throws {
+        var (world, uuid, _) = try talking()
+        world.network.arrives = { !$0.hasPrefix("INVITE") }
+        world.act(.setHeld(true), on: uuid)
+        world.act(.end, on: uuid)
+        #expect(world.words() == ["3 fulfilled", "2 failed unknownCall"] && world.desk.entries.isEmpty)
+        world.run(for: .seconds(60))
+        #expect(world.words().isEmpty && world.network.nodes[1].agent.counts.calls == 0)
+    }
+
+    @Test func `one identifier is one call`() throws {
+        var world = try DeskWorld(isAsleep: false)
+        let uuid = CallUUID()
+        world.act(.start(to: alice), .start(to: carol), on: uuid)
+        world.run(for: .seconds(3))
+        let told = world.words()
+        #expect(told == ["outgoing \(alice) connecting", "1 fulfilled", "2 failed notNow"])
+        #expect(world.desk.entries.count == 1)
     }
 
     @Test func `of a transaction all is done or nothing`() throws {

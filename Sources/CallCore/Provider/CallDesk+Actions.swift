@@ -113,7 +113,7 @@ extension CallDesk {
         goOn(at: now)
     }
 
-    /// Begins every step that may begin: one at a time of each call, and of each transaction in its order.
+    /// Begins every step that may begin: one at a time of each call but its end, and of each transaction in its order.
     mutating func goOn(at now: MediaTime) {
         var isMoving = true
         while isMoving {
@@ -129,7 +129,8 @@ extension CallDesk {
                         if step.patience != nil { break }
                         continue
                     }
-                    guard isFree, !waits(step) else { break }
+                    // Who hangs up waits for nobody.
+                    guard isFree || step.kind == .end, !waits(step) else { break }
                     begin(row, column, at: now)
                     isMoving = true
                     break
@@ -159,6 +160,10 @@ extension CallDesk {
     /// Does what a step wants; a ticket when that takes time.
     private mutating func order(_ step: Step, at now: MediaTime) -> Ticket? {
         if case .start(let uri, let account) = step.kind {
+            guard self[step.call] == nil else {
+                finish(step, .failed(.notNow))
+                return nil
+            }
             entries.append(makeEntry(step.call, .calling, CallUpdate(remote: uri)))
             let ticket = makeTicket()
             order(.start(step.call, to: uri, account: account, ticket))

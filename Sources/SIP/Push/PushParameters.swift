@@ -67,7 +67,7 @@ package struct PushParameters: Hashable, Sendable {
             throw Self.refused("needs a team and a bundle, such as ABCD1234 and org.example.phone. Give both")
         }
         guard !tokens.isEmpty,
-            tokens.values.allSatisfy({ $0.bytes.allSatisfy { $0 != 0x3A && $0 != 0x26 } && !$0.bytes.isEmpty })
+            tokens.values.allSatisfy({ !$0.bytes.isEmpty && !$0.bytes.contains(.colon) && !$0.bytes.contains(0x26) })
         else {
             throw Self.refused("needs a token, without ':' and '&', for each service. Give it")
         }
@@ -106,14 +106,10 @@ package struct PushParameters: Hashable, Sendable {
 
     /// What a parameter of a URI cannot hold stands as `%XX` (RFC 3261, section 25.1: paramchar).
     private static func escaped(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if byte.isAlphanumeric || "-_.!~*'()[]/:&+$".utf8.contains(byte) {
-                bytes.append(byte)
-            } else {
-                let digits = "0123456789ABCDEF".utf8.map { $0 }
-                bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
+        let digits = Array("0123456789ABCDEF".utf8)
+        let bytes = text.utf8.flatMap { byte in
+            byte.isAlphanumeric || "-_.!~*'()[]/:&+$".utf8.contains(byte)
+                ? [byte] : [.percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
         return String(decoding: bytes, as: UTF8.self)
     }

@@ -93,15 +93,20 @@ struct Forward: Sendable {
 }
 
 /// One way of a request: past names, targets and flows, to its final response.
-///
-/// One of an ACK ends once it is sent, one of a kept text belongs to no request that waits.
 struct Branch: Sendable {
+    /// What it is a way of.
+    enum Purpose: Sendable {
+        /// A request whose sender waits for the answer.
+        case forward(ForwardID)
+        /// An ACK, which ends once it is sent.
+        case acknowledgement
+        /// A text that was kept, for which nobody waits any more.
+        case text(TextID)
+    }
+
     /// Without the own Via.
     var request: SIPMessage
-    /// Nil for an ACK, and for a text that was kept.
-    let forward: ForwardID?
-    /// The text that was kept; nil for what is passed on at once.
-    var text: TextID?
+    let purpose: Purpose
     /// The phone that it waits for; nil once that is awake.
     var sleeper: Binding?
     /// The flow that it is to leave by while that is usable; then that by which it has left.
@@ -115,7 +120,11 @@ struct Branch: Sendable {
     /// Whether a 2xx to the INVITE has come: others, and its repeats, may follow.
     var isAccepted = false
 
-    init(_ request: SIPMessage, of forward: ForwardID?, flow: Flow?, isSecure: Bool) {
-        (self.request, self.forward, self.flow, self.isSecure) = (request, forward, flow, isSecure)
+    init(_ request: SIPMessage, _ purpose: Purpose, flow: Flow?, isSecure: Bool, sleeper: Binding? = nil) {
+        (self.request, self.purpose, self.flow) = (request, purpose, flow)
+        (self.isSecure, self.sleeper) = (isSecure, sleeper)
     }
+
+    /// The request that waits for it; nil when none does.
+    var forward: ForwardID? { if case .forward(let id) = purpose { id } else { nil } }
 }

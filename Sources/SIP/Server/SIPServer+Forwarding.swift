@@ -23,9 +23,7 @@ extension SIPServer {
         for target in targets {
             guard let passed = try? passedOn(request, to: target) else { continue }
             let flow = target.path.isEmpty ? target.flow : nil
-            var branch = Branch(passed, of: id, flow: flow, isSecure: isSecure)
-            branch.sleeper = target.sleeper
-            let made = branch
+            let made = Branch(passed, .forward(id), flow: flow, isSecure: isSecure, sleeper: target.sleeper)
             starting.append(branches.insert { _ in made })
         }
         forwards[id]?.branches = starting
@@ -43,13 +41,14 @@ extension SIPServer {
     mutating func passOn(ack: SIPMessage, on flow: Flow?, at now: MediaTime) {
         guard waitingAckCount < Self.waitingAckLimit else { return }
         waitingAckCount += 1
-        start(branches.insert { _ in Branch(ack, of: nil, flow: flow, isSecure: ack.isBoundForSIPS) }, at: now)
+        let made = Branch(ack, .acknowledgement, flow: flow, isSecure: ack.isBoundForSIPS)
+        start(branches.insert { _ in made }, at: now)
     }
 
     /// Takes a way out of its table.
     private mutating func remove(_ id: BranchID) -> Branch? {
         let branch = branches.remove(id)
-        if let branch, branch.forward == nil, branch.text == nil { waitingAckCount -= 1 }
+        if case .acknowledgement? = branch?.purpose { waitingAckCount -= 1 }
         if let sleeper = branch?.sleeper { unpark(id, of: sleeper.user) }
         return branch
     }
@@ -95,18 +94,16 @@ extension SIPServer {
     private mutating func depart(_ id: BranchID, on flow: Flow, at now: MediaTime) {
         guard var branch = branches[id] else { return }
         do {
-            if branch.text != nil {
-                let transaction = try transactions.send(branch.request, on: flow, at: now)
-                if let former = branch.transaction { branchOfTransaction[former] = nil }
-                (branch.transaction, branch.flow) = (transaction, flow)
-                branchOfTransaction[transaction] = id
-                branches[id] = branch
-                return
-            }
-            guard let forwardID = branch.forward else {
+            let forwardID: ForwardID
+            switch branch.purpose {
+            case .forward(let id): forwardID = id
+            case .acknowledgement:
                 _ = remove(id)
                 try branch.request.prepend(.via, transactions.makeVia(on: flow))
                 return send(branch.request.bytes, on: flow, at: now)
+            case .text:
+                let transaction = try transactions.send(branch.request, on: flow, at: now)
+                return note(transaction, of: id, on: flow)
             }
             guard let forward = forwards[forwardID], !forward.isOver else { return end(id, status: 487, at: now) }
             var request = branch.request
@@ -114,10 +111,7 @@ extension SIPServer {
             // What others wait for leaves first, so that the next that does is this one.
             while forward.isDoubled, let output = transactions.poll() { handle(output, at: now) }
             let transaction = try transactions.send(request, on: flow, marked: forward.mark, at: now)
-            if let former = branch.transaction { branchOfTransaction[former] = nil }
-            (branch.transaction, branch.flow, branch.isHeard) = (transaction, flow, false)
-            branchOfTransaction[transaction] = id
-            branches[id] = branch
+            note(transaction, of: id, on: flow)
             if request.method == .invite { branches.setDeadline(of: id, to: now + configuration.ringPatience) }
             if forward.isDoubled, case .send(let bytes, let flow)? = transactions.poll() {
                 for _ in 0..<2 { send(bytes, on: flow, at: now) }
@@ -127,19 +121,24 @@ extension SIPServer {
         }
     }
 
+    /// A way has left by a flow.
+    private mutating func note(_ transaction: TransactionID, of id: BranchID, on flow: Flow) {
+        guard var branch = branches[id] else { return }
+        if let former = branch.transaction { branchOfTransaction[former] = nil }
+        (branch.transaction, branch.flow, branch.isHeard) = (transaction, flow, false)
+        branchOfTransaction[transaction] = id
+        branches[id] = branch
+    }
+
     // MARK: What comes back
 
     /// A response of a way.
     ///
     /// Source: RFC 3261, section 16.7
     mutating func receive(_ received: SIPMessage, of id: BranchID, on flow: Flow, at now: MediaTime) {
-        if branches[id]?.text != nil {
-            if received.statusCode ?? 0 >= 200 { end(id, received, at: now) }
-            return
-        }
-        guard var branch = branches[id], let forwardID = branch.forward, let forward = forwards[forwardID],
-            let status = received.statusCode
-        else { return }
+        guard var branch = branches[id], let status = received.statusCode else { return }
+        if case .text = branch.purpose { return status < 200 ? () : end(id, received, at: now) }
+        guard let forwardID = branch.forward, let forward = forwards[forwardID] else { return }
         var response = received
         response.removeFirst(.via)
         if status < 200 {
@@ -222,7 +221,7 @@ extension SIPServer {
     private mutating func end(_ id: BranchID, _ response: SIPMessage?, at now: MediaTime) {
         guard let branch = remove(id) else { return }
         if let transaction = branch.transaction { branchOfTransaction[transaction] = nil }
-        if let text = branch.text { return handleText(text, status: response?.statusCode, at: now) }
+        if case .text(let text) = branch.purpose { return handleText(text, status: response?.statusCode, at: now) }
         guard let forwardID = branch.forward, var forward = forwards[forwardID] else { return }
         forward.branches.removeAll { $0 == id }
         if let response { forward.note(response) }

@@ -50,12 +50,11 @@ extension SIPServer {
         if isNamed, supported.contains("outbound"), change.flow != nil {
             try response.append(.require, Bytes("outbound"))
         }
-        if let features = try featureCapabilities(for: request.contacts()) {
+        if let features = try featureCapabilities(for: request) {
             try response.append(.featureCaps, features)
         }
         respond(response, transaction, at: now)
-        let awake = locations.bindings(of: name).filter { $0.callID == change.callID && $0.number == change.number }
-        for binding in awake { handleAwakening(of: binding, at: now) }
+        handleAwakening(of: name, by: { $0.callID == change.callID && $0.number == change.number }, at: now)
     }
 
     /// Takes all Contacts of a REGISTER or none; a status when it is refused.

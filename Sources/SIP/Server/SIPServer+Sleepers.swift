@@ -19,9 +19,9 @@ extension SIPServer {
     /// What a 200 to a REGISTER tells of push; nil when there is nothing to tell.
     ///
     /// Source: RFC 8599, section 5.1
-    func featureCapabilities(for contacts: [NameAddress]) throws(SIPError) -> Bytes? {
+    func featureCapabilities(for request: SIPMessage) throws(SIPError) -> Bytes? {
         guard let settings = configuration.push else { return nil }
-        for contact in contacts {
+        for contact in try request.contacts() {
             guard let push = try pushParameters(of: contact) else { continue }
             let services = push.isQuery && push.provider.isEmpty ? settings.providers.sorted() : [push.provider]
             var value = "*" + services.map { ";+sip.pns=\"\($0)\"" }.joined()
@@ -49,12 +49,18 @@ extension SIPServer {
         tell(.parked(user: binding.user, callID: branch.request.callID?.text ?? ""))
     }
 
-    /// A phone has registered: what waited for it goes on.
-    mutating func handleAwakening(of binding: Binding, at now: MediaTime) {
+    /// Phones of a user have registered: what waited for them goes on.
+    mutating func handleAwakening(of user: String, by isOfThis: (Binding) -> Bool, at now: MediaTime) {
+        guard parkedOfUser[user] != nil || texts.count(of: user) > 0 else { return }
+        for binding in locations.bindings(of: user) where isOfThis(binding) { handleAwakening(of: binding, at: now) }
+    }
+
+    private mutating func handleAwakening(of binding: Binding, at now: MediaTime) {
         for id in parkedOfUser[binding.user] ?? [] {
-            guard var branch = branches[id], let sleeper = branch.sleeper, binding.isSame(as: sleeper.contact) else {
-                continue
-            }
+            // Who is called by sips is not reached in the clear, also when the phone comes without it.
+            guard var branch = branches[id], let sleeper = branch.sleeper, binding.isSame(as: sleeper.contact),
+                !branch.isSecure || binding.contact.uri.scheme == .sips
+            else { continue }
             branch.sleeper = nil
             let target = ForwardTarget(binding)
             guard let forward = branch.forward.flatMap({ forwards[$0] }),
@@ -95,9 +101,8 @@ extension SIPServer {
     /// Keeps a text for a user of whom no phone is awake; nil when one is, or it is no text, else what it is answered.
     mutating func keep(_ request: SIPMessage, for user: String, _ bindings: [Binding], at now: MediaTime) -> Int? {
         guard request.method == .message, bindings.allSatisfy(sleeps) else { return nil }
-        let limits = configuration
-        guard texts.count(of: user) < limits.keptTextsPerUser, texts.count < limits.keptTextCount,
-            texts.byteCount + request.bytes.count <= limits.keptTextBytes
+        guard texts.count(of: user) < configuration.keptTextsPerUser, texts.count < configuration.keptTextCount,
+            texts.byteCount + request.bytes.count <= configuration.keptTextBytes
         else { return 480 }
         var kept = request
         kept.remove(.via)
@@ -109,8 +114,8 @@ extension SIPServer {
 
     /// Sends the oldest text of a user to the phone that came last; the next leaves when that was taken.
     private mutating func deliverText(of user: String, at now: MediaTime) {
-        guard let binding = locations.bindings(of: user).max(by: { $0.order < $1.order }),
-            let id = texts.takeNext(of: user), let text = texts[id]
+        guard texts.count(of: user) > 0, let binding = locations.bindings(of: user).max(by: { $0.order < $1.order }),
+            let id = texts.takeNext(of: user, isSecure: binding.contact.uri.scheme == .sips), let text = texts[id]
         else { return }
         let target = ForwardTarget(binding)
         guard let passed = try? passedOn(text.request, to: target) else {
@@ -118,9 +123,7 @@ extension SIPServer {
             return
         }
         let flow = target.path.isEmpty ? target.flow : nil
-        var branch = Branch(passed, of: nil, flow: flow, isSecure: passed.isBoundForSIPS)
-        branch.text = id
-        let made = branch
+        let made = Branch(passed, .text(id), flow: flow, isSecure: text.isSecure || passed.isBoundForSIPS)
         start(branches.insert { _ in made }, at: now)
     }
 

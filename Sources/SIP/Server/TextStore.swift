@@ -11,6 +11,8 @@ struct KeptText: Sendable {
     let user: String
     /// Without Via, and without what was for the server alone.
     let request: SIPMessage
+    /// Whether it may leave by TLS alone (RFC 3261, section 26.2.2).
+    let isSecure: Bool
     /// Whether it is on its way to a phone.
     var isLeaving = false
 }
@@ -21,7 +23,6 @@ struct KeptText: Sendable {
 struct TextStore: Sendable {
     private var texts = SlotTable<TextID, KeptText>()
     private var namesOfUser: [String: [TextID]] = [:]
-
     /// The bytes of all of them.
     private(set) var byteCount = 0
 
@@ -33,17 +34,19 @@ struct TextStore: Sendable {
     subscript(id: TextID) -> KeptText? { texts[id] }
 
     mutating func insert(_ request: SIPMessage, for user: String, until end: MediaTime) {
-        let name = texts.insert { _ in KeptText(user: user, request: request) }
+        let name = texts.insert { _ in KeptText(user: user, request: request, isSecure: request.isBoundForSIPS) }
         texts.setDeadline(of: name, to: end)
         byteCount += request.bytes.count
         namesOfUser[user, default: []].append(name)
     }
 
-    /// The oldest text of a user, which leaves now; nil when there is none, or it is leaving already.
-    mutating func takeNext(of user: String) -> TextID? {
-        guard let name = namesOfUser[user]?.first, var text = texts[name], !text.isLeaving else { return nil }
-        text.isLeaving = true
-        texts[name] = text
+    /// The oldest text of a user, which leaves now for a phone that is reached by TLS alone or not; nil when there is none, or one is leaving already.
+    mutating func takeNext(of user: String, isSecure: Bool) -> TextID? {
+        let names = namesOfUser[user] ?? []
+        guard !names.contains(where: { texts[$0]?.isLeaving == true }),
+            let name = names.first(where: { isSecure || texts[$0]?.isSecure == false })
+        else { return nil }
+        texts[name]?.isLeaving = true
         return name
     }
 

@@ -156,7 +156,7 @@ extension UserAgent {
         }
     }
 
-    /// It is over for now, and made anew after a while.
+    /// It is interrupted, and made anew after a pause.
     private mutating func interrupt(
         _ before: Subscription,
         _ handle: SubscriptionHandle,

@@ -189,6 +189,27 @@ import Testing
         world.expectEmpty(bindings: 2)
     }
 
+    @Test func `a text for sips does not leave in the clear, and holds up no other`() throws {
+        var world = try ServerWorld { $0.users = nil }
+        for (number, uri) in ["sips:bob@example.test", "sip:bob@example.test"].enumerated() {
+            let request = ServerWorld.request("MESSAGE", uri, number: number + 1, id: "kept")
+            #expect(try world.send(request + ["Content-Type: text/plain"], body: uri) == ["SIP/2.0 202 Accepted"])
+        }
+        let bob = world.accounts[1]
+        try world.network.with(1) { agent, now in try agent.register(bob, at: now) }
+        world.network.run(for: .seconds(60))
+        #expect(world.network.words(1).filter { $0.hasPrefix("message") } == ["message sip:bob@example.test"])
+        #expect(world.network.servers[0].server.counts.texts == 1)
+        // Another phone of his comes by TLS.
+        try world.network.with(2) { agent, now in
+            let identity = NameAddress(try SIPURI("sips:bob@example.test"))
+            try agent.register(agent.addAccount(AccountConfiguration(identity: identity)), at: now)
+        }
+        world.network.run(for: .seconds(60))
+        #expect(world.network.words(2).last == "message sips:bob@example.test")
+        world.expectEmpty(bindings: 2)
+    }
+
     @Test func `a text that a phone cannot take now waits for the next time, one that it refuses does not`() throws {
         var world = try open()
         let request = ServerWorld.request("MESSAGE", "sip:bob@example.test", id: "odd")

@@ -56,9 +56,12 @@ struct CallSockets: Sendable {
 
     /// Goes to another address of the machine, with the same ports; a link that was given stays.
     ///
-    /// - Throws: `NetworkError` when that cannot be; RTP may have gone and RTCP not
+    /// - Throws: `NetworkError` when one of them cannot; then all stay
     func move(to host: SocketAddress) throws(NetworkError) {
-        for link in [link, controlLink] { try (link as? UDPSocket)?.move(to: host) }
+        let (socket, control) = (link as? UDPSocket, controlLink as? UDPSocket)
+        let (twin, controlTwin) = (try socket?.twin(at: host), try control?.twin(at: host))
+        if let twin { socket?.take(twin) }
+        if let controlTwin { control?.take(controlTwin) }
     }
 
     /// Closes what are sockets; what they have counted stays known.

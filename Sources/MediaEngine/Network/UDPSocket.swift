@@ -84,20 +84,25 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// Goes to another address of the machine, with the same port; what waits there is lost.
+    /// A socket at another address of the machine, with the same port, that `take` makes this one's.
+    ///
+    /// - Throws: `NetworkError` when the address is not ours, of the other family, or the port is another's there
+    func twin(at host: SocketAddress) throws(NetworkError) -> UDPSocket {
+        let address = host.with(port: localAddress.port)
+        guard address.isIPv4 == isIPv4 else { throw NetworkError("Binding", address: address, errno: EAFNOSUPPORT) }
+        return try UDPSocket(bind: address, dscp: dscp, clock: nil)
+    }
+
+    /// Goes to where `twin` is; what waits at the former address is lost.
     ///
     /// The descriptor stays, so that the media thread goes on in the same tick, and so does the kernel's filter of sources.
     /// Thread: control; nobody waits.
-    /// - Throws: `NetworkError` when the address is not ours, of the other family, or the port is another's there; all is as before
-    func move(to host: SocketAddress) throws(NetworkError) {
-        let address = host.with(port: localAddress.port)
-        guard address.isIPv4 == isIPv4 else { throw NetworkError("Binding", address: address, errno: EAFNOSUPPORT) }
-        let other = try UDPSocket(bind: address, dscp: dscp, clock: nil)
-        SourceFilter.copy(from: descriptor, to: other.descriptor)
+    func take(_ twin: UDPSocket) {
+        SourceFilter.copy(from: descriptor, to: twin.descriptor)
         closedWith.withLock { count in
             guard count == nil else { return }
             droppedBefore.wrappingAdd(countDropped(), ordering: .relaxed)
-            dup2(other.descriptor, descriptor)
+            while dup2(twin.descriptor, descriptor) < 0, errno == EINTR || errno == EBUSY {}
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }
     }

@@ -148,7 +148,7 @@ import Testing
         other.send([1].span, to: socket.localAddress, at: .zero)
         #expect(take(socket).0 == nil && socket.droppedCount == 1)
         let host = try #require(SocketAddress(host: "127.0.0.2", port: 9))
-        try socket.move(to: host)
+        socket.take(try socket.twin(at: host))
         let there = host.with(port: socket.localAddress.port)
         for sender in [other, source] { sender.send([1].span, to: there, at: .zero) }
         #expect(take(socket).0?.source == source.localAddress)
@@ -158,11 +158,27 @@ import Testing
         #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
         // The former address is free, and one that is not to be had changes nothing.
         let former = try UDPSocket(bind: socket.localAddress)
-        #expect(throws: NetworkError.self) { try socket.move(to: .loopback(port: 0)) }
+        #expect(throws: NetworkError.self) { try socket.twin(at: .loopback(port: 0)) }
         let foreign = try #require(SocketAddress(host: "192.0.2.77", port: 0))
-        #expect(throws: NetworkError.self) { try socket.move(to: foreign) }
-        #expect(throws: NetworkError.self) { try socket.move(to: #require(SocketAddress(host: "::1", port: 0))) }
+        #expect(throws: NetworkError.self) { try socket.twin(at: foreign) }
+        #expect(throws: NetworkError.self) { try socket.twin(at: #require(SocketAddress(host: "::1", port: 0))) }
         source.send([1].span, to: there, at: .zero)
         #expect(take(socket).0?.source == source.localAddress && take(former).0 == nil)
+    }
+
+    @Test func `of a call's ports both move or none`() throws {
+        let sockets = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, clock: nil)
+        let port = sockets.local.port
+        let host = try #require(SocketAddress(host: "127.0.0.2", port: 0))
+        let taken = try UDPSocket(bind: host.with(port: port + 1))
+        #expect(throws: NetworkError.self) { try sockets.move(to: host) }
+        let free = try UDPSocket(bind: host.with(port: port))
+        free.close()
+        taken.close()
+        try sockets.move(to: host)
+        for number in [port, port + 1] {
+            _ = try UDPSocket(bind: .loopback(port: number))
+            #expect(throws: NetworkError.self) { try UDPSocket(bind: host.with(port: number)) }
+        }
     }
 }

@@ -222,7 +222,7 @@ let package = Package(
             name: "CallCoreTests",
             dependencies: [
                 "CallCore", "CallCoreTesting", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine",
-                "MediaEngineTesting", "TestSupport",
+                "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -1,5 +1,6 @@
 internal import CallBasics
 public import MediaEngine
+internal import SDP
 internal import SIP
 internal import SIPTransport
 internal import Synchronization
@@ -23,22 +24,22 @@ public actor Phone {
     public nonisolated let events: AsyncStream<PhoneEvent>
     /// Where SIP is listened to; another one after `PhoneEvent.moved`.
     public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
-    private nonisolated let place: Mutex<SocketAddress>
+    nonisolated let place: Mutex<SocketAddress>
     /// What servers know it by over all its addresses (RFC 5626, section 4.1).
     private nonisolated let instance = "urn:uuid:\(CallUUID())"
     nonisolated let engine: CallEngine
     private nonisolated let configuration: PhoneConfiguration
-    private nonisolated let endpoint: SIPEndpoint<UserAgent>
+    nonisolated let endpoint: SIPEndpoint<UserAgent>
     let continuation: AsyncStream<PhoneEvent>.Continuation
     private var listening: Task<Void, Never>?
-    private var watcher: NetworkWatcher?
+    var watcher: NetworkWatcher?
     var calls: [CallHandle: PhoneCall] = [:]
     /// In the order in which they were registered.
     var accounts: [(address: String, handle: AccountHandle)] = []
     /// Who waits for what comes of a registration.
     private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
     private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
-    private var isClosed = false
+    var isClosed = false
     /// What the screen is told, and wants; nil without a screen.
     let screen: CallScreen?
 
@@ -103,7 +104,7 @@ public actor Phone {
     }
 
     /// Nothing is sent to it; the kernel says which own address would lead there (RFC 5737).
-    private static let elsewhere = SocketAddress(ipv4: 0xC633_6401, port: 5060)
+    static let elsewhere = SocketAddress(ipv4: 0xC633_6401, port: 5060)
 
     private static func agent(_ configuration: PhoneConfiguration, _ local: SocketAddress) throws(PhoneError)
         -> UserAgent
@@ -212,6 +213,9 @@ public actor Phone {
         // Its events come in turns after this one.
         calls[handle] = call
         Task { await call.run() }
+        // Meanwhile, the phone may have moved.
+        let address = localAddress
+        if media.session.address != address.host { Task { await call.move(to: address) } }
         return call
     }
 
@@ -274,42 +278,6 @@ public actor Phone {
         )
     }
 
-    // MARK: The network
-
-    /// Moves with the address that leads out of the machine.
-    ///
-    /// Where the kernel tells nothing of the network, the phone stays.
-    private func followNetwork() {
-        do throws(NetworkWatchError) { watcher = try NetworkWatcher() } catch { return }
-        guard let changes = watcher?.changes(towards: Self.elsewhere) else { return }
-        Task { [weak self] in
-            for await change in changes {
-                guard let self else { return }
-                await follow(change)
-            }
-        }
-    }
-
-    private func follow(_ change: NetworkChange) async {
-        guard let source = change.path?.source, source.isIPv4 == localAddress.isIPv4,
-            source != localAddress.with(port: 0)
-        else { return }
-        await move(to: source)
-    }
-
-    /// Listens at another own address, registers there, and has the sound of calls sent there.
-    func move(to source: SocketAddress) async {
-        guard !isClosed else { return }
-        do {
-            let address = try await endpoint.move(to: source)
-            place.withLock { $0 = address }
-            for call in calls.values { await call.move(to: address) }
-            continuation.yield(.moved(address))
-        } catch {
-            // The address has gone again, which the next change tells.
-        }
-    }
-
     // MARK: What the agent tells
 
     private func handle(_ event: AgentEvent) {
@@ -343,8 +311,7 @@ public actor Phone {
         }
         calls[handle] = call
         Task { await call.run() }
-        let update = CallUpdate(invite, from: remote)
-        consult { desk, now in desk.receive(handle, callID: callID, update, at: now) }
+        consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
         // The screen decides, whoever else listens.
         guard screen == nil else { return }
@@ -407,21 +374,4 @@ public actor Phone {
     ) throws(E) -> Result {
         try endpoint.inTurn(body)
     }
-}
-
-/// What happens to a phone by itself.
-public enum PhoneEvent: Sendable {
-    /// Somebody calls: `ring`, and `answer` or `reject`; with a provider, that decides.
-    case incoming(PhoneCall)
-    /// The call screen has made a call.
-    case outgoing(PhoneCall)
-    /// The account of this address is registered, for the first time or again.
-    case registered(String)
-    /// It is not, and why.
-    case unregistered(String, PhoneError)
-    /// Another address leads out of the machine: the phone listens there, registers its accounts anew, and has the sound of its calls
-    /// sent there (re-INVITE).
-    case moved(SocketAddress)
-    /// A text has come.
-    case text(String, from: String)
 }

@@ -235,7 +235,8 @@ import Testing
         world.run(for: .seconds(60))
         #expect(world.words().isEmpty && world.desk.entries.isEmpty && world.desk.deadline == nil)
         #expect(world.network.nodes[1].agent.counts.calls == 0)
-        #expect(world.network.takeEvents(2).last?.call != nil)
+        let told = world.network.takeEvents(2).compactMap { if case .ended(_, let end) = $0 { end.cause } else { nil } }
+        #expect(told == [.refused(603)])
     }
 
     @Test func `each action has one outcome, whatever happens`() throws {

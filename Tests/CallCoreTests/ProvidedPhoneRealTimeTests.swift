@@ -50,9 +50,10 @@ import Testing
         return (call, update)
     }
 
-    /// The next thing that happens to the call card.
-    private func nextCard() async throws -> CardRouteEvent.Kind {
+    /// The next thing that happens to the call card; it is not to be older than `time`.
+    private func nextCard(after time: MediaTime) async throws -> CardRouteEvent.Kind {
         for await case .card(let event) in engine.events where event.role == .call && event.direction == .playback {
+            #expect(event.time >= time)
             return event.kind
         }
         throw PhoneError(.state, "Nothing happened to the card.")
@@ -76,11 +77,13 @@ import Testing
         #expect(await screen.act(.answer, on: call) == .fulfilled)
         try await out.answered()
         // Sound flows, and nobody has the card.
-        for await event in out.events { if case .media = event { break } else if case .answered = event { break } }
+        #expect(await Polling.eventually { await out.media?.report().received.packets ?? 0 > 0 })
+        var time = engine.now
         await bob.activateAudio()
-        #expect(try await nextCard() == .cardOpened)
+        #expect(try await nextCard(after: time) == .cardOpened)
+        time = engine.now
         await bob.deactivateAudio()
-        #expect(try await nextCard() == .cardClosed)
+        #expect(try await nextCard(after: time) == .cardClosed)
         #expect(await screen.act(.setHeld(true), on: call) == .fulfilled)
         guard case .updated(call, let held) = try await next() else { return _ = Issue.record("not told") }
         #expect(held.isHeld)

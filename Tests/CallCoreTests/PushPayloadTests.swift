@@ -14,14 +14,12 @@ import Testing
             #"{"aps":{"call_id":"a","from_uri":"sip:b@c","display_name":"Bob","badge":1}}"#,
             #"{"call-id":"a","aps":{"call-id":"no","from-uri":"sip:b@c","display-name":"Bob"},"more":[1,{}]}"#,
         ] { #expect(try read(text) == expected, "\(text)") }
-        let message = try read(#"{"loc-key":"IM_MSG","chat-room-addr":"sip:room@c"}"#)
-        #expect(message.textKey == "IM_MSG" && message.room == "sip:room@c" && message.callID == nil)
     }
 
     @Test func `what is no text, empty or too long is not there`() throws {
         let long = String(repeating: "x", count: 1025)
         #expect(
-            try read(#"{"call-id":1,"from-uri":"","display-name":null,"aps":"no","loc-key":"\#(long)"}"#)
+            try read(#"{"call-id":1,"from-uri":"","display-name":"\#(long)","aps":"no","from_uri":null}"#)
                 == PushPayload()
         )
         #expect(throws: (any Error).self) { try read("[]") }

@@ -5,7 +5,7 @@ internal import SIP
 extension CallDesk {
     /// Performs actions one after the other: all of them, or none when one does not fit.
     mutating func perform(_ transaction: [ProviderAction], at now: MediaTime) {
-        let faults = transaction.map { action in fault(of: action, in: transaction) }
+        let faults = transaction.map(fault)
         guard faults.allSatisfy({ $0 == nil }), steps.joined().count + transaction.count <= Self.stepCount else {
             for (action, fault) in zip(transaction, faults) {
                 report(.performed(action, .failed(fault ?? .transactionRefused)))
@@ -22,7 +22,7 @@ extension CallDesk {
     }
 
     /// Why an action cannot be performed; nil when it may be.
-    private func fault(of action: ProviderAction, in transaction: [ProviderAction]) -> ActionOutcome.Fault? {
+    private func fault(of action: ProviderAction) -> ActionOutcome.Fault? {
         guard let entry = self[action.call], entry.stage != .declined else {
             if case .start = action.kind { return nil }
             return .unknownCall
@@ -68,7 +68,7 @@ extension CallDesk {
         for (row, run) in steps.enumerated() {
             guard let column = run.firstIndex(where: { $0.ticket == ticket }) else { continue }
             let step = steps[row].remove(at: column)
-            if let action = step.action { report(.performed(action, isDone ? .fulfilled : .failed(.refused))) }
+            finish(step, isDone ? .fulfilled : .failed(.refused))
             if case .start = step.kind, !isDone { forgetUnstarted(step.call) }
             break
         }
@@ -102,7 +102,7 @@ extension CallDesk {
         for row in steps.indices {
             let late = steps[row].filter { $0.limit.map { $0 <= now } ?? false }
             for step in late {
-                if let action = step.action { report(.performed(action, .failed(.timedOut))) }
+                finish(step, .failed(.timedOut))
                 if case .start = step.kind { forgetUnstarted(step.call) }
             }
             steps[row].removeAll { $0.limit.map { $0 <= now } ?? false }
@@ -243,12 +243,11 @@ extension CallDesk {
         if let action = step.action { report(.performed(action, outcome)) }
     }
 
-    /// What still waits for a call that has ended fails.
+    /// What still waits for a call that has ended fails, but its end.
     mutating func drop(_ uuid: CallUUID) {
         for row in steps.indices {
             for step in steps[row] where step.call == uuid {
-                if let action = step.action, action.kind != .end { report(.performed(action, .failed(.unknownCall))) }
-                if let action = step.action, action.kind == .end { report(.performed(action, .fulfilled)) }
+                finish(step, step.kind == .end ? .fulfilled : .failed(.unknownCall))
             }
             steps[row].removeAll { $0.call == uuid }
         }

@@ -1,10 +1,10 @@
 /// The call screen of a system, as CallKit's is: it shows calls, and says what the user wants with them.
 ///
-/// A phone that has one reports every call to it before anything is sent, and opens the sound card only between
+/// A phone that has one reports every call to it before anything but 100 is sent, and opens the sound card only between
 /// `Phone.activateAudio` and `Phone.deactivateAudio`. The screen acts by `Phone.perform`.
 ///
 ///     phone ──reportIncoming, reportOutgoing, reportUpdate, reportEnded, performed──► screen
-///     phone ◄──perform(answer, end, ...), activateAudio, deactivateAudio, reset────── screen
+///     phone ◄──perform(answer, end, ...), activateAudio, deactivateAudio, resetCalls── screen
 ///
 /// Thread: reports come one after the other, in order.
 public protocol CallProvider: AnyObject, Sendable {

@@ -1,7 +1,6 @@
 internal import CallBasics
 internal import SIP
 internal import SIPTransport
-internal import Synchronization
 
 /// The way to a phone's call screen: what the desk reports goes there in order, and its verdicts come back.
 ///

@@ -35,9 +35,10 @@ extension Phone {
     /// All calls end at once, and the screen is told nothing more of them.
     public func resetCalls() { consult { desk, _ in desk.reset() } }
 
-    /// Takes a push: the call that it tells of is shown at once, and all accounts register anew, so that its INVITE comes.
+    /// Takes a push of a call: that is shown at once, and all accounts register anew, so that its INVITE comes.
     ///
-    /// Without a provider there is nobody to show it to: the INVITE is told by `events`.
+    /// Without a provider there is nobody to show it to: the INVITE is told by `events`. On a push of a text, call `refreshRegistrations`: the
+    /// text is told by `events`.
     public func receive(_ push: PushPayload) {
         guard screen == nil else { return consult { desk, now in desk.receive(push, at: now) } }
         refreshRegistrations()

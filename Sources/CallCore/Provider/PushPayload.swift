@@ -1,22 +1,16 @@
-/// What a push says: who is waiting, for which phone.
+/// What a push of a call says: who is waiting.
 ///
 /// Shape: a JSON object, as push services deliver it; each member may stand in it or in its member `aps`. Members are
-/// `call-id` or `call_id`, `from-uri`, `display-name`, `uuid`, `loc-key`, and `chat-room-addr` or `chat_room_addr`;
-/// others are passed over.
-/// Source: liblinphone's payload (pn-msg-str and its like)
+/// `call-id`, `from-uri` and `display-name`, also with `_` in their names; others are passed over.
 public struct PushPayload: Hashable, Sendable {
-    /// The Call-ID of the INVITE or MESSAGE; nil where the push does not say it.
+    /// The Call-ID of the INVITE; nil where the push does not say it.
     public var callID: String?
-    /// The address of who calls or writes.
+    /// The address of who calls.
     public var from: String?
     /// The name that it shows of itself.
     public var displayName: String?
-    /// The key of the text that is shown when nothing else comes.
-    public var textKey: String?
-    /// The chat room that one is invited to.
-    public var room: String?
 
-    /// A push of a call, or of anything when nothing is known.
+    /// A push of a call, of which nothing has to be known.
     public init(callID: String? = nil, from: String? = nil, displayName: String? = nil) {
         (self.callID, self.from, self.displayName) = (callID, from, displayName)
     }
@@ -37,19 +31,15 @@ extension PushPayload: Decodable {
     public init(from decoder: any Decoder) throws {
         let outer = try decoder.container(keyedBy: Key.self)
         let inner = try? outer.nestedContainer(keyedBy: Key.self, forKey: Key(stringValue: "aps"))
-        func text(_ names: String...) -> String? {
+        func text(_ name: String) -> String? {
             for container in [outer, inner].compactMap(\.self) {
-                for name in names {
+                for name in [name, String(name.map { $0 == "-" ? "_" : $0 })] {
                     let value = try? container.decode(String.self, forKey: Key(stringValue: name))
                     if let value, !value.isEmpty, value.utf8.count <= Self.longest { return value }
                 }
             }
             return nil
         }
-        callID = text("call-id", "call_id")
-        from = text("from-uri", "from_uri")
-        displayName = text("display-name", "display_name")
-        textKey = text("loc-key", "loc_key")
-        room = text("chat-room-addr", "chat_room_addr")
+        (callID, from, displayName) = (text("call-id"), text("from-uri"), text("display-name"))
     }
 }

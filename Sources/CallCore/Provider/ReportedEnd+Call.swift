@@ -37,7 +37,7 @@ extension CallUpdate {
     /// What an INVITE says.
     init(_ invite: SIPMessage, from remote: (uri: String, name: String?)) {
         self.init(remote: remote.uri, displayName: remote.name)
-        let offer = try? SessionDescription(parsing: String(decoding: invite.body, as: UTF8.self))
+        let offer = try? invite.sessionDescription()
         hasVideo = offer?.media.contains { $0.kind == "video" && $0.port != 0 } ?? false
     }
 }

@@ -1,5 +1,5 @@
 internal import CallBasics
-internal import SDP
+package import SDP
 
 /// One call with all that it waits for, from its INVITE to its end.
 ///
@@ -109,7 +109,7 @@ extension SIPMessage {
     /// The session description that it brings; nil when it has none.
     ///
     /// Throws: `badRequest` when it cannot be read
-    func sessionDescription() throws(SIPError) -> SessionDescription? {
+    package func sessionDescription() throws(SIPError) -> SessionDescription? {
         guard !bodyBytes.isEmpty else { return nil }
         let parts = try bodyParts()
         // What has no type is what a call usually brings. Of alternatives the last one is liked best (RFC 2046, section 5.1.4).

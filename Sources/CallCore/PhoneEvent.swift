@@ -1,0 +1,18 @@
+public import CallBasics
+
+/// What happens to a phone by itself.
+public enum PhoneEvent: Sendable {
+    /// Somebody calls: `ring`, and `answer` or `reject`; with a provider, that decides.
+    case incoming(PhoneCall)
+    /// The call screen has made a call.
+    case outgoing(PhoneCall)
+    /// The account of this address is registered, for the first time or again.
+    case registered(String)
+    /// It is not, and why.
+    case unregistered(String, PhoneError)
+    /// Another address leads out of the machine: the phone listens there, registers its accounts anew, and has the sound of its calls
+    /// sent there (re-INVITE).
+    case moved(SocketAddress)
+    /// A text has come.
+    case text(String, from: String)
+}

@@ -41,6 +41,8 @@ import Testing
         }
         #expect(try PhoneOrder(parsing: #"{"action":"swap","id":7}"#)?.id == 7)
         #expect(try PhoneOrder(parsing: "   ") == nil)
+        let largest = try PhoneOrder(parsing: #"{"action":"swap","id":\#(Int.max)}"#)
+        #expect(largest?.id == .max)
     }
 
     @Test(arguments: [
@@ -48,7 +50,8 @@ import Testing
         "volume 100",
         "volume -61", "swap 1", "push", "push {", #"{"action":"push"}"#, "{", "{}", #"{"action":"dance"}"#,
         #"{"action":"start"}"#, #"{"action":"setHeld"}"#,
-        #"{"action":"volume","db":1e9}"#, #"{"action":"answer","call":"x"}"#, #"{"action":"answer","id":-1}"#,
+        #"{"action":"volume","db":1e9}"#, #"{"action":"answer","call":"x"}"#,
+        #"{"action":"answer","id":18446744073709551615}"#,
     ])
     func `what says nothing is refused, with a remedy`(line: String) {
         do throws(PhoneOrderFault) {

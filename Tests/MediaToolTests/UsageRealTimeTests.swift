@@ -49,6 +49,14 @@ import Testing
         (["sip", "register", "--account", "sip:a@b", "--push-team", "T"], "bundle"),
         (["sip", "register", "--account", "sip:a@b", "--push-provider", "fcm"], "empty"),
         (["sip", "register", "--account", "sip:a@b", "--push-provider", "fcm", "--push-team", "T"], "--push-team"),
+        (
+            [
+                "sip", "call", "sip:a@b", "--account", "sip:a@b", "--no-register", "--push-provider", "fcm",
+                "--push-prid", "x",
+            ], "--push"
+        ),
+        (["sip", "register", "--user", "a"], "--user"),
+        (["phone", "--proxy", "sip:a"], "--proxy"),
         (["sip", "server", "--domain", "a.test", "--push-park", "0"], "--push-park"),
         (["phone", "--user", "a"], "--user"),
         (["phone", "--account", "sip:a@b", "--accounts", "x"], "--account"),

@@ -1,16 +1,26 @@
 internal import Dispatch
 internal import Glibc
 
-/// The lines of standard input, as they come, to its end.
-enum InputLines {
+/// The lines of standard input, as they come, to its end; who writes faster than they are taken waits.
+struct InputLines: Sendable {
     /// A line beyond this is left out.
     private static let longest = 1 << 16
+    /// Lines that are read and not taken.
+    private static let waiting = 256
 
-    /// Lines that come faster than they are taken wait; beyond 256 they are lost.
-    static func read() -> AsyncStream<String> {
-        let (lines, continuation) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(256))
-        let queue = DispatchQueue(label: "media-tool.lines")
-        queue.async {
+    let lines: AsyncStream<String>
+    private let room = DispatchSemaphore(value: 0)
+
+    /// Begins to read.
+    init() {
+        let continuation: AsyncStream<String>.Continuation
+        (lines, continuation) = AsyncStream.makeStream()
+        for _ in 0..<Self.waiting { room.signal() }
+        DispatchQueue(label: "media-tool.lines").async { [room] in
+            func tell(_ line: [UInt8]) {
+                room.wait()
+                continuation.yield(String(decoding: line, as: UTF8.self))
+            }
             var (line, isTooLong): ([UInt8], Bool) = ([], false)
             var bytes = [UInt8](repeating: 0, count: 4096)
             while true {
@@ -19,16 +29,18 @@ enum InputLines {
                 guard count > 0 else { break }
                 for byte in bytes[..<count] {
                     guard byte != 0x0A else {
-                        if !isTooLong { continuation.yield(String(decoding: line, as: UTF8.self)) }
+                        if !isTooLong { tell(line) }
                         (line, isTooLong) = ([], false)
                         continue
                     }
-                    if line.count < longest { line.append(byte) } else { isTooLong = true }
+                    if line.count < Self.longest { line.append(byte) } else { isTooLong = true }
                 }
             }
-            if !line.isEmpty, !isTooLong { continuation.yield(String(decoding: line, as: UTF8.self)) }
+            if !line.isEmpty, !isTooLong { tell(line) }
             continuation.finish()
         }
-        return lines
     }
+
+    /// A line was taken: there is room for another.
+    func take() { room.signal() }
 }

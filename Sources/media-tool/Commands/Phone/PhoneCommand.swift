@@ -17,8 +17,9 @@ struct PhoneCommand: AsyncParsableCommand {
             With --json each thing that happens is a line, "listening" first, and lines may be actions: \
             {"action": "start", "to": "sip:bob@example.org", "id": 1}, answer, end, setHeld with "held", setMuted with \
             "muted", playDTMF with "digits", transfer with "to", text with "to" and "text", swap, calls, devices, device with \
-            "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one that can be meant. Each with an "id" is answered by a line "performed", or \
-            "refused" when it cannot be read or means no call.
+            "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one \
+            that can be meant. Each with an "id" is answered by a line "performed", or "refused" when it cannot be read or \
+            means no call.
 
             The accounts file is JSON: [{"address": "sip:alice@example.org", "password": "..."}], with "user", "registrar", \
             "proxies", "name" and "expires" where they are needed. Calls go from the first one.
@@ -36,26 +37,7 @@ struct PhoneCommand: AsyncParsableCommand {
     )
     var accounts: String?
 
-    @Option(help: ArgumentHelp("One account, such as sip:alice@example.org.", valueName: "uri"))
-    var account: String?
-
-    @Option(help: ArgumentHelp("The name for authentication. Default: the user part of --account.", valueName: "name"))
-    var user: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "A file of mode 0600 with the password. Default: MEDIA_TOOL_SIP_PASSWORD.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var passwordFile: String?
-
-    @Option(help: ArgumentHelp("The server to register at. Default: the domain of --account.", valueName: "uri"))
-    var registrar: String?
-
-    @Option(help: ArgumentHelp("A proxy that requests go through; more for more.", valueName: "uri"))
-    var proxy: [String] = []
+    @OptionGroup var own: AccountOptions
 
     @Option(
         help: ArgumentHelp(
@@ -69,7 +51,6 @@ struct PhoneCommand: AsyncParsableCommand {
     var transport: [SIPTransportName] = []
 
     @OptionGroup var tls: TLSOptions
-    @OptionGroup var push: PushOptions
 
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
@@ -81,19 +62,11 @@ struct PhoneCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard accounts == nil || account == nil else {
+        guard accounts == nil || own.account == nil else {
             throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
         }
-        if account == nil {
-            let given = [
-                ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
-                ("--proxy", !proxy.isEmpty), ("--push-...", push.isGiven),
-            ]
-            if let wrong = given.first(where: \.1)?.0 {
-                throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
-            }
-        }
-        guard passwordFile != "-" else {
+        try own.check([("--proxy", !own.proxy.isEmpty)])
+        guard own.passwordFile != "-" else {
             throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")
         }
         _ = try ToneSpec(named: CallProgressTone.ringback.rawValue, country: country)
@@ -101,12 +74,11 @@ struct PhoneCommand: AsyncParsableCommand {
 
     private func phoneAccounts() throws -> [PhoneAccount] {
         if let accounts { return try PhoneAccounts.read(accounts) }
-        guard let account else { return [] }
+        guard let address = own.account else { return [] }
         do {
-            let password = try SIPOptions.password(passwordFile)
-            var made = try PhoneAccount(account, userName: user, password: password)
-            (made.registrar, made.proxies) = (registrar, proxy)
-            made.push = try push.parameters().map { PhonePush($0) }
+            var made = try PhoneAccount(address, userName: own.user, password: try own.password())
+            (made.registrar, made.proxies) = (own.registrar, own.proxy)
+            made.push = try own.push.parameters().map { PhonePush($0) }
             return [made]
         } catch let error as PhoneError {
             throw ToolFailure(error.message)
@@ -160,7 +132,11 @@ struct PhoneCommand: AsyncParsableCommand {
                 }
             }
             _ = try await Interruption.orValue {
-                for await line in InputLines.read() { guard await shell.obey(line) else { return } }
+                let input = InputLines()
+                for await line in input.lines {
+                    guard await shell.obey(line) else { return }
+                    input.take()
+                }
             }
             await phone.close()
             for task in registering { try? await task.value }

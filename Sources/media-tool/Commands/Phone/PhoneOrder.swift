@@ -28,7 +28,7 @@ struct PhoneOrder: Equatable {
     /// The number of the call; nil for the one that it can only mean.
     var call: Int?
     /// What the outcome names; nil where nobody asked for one.
-    var id: UInt64?
+    var id: Int?
 
     /// What people can say.
     static let help = """
@@ -65,9 +65,7 @@ struct PhoneOrder: Equatable {
         }
     }
 
-    private init(_ kind: Kind, call: Int? = nil, id: UInt64? = nil) {
-        (self.kind, self.call, self.id) = (kind, call, id)
-    }
+    private init(_ kind: Kind, call: Int? = nil) { (self.kind, self.call) = (kind, call) }
 
     private init(words: [String]) throws(PhoneOrderFault) {
         let (verb, rest) = (words[0].lowercased(), Array(words.dropFirst()))
@@ -121,7 +119,7 @@ struct PhoneOrder: Equatable {
 
     private struct Wire: Decodable {
         var action: String
-        var id: UInt64?
+        var id: Int?
         var call: Int?
         var to: String?
         var held: Bool?
@@ -170,7 +168,7 @@ struct PhoneOrder: Equatable {
 /// Why a line at the phone says nothing that can be done.
 struct PhoneOrderFault: Error, Equatable {
     let message: String
-    let id: UInt64?
+    let id: Int?
 
-    init(_ message: String, id: UInt64? = nil) { (self.message, self.id) = (message, id) }
+    init(_ message: String, id: Int? = nil) { (self.message, self.id) = (message, id) }
 }

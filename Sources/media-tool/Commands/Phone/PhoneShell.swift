@@ -17,10 +17,13 @@ actor PhoneShell: CallProvider {
     private let country: String
     private weak var phone: Phone?
     private var calls: [Int: Shown] = [:]
+    /// What calls are numbered, also those that are over: what they tell last comes after their end.
+    private var numbers: [(uuid: CallUUID, number: Int)] = []
+    private static let numbersKept = 256
     private var lastNumber = 0
     private var actionCount: UInt64 = 0
     /// What lines asked for, and when.
-    private var asked: [UInt64: (id: UInt64?, start: MediaTime)] = [:]
+    private var asked: [UInt64: (id: Int?, start: MediaTime)] = [:]
     private var volume = 0.0
     private var hasAudio = false
     private var tone: CallProgressTone?
@@ -34,7 +37,8 @@ actor PhoneShell: CallProvider {
     // MARK: What the phone reports
 
     func reportIncoming(_ call: CallUUID, _ update: CallUpdate) async throws(CallRefusal) {
-        let number = number(of: call, update, isOutgoing: false)
+        let number = number(of: call)
+        calls[number] = Shown(uuid: call, update: update, isOutgoing: false)
         let name = update.displayName.map { "\($0.printable) " } ?? ""
         let who = update.remote.isEmpty ? "Somebody" : "\(name)<\(update.remote.printable)>"
         tell(
@@ -51,7 +55,8 @@ actor PhoneShell: CallProvider {
     }
 
     func reportOutgoing(_ call: CallUUID, _ update: CallUpdate, _ stage: OutgoingStage) async {
-        let number = number(of: call, update, isOutgoing: true)
+        let number = number(of: call)
+        if calls[number] == nil { calls[number] = Shown(uuid: call, update: update, isOutgoing: true) }
         if stage == .connected { calls[number]?.isTalking = true }
         let text =
             stage == .connecting ? "Calling \(update.remote.printable)." : "\(update.remote.printable) has answered."
@@ -65,8 +70,8 @@ actor PhoneShell: CallProvider {
     }
 
     func reportUpdate(_ call: CallUUID, _ update: CallUpdate) async {
-        let number = number(of: call, update, isOutgoing: false)
-        let isHere = calls[number]?.update.isPlaceholder == true && !update.isPlaceholder
+        guard let number = shown(call), let former = calls[number] else { return }
+        let isHere = former.update.isPlaceholder && !update.isPlaceholder
         calls[number]?.update = update
         tell(
             "updated",
@@ -77,28 +82,16 @@ actor PhoneShell: CallProvider {
             ],
             isHere ? "The call is here." : update.isHeld ? "Held." : "Not held."
         )
-        if let volume = calls[number].flatMap({ $0.isTalking ? volume : nil }) { await set(volume, of: call) }
+        if former.isTalking { await set(volume, of: call) }
     }
 
     func reportEnded(_ call: CallUUID, _ reason: ReportedEnd) async { await forget(call, reason.rawValue) }
 
     func performed(_ action: ProviderAction, _ outcome: ActionOutcome) async {
-        let (result, word): (String, String) =
-            switch outcome {
-            case .fulfilled: ("fulfilled", "done")
-            case .failed(let fault): ("failed", Self.text(of: fault))
-            }
-        if let order = asked.removeValue(forKey: action.id), let id = order.id {
-            var members: [(String, JSONValue)] = [("id", .integer(Int(id))), ("result", .string(result))]
-            if case .failed(let fault) = outcome { members.append(("fault", .string(fault.rawValue))) }
-            members.append(("ms", .number((MonotonicClock.current - order.start).roundedMilliseconds)))
-            teller.tell("performed", members, text: "\(id) \(result).")
-        } else if outcome != .fulfilled {
-            teller.tell("failed", [("fault", .string(result))], text: word)
-        }
-        guard outcome == .fulfilled, let number = calls.first(where: { $0.value.uuid == action.call })?.key else {
-            return
-        }
+        var problem: (fault: String, text: String)?
+        if case .failed(let fault) = outcome { problem = (fault.rawValue, Self.text(of: fault)) }
+        if let order = asked.removeValue(forKey: action.id) { tell(order, problem) }
+        guard outcome == .fulfilled, let number = shown(action.call) else { return }
         switch action.kind {
         case .answer:
             calls[number]?.isTalking = true
@@ -109,6 +102,23 @@ actor PhoneShell: CallProvider {
             tell("muted", number, [("muted", .bool(isMuted))], isMuted ? "Muted." : "Not muted.")
         case .start, .setHeld, .playDTMF: break
         }
+    }
+
+    /// Tells what became of what a line asked for.
+    private func tell(_ order: (id: Int?, start: MediaTime), _ problem: (fault: String, text: String)?) {
+        let fault = JSONValue(problem?.fault)
+        guard let id = order.id else {
+            if let problem { teller.tell("failed", [("fault", fault)], text: problem.text) }
+            return
+        }
+        teller.tell(
+            "performed",
+            [
+                ("id", .integer(id)), ("result", .string(problem == nil ? "fulfilled" : "failed")), ("fault", fault),
+                ("ms", .number((MonotonicClock.current - order.start).roundedMilliseconds)),
+            ],
+            text: problem?.text ?? "Done."
+        )
     }
 
     private static func text(of fault: ActionOutcome.Fault) -> String {
@@ -125,11 +135,12 @@ actor PhoneShell: CallProvider {
 
     /// What a call tells beyond what the screen is told, to its end.
     func listen(to call: PhoneCall, _ uuid: CallUUID?) async {
-        let update = CallUpdate(remote: call.remote, displayName: call.remoteName)
-        let number = uuid.map { self.number(of: $0, update, isOutgoing: call.isOutgoing) }
+        let number = uuid.map { self.number(of: $0) }
         for await event in call.events {
             switch event {
             case .progress(180): await play(.ringback)
+            // It brings sound of its own.
+            case .progress(183): await play(nil)
             case .key(let key): tell("digit", number, [("digit", .string("\(key)"))], "Key \(key).")
             case .held(by: .them): tell("held", number, [("by", .string("them"))], "The other side holds the call.")
             case .resumed(by: .them): tell("resumed", number, [("by", .string("them"))], "The other side is back.")
@@ -165,7 +176,7 @@ actor PhoneShell: CallProvider {
             try await obey(order)
         } catch {
             var members: [(String, JSONValue)] = [("message", .string(error.message))]
-            if let id = error.id { members.insert(("id", .integer(Int(id))), at: 0) }
+            if let id = error.id { members.insert(("id", .integer(id)), at: 0) }
             teller.tell("refused", members, text: error.message)
         }
         return true
@@ -237,22 +248,9 @@ actor PhoneShell: CallProvider {
     private func attempt(_ order: PhoneOrder, _ body: @escaping @Sendable (Phone) async throws -> Void) async {
         guard let phone else { return }
         let start = MonotonicClock.current
-        var problem: String?
-        do { try await body(phone) } catch { problem = "\(error)" }
-        let time = (MonotonicClock.current - start).roundedMilliseconds
-        if let id = order.id {
-            let result = problem == nil ? "fulfilled" : "failed"
-            teller.tell(
-                "performed",
-                [
-                    ("id", .integer(Int(id))), ("result", .string(result)), ("message", JSONValue(problem)),
-                    ("ms", .number(time)),
-                ],
-                text: problem ?? "Done."
-            )
-        } else if let problem {
-            teller.tell("failed", [("message", .string(problem))], text: problem)
-        }
+        var problem: (fault: String, text: String)?
+        do { try await body(phone) } catch { problem = ("\(error)", "\(error)") }
+        tell((order.id, start), problem)
     }
 
     private func set(_ volume: Double, of call: CallUUID) async {
@@ -290,15 +288,19 @@ actor PhoneShell: CallProvider {
 
     // MARK: Small things
 
-    private func number(of uuid: CallUUID, _ update: CallUpdate, isOutgoing: Bool) -> Int {
-        if let known = calls.first(where: { $0.value.uuid == uuid })?.key { return known }
+    private func number(of uuid: CallUUID) -> Int {
+        if let known = numbers.last(where: { $0.uuid == uuid })?.number { return known }
         lastNumber += 1
-        calls[lastNumber] = Shown(uuid: uuid, update: update, isOutgoing: isOutgoing)
+        if numbers.count == Self.numbersKept { numbers.removeFirst() }
+        numbers.append((uuid, lastNumber))
         return lastNumber
     }
 
+    /// The number of a call that is on; nil of others.
+    private func shown(_ uuid: CallUUID) -> Int? { calls.first { $0.value.uuid == uuid }?.key }
+
     private func forget(_ uuid: CallUUID, _ reason: String) async {
-        guard let number = calls.first(where: { $0.value.uuid == uuid })?.key else { return }
+        guard let number = shown(uuid) else { return }
         calls[number] = nil
         // People hear it from the call itself, in a sentence.
         if teller.isJSON { tell("ended", number, [("uuid", .string("\(uuid)")), ("reason", .string(reason))], "") }

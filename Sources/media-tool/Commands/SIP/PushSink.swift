@@ -21,7 +21,8 @@ final class PushSink {
         }
         guard let path else { return }
         logNumber = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard logNumber >= 0 else {
+        // Also one that was there already.
+        guard logNumber >= 0, fchmod(logNumber, 0o600) == 0 else {
             throw ToolFailure("\(path) cannot be written: \(String(cString: strerror(errno))).")
         }
     }
@@ -32,9 +33,13 @@ final class PushSink {
     ///
     /// - Throws: `ToolFailure` when the file is full
     func send(_ push: ServerPush) throws {
+        // One line of words, whatever the user is called.
+        let words = [
+            ("method", push.method), ("user", push.user), ("callid", push.callID), ("from", push.from),
+            ("contact", push.contact.bytes.text),
+        ]
         let line =
-            "PUSH method=\(push.method) user=\(push.user) callid=\(push.callID) from=\(push.from) "
-            + "contact=\(push.contact.bytes.text)\n"
+            "PUSH " + words.map { "\($0)=\($1.printable.replacing(" ", with: "%20"))" }.joined(separator: " ") + "\n"
         let bytes = Array(line.utf8)
         if let address, socketNumber >= 0 {
             _ = address.withSystemAddress { sendto(socketNumber, bytes, bytes.count, 0, $0, $1) }

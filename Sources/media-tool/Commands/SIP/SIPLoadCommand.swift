@@ -81,7 +81,7 @@ struct SIPLoadCommand: AsyncParsableCommand {
         guard !register || sip.account != nil else {
             throw ValidationError("'--register' needs somebody to register. Give '--account'.")
         }
-        guard !register || sip.passwordFile != "-" else {
+        guard !register || sip.own.passwordFile != "-" else {
             throw ValidationError(
                 "Standard input has one password once. Give '--password-file' a file, or say it by MEDIA_TOOL_SIP_PASSWORD."
             )

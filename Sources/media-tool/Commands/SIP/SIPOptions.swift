@@ -8,33 +8,7 @@ import SIPTransport
 
 /// What commands share that speak SIP: who one is, which way, and with which names.
 struct SIPOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The own address, such as sip:alice@example.org; none is needed to call by IP.",
-            valueName: "uri"
-        )
-    )
-    var account: String?
-
-    @Option(help: ArgumentHelp("The name for authentication. Default: the user part of --account.", valueName: "name"))
-    var user: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "A file of mode 0600 with the password; - reads standard input. Default: MEDIA_TOOL_SIP_PASSWORD.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var passwordFile: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "A proxy that requests go through, such as 'sip:192.0.2.1;lr'; more for more.",
-            valueName: "uri"
-        )
-    )
-    var proxy: [String] = []
+    @OptionGroup var own: AccountOptions
 
     @Option(
         help: ArgumentHelp(
@@ -48,9 +22,6 @@ struct SIPOptions: ParsableArguments {
         help: ArgumentHelp("The UUID that this phone is known by at the server, over its addresses.", valueName: "uuid")
     )
     var instance: String?
-
-    @Option(help: ArgumentHelp("The server to register at. Default: the domain of --account.", valueName: "uri"))
-    var registrar: String?
 
     @Option(help: "What carries messages: udp, tcp or tls. Default: what URIs, names and length ask for.")
     var transport: SIPTransportName?
@@ -85,8 +56,6 @@ struct SIPOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long to be registered, 60 to 86400.", valueName: "s"))
     var expires: UInt32 = 3600
 
-    @OptionGroup var push: PushOptions
-
     @Flag(help: "Do not register --account before calls.")
     var noRegister = false
 
@@ -114,16 +83,10 @@ struct SIPOptions: ParsableArguments {
         guard dns == nil || hosts == nil else {
             throw ValidationError("'--hosts' takes the place of name servers. Leave out '--dns', or it.")
         }
-        if account == nil {
-            let given = [
-                ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
-                ("--realm", realm != nil), ("--instance", instance != nil),
-                ("--push-...", push.isGiven),
-            ]
-            if let wrong = given.first(where: \.1)?.0 {
-                throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
-            }
+        guard !noRegister || !own.push.isGiven else {
+            throw ValidationError("'--push-...' is about registrations. Leave out '--no-register', or it.")
         }
+        try own.check([("--realm", realm != nil), ("--instance", instance != nil)])
         if let instance, !Self.isUUID(instance) {
             throw ValidationError(
                 "The value '\(instance.printable)' of '--instance' is no UUID. "
@@ -134,6 +97,10 @@ struct SIPOptions: ParsableArguments {
         _ = try routes()
         if let registrar { _ = try Self.uri(registrar, "--registrar") }
     }
+
+    var account: String? { own.account }
+    var registrar: String? { own.registrar }
+    var proxy: [String] { own.proxy }
 
     private static func isUUID(_ text: String) -> Bool {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
@@ -180,20 +147,9 @@ struct SIPOptions: ParsableArguments {
 
     /// What proves who one is; nil without an account or a password.
     private func credentials(_ identity: NameAddress) throws -> Credentials? {
-        guard let password = try Self.password(passwordFile) else { return nil }
-        let name = user ?? identity.uri.user ?? ""
+        guard let password = try own.password() else { return nil }
+        let name = own.user ?? identity.uri.user ?? ""
         return Credentials(userName: name, password: password, realm: realm)
-    }
-
-    static func password(_ file: String?) throws -> String? {
-        guard let file else { return ProcessEnvironment.variables["MEDIA_TOOL_SIP_PASSWORD"] }
-        let path = InputPath.path(of: file)
-        var status = stat()
-        if file != "-", stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0 {
-            throw ToolFailure("Others may read \(file). Say: chmod 600 \(file)")
-        }
-        let text = String(decoding: try TextFile.read(path, limit: 4096), as: UTF8.self)
-        return String(text.prefix { !$0.isNewline })
     }
 
     /// An agent with its sockets, on the way to `target` or to its registrar.
@@ -262,7 +218,7 @@ struct SIPOptions: ParsableArguments {
         account.credentials = try credentials(identity).map { [$0] } ?? []
         account.routes = try routes()
         account.registrar = try registrar.map { try Self.uri($0, "--registrar") }
-        (account.expires, account.push) = (expires, try push.parameters())
+        (account.expires, account.push) = (expires, try own.push.parameters())
         account.instance = instance.map { "urn:uuid:\($0.lowercased())" }
         return account
     }

@@ -1,0 +1,65 @@
+import ArgumentParser
+internal import CallBasics
+
+/// Who one is at a server.
+struct AccountOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The own address, such as sip:alice@example.org; none is needed to call by IP.",
+            valueName: "uri"
+        )
+    )
+    var account: String?
+
+    @Option(help: ArgumentHelp("The name for authentication. Default: the user part of --account.", valueName: "name"))
+    var user: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file of mode 0600 with the password; - reads standard input. Default: MEDIA_TOOL_SIP_PASSWORD.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var passwordFile: String?
+
+    @Option(help: ArgumentHelp("The server to register at. Default: the domain of --account.", valueName: "uri"))
+    var registrar: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A proxy that requests go through, such as 'sip:192.0.2.1;lr'; more for more.",
+            valueName: "uri"
+        )
+    )
+    var proxy: [String] = []
+
+    @OptionGroup var push: PushOptions
+
+    func validate() throws {
+        try check([
+            ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
+            ("--push-...", push.isGiven),
+        ])
+    }
+
+    /// Refuses flags that only an account gives a meaning.
+    ///
+    /// - Parameter flags: The flags, and whether each was given.
+    /// - Throws: `ValidationError` that names the first
+    func check(_ flags: [(name: String, isGiven: Bool)]) throws {
+        guard account == nil, let wrong = flags.first(where: \.isGiven)?.name else { return }
+        throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
+    }
+
+    /// What proves who one is; nil when nothing does.
+    ///
+    /// - Throws: `ToolFailure` when the file cannot be read, or others may read it
+    func password() throws -> String? {
+        guard let passwordFile else { return ProcessEnvironment.variables["MEDIA_TOOL_SIP_PASSWORD"] }
+        let path = InputPath.path(of: passwordFile)
+        if passwordFile != "-", SecretFile.isOpen(path) { throw SecretFile.failure(passwordFile) }
+        let text = String(decoding: try TextFile.read(path, limit: 4096), as: UTF8.self)
+        return String(text.prefix { !$0.isNewline })
+    }
+}

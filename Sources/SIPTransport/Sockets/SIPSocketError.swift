@@ -39,9 +39,17 @@ extension SIPSocketError {
             self = known
         } else if let reason = (error as? NIOSSLError).flatMap(Self.reason) {
             self.init(.untrusted, "The TLS handshake with \(remote) failed: \(reason).")
+        } else if let code = (error as? IOError)?.errnoCode, [ECONNRESET, EPIPE].contains(code) {
+            // It closed the connection before it read our hello.
+            self = .handshakeEnded(by: remote)
         } else {
             self.init(.other, "No connection to \(remote): \(error).")
         }
+    }
+
+    /// The other side closed a connection before it was secured.
+    static func handshakeEnded(by remote: CallBasics.SocketAddress) -> SIPSocketError {
+        SIPSocketError(.untrusted, "\(remote) ended the TLS handshake. Does it speak TLS there?")
     }
 
     /// What the library says, without its own names; nil where it is no failure of the handshake.

@@ -50,7 +50,7 @@ final class HandshakeWatch: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        settle(.failure(SIPSocketError(.untrusted, "\(remote) ended the TLS handshake. Does it speak TLS there?")))
+        settle(.failure(SIPSocketError.handshakeEnded(by: remote)))
         context.fireChannelInactive()
     }
 

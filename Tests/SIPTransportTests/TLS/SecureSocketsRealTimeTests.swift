@@ -139,6 +139,26 @@ import Testing
         await close(one, other)
     }
 
+    @Test(arguments: [false, true])
+    func `who closes before the hello is told as that, by whatever the kernel says of it`(resets: Bool) async throws {
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                let pause = linger(l_onoff: resets ? 1 : 0, l_linger: 0)
+                return (channel as? any SocketOptionProvider)?.setSoLinger(pause).flatMap { channel.close() }
+                    ?? channel.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let one = try endpoint(Self.security(nil))
+        _ = try await one.open(at: .loopback(port: 0), [.udp, .tls])
+        for _ in 1...20 {
+            #expect(try await ask(one, "sips:b@127.0.0.1:\(listener.localAddress?.port ?? 0)") == nil)
+            let failure = await one.takeSecurityFailure()
+            #expect(failure?.code == .untrusted, "\(failure?.message ?? "none")")
+        }
+        await close(one)
+        try await listener.close()
+    }
+
     @Test func `who is not listened to by TLS is registered with the end of its connection`() async throws {
         let server = SIPEndpoint(
             SIPServer(ServerConfiguration(domain: "127.0.0.1"), seed: 3),

@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import SIP
 internal import SIPTransport
 internal import Synchronization
 
@@ -19,10 +20,68 @@ extension Phone {
     }
 
     private func follow(_ change: NetworkChange) async {
-        guard let source = change.path?.source, source.isIPv4 == localAddress.isIPv4,
-            source != localAddress.with(port: 0)
-        else { return }
-        await move(to: source)
+        guard let source = change.path?.source, source.isIPv4 == localAddress.isIPv4 else {
+            // A phone that was made without a network has the loopback, which stays.
+            network.machine = localAddress.host == "127.0.0.1"
+            return tellNetwork()
+        }
+        if source != localAddress.with(port: 0) { await move(to: source) }
+        network.machine = true
+        tellNetwork()
+    }
+
+    /// Whether there is a network, as the application and the machine say.
+    public var isNetworkReachable: Bool { network.application && network.machine }
+
+    /// Says whether there is a network, where the application knows more of it than the machine, as of one that is not to be
+    /// used; at first there is.
+    ///
+    /// Without one, accounts are not registered, and `events` says so at once; calls stay for a minute, and what is wanted of them
+    /// waits. Once it is back, accounts register, and each call asks whether its other side is still there. Without that, too, a
+    /// phone that follows the machine's address does the same by itself when the last way out of the machine goes and comes.
+    public func setNetworkReachable(_ isReachable: Bool) {
+        network.application = isReachable
+        tellNetwork()
+    }
+
+    private func tellNetwork() {
+        let isReachable = isNetworkReachable
+        act { agent, now in agent.setNetworkReachable(isReachable, at: now) }
+    }
+
+    // MARK: Background
+
+    /// Prepares for the process to be suspended: registers all accounts anew, so that pushes find their way, and waits until the
+    /// servers have answered, 4 s at most.
+    ///
+    /// Calls go on, and so does the phone if the process is not suspended after all.
+    public func enterBackground() async {
+        let handles = Set(accounts.map(\.handle))
+        guard !isClosed, isNetworkReachable, !handles.isEmpty else { return }
+        let giveUp = Task { [weak self] in
+            do { try await Task.sleep(for: .seconds(4)) } catch { return }
+            for handle in handles { await self?.noteRenewed(handle) }
+        }
+        await withCheckedContinuation { done in
+            renewals.append((handles, done))
+            refreshRegistrations()
+        }
+        giveUp.cancel()
+    }
+
+    /// The process runs again: no connection is trusted any more, and all accounts register anew.
+    ///
+    /// A phone whose process slept finds that out by itself, within a second.
+    public func enterForeground() {
+        act { agent, now in agent.handleAbsence(at: now) }
+    }
+
+    /// An account was registered anew, or will not be.
+    func noteRenewed(_ handle: AccountHandle) {
+        for index in renewals.indices { renewals[index].waiting.remove(handle) }
+        let done = renewals.filter(\.waiting.isEmpty)
+        renewals.removeAll(where: \.waiting.isEmpty)
+        for renewal in done { renewal.done.resume() }
     }
 
     /// Listens at another own address, registers there, and has the sound of calls sent there.

@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import Glibc
 public import MediaEngine
 internal import SDP
 internal import SIP
@@ -27,6 +28,10 @@ public actor Phone {
     nonisolated let place: Mutex<SocketAddress>
     /// What servers know it by over all its addresses (RFC 5626, section 4.1).
     private nonisolated let instance = "urn:uuid:\(CallUUID())"
+    /// Calls of the phone that hear each other: take in `PhoneCall.media`, or have the screen act by `setGroup`.
+    ///
+    /// It can be recorded as a whole. With a screen, only that takes calls in and out.
+    public nonisolated let conference: Conference
     nonisolated let engine: CallEngine
     private nonisolated let configuration: PhoneConfiguration
     nonisolated let endpoint: SIPEndpoint<UserAgent>
@@ -38,10 +43,17 @@ public actor Phone {
     var accounts: [(address: String, handle: AccountHandle)] = []
     /// Who waits for what comes of a registration.
     private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
+    private var log = CallLog()
     private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
+    /// Whether there is a network: as the application says, and as the machine does.
+    var network = (application: true, machine: true)
+    /// Who waits for accounts to be registered anew, and which still are not.
+    var renewals: [(waiting: Set<AccountHandle>, done: CheckedContinuation<Void, Never>)] = []
     var isClosed = false
     /// What the screen is told, and wants; nil without a screen.
     let screen: CallScreen?
+    /// The last change of the conference that was begun.
+    var grouping: Task<Void, Never>?
 
     /// The event loop of its sockets.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { endpoint.unownedExecutor }
@@ -74,6 +86,7 @@ public actor Phone {
             throw PhoneError(isSecurity ? .security : .noPort, "\(error)")
         }
         (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
+        conference = engine.makeConference()
         screen = provider.map { CallScreen($0, seed: .random(in: .min ... .max)) }
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         listening = Task { [weak self] in for await event in endpoint.events { await self?.handle(event) } }
@@ -128,7 +141,7 @@ public actor Phone {
     /// An account of the same address is replaced. What becomes of it, now and later, `events` tells, too. One that was refused,
     /// or not answered, stays, and is tried again until `unregister`.
     ///
-    /// - Throws: `PhoneError` when the server refuses it, or does not answer
+    /// - Throws: `PhoneError` when the server refuses it, or does not answer, or there is no network
     public func register(_ account: PhoneAccount) async throws {
         let made = try account.configuration(instance: instance)
         guard !isClosed else { throw Self.closed }
@@ -144,6 +157,7 @@ public actor Phone {
             } catch {
                 settle(handle, PhoneError(.invalid, error.message))
             }
+            if !isNetworkReachable { settle(handle, Self.noNetwork) }
         }
     }
 
@@ -159,6 +173,7 @@ public actor Phone {
         guard let place = accounts.firstIndex(where: { $0.address == address }) else { return }
         let handle = accounts.remove(at: place).handle
         settle(handle, PhoneError(.state, "\(address) was unregistered."))
+        noteRenewed(handle)
         act { agent, now in agent.unregister(handle, at: now) }
     }
 
@@ -212,6 +227,7 @@ public actor Phone {
         let call = PhoneCall(handle, at: endpoint, remote: (uri, nil), callID: callID, isOutgoing: true, media)
         // Its events come in turns after this one.
         calls[handle] = call
+        log.begin(handle, callID, with: (uri, nil), isOutgoing: true, unixSeconds: Self.unixSeconds)
         Task { await call.run() }
         // Meanwhile, the phone may have moved.
         let address = localAddress
@@ -252,6 +268,7 @@ public actor Phone {
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
         for text in texts.keys { settle(text, Self.closed) }
+        for handle in handles { noteRenewed(handle) }
         for (handle, call) in calls {
             call.lose()
             consult { desk, _ in desk.noteEnd(handle, .failed) }
@@ -261,6 +278,7 @@ public actor Phone {
         continuation.finish()
     }
 
+    private static let noNetwork = PhoneError(.noNetwork, "There is no network. It is registered once there is.")
     private static let closed = PhoneError(.state, "The phone was closed. Make another.")
 
     func handle(of address: String) throws(PhoneError) -> AccountHandle {
@@ -297,6 +315,7 @@ public actor Phone {
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
             if screen != nil { note(event, of: handle) }
+            write(event, of: handle)
             if case .ended = event { calls[handle] = nil }
         }
     }
@@ -310,6 +329,7 @@ public actor Phone {
             return try await makeSound($0)
         }
         calls[handle] = call
+        log.begin(handle, callID, with: remote, isOutgoing: false, unixSeconds: Self.unixSeconds)
         Task { await call.run() }
         consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
@@ -322,14 +342,21 @@ public actor Phone {
         let address = accounts.first { $0.handle == handle }?.address
         switch state {
         case .ok:
+            noteRenewed(handle)
             settle(handle, nil)
             if let address { continuation.yield(.registered(address)) }
         case .failed:
+            noteRenewed(handle)
             let problem = problem(reason)
             settle(handle, problem)
             if let address { continuation.yield(.unregistered(address, problem)) }
         case .cleared: act { agent, now in agent.removeAccount(handle, at: now) }
-        case .none, .progress, .refreshing: break
+        case .none:
+            noteRenewed(handle)
+            guard reason == .networkDown else { return }
+            settle(handle, Self.noNetwork)
+            if let address { continuation.yield(.unregistered(address, Self.noNetwork)) }
+        case .progress, .refreshing: break
         }
     }
 
@@ -349,6 +376,34 @@ public actor Phone {
         }
     }
 
+    // MARK: What is over
+
+    /// Calls that are over, the newest first, 256 of them at most; `events` tells of each as it ends.
+    public var callLog: [CallLogEntry] { log.entries }
+
+    /// Calls that nobody took since `resetMissedCalls`; one that another phone of the user answered is none.
+    public var missedCallCount: Int { log.missedCount }
+
+    /// They have been looked at.
+    public func resetMissedCalls() { log.resetMissed() }
+
+    private func write(_ event: AgentEvent, of handle: CallHandle) {
+        switch event {
+        case .established: log.noteAnswered(handle, at: SIPEndpoint<UserAgent>.now)
+        case .ended(_, let end):
+            guard let entry = log.noteEnd(handle, end, at: SIPEndpoint<UserAgent>.now) else { return }
+            continuation.yield(.logged(entry))
+        default: break
+        }
+    }
+
+    /// A call that a push has told of never came.
+    func writeMissed(_ callID: String?, _ update: CallUpdate) {
+        continuation.yield(.logged(log.noteMissed(callID, update, unixSeconds: Self.unixSeconds)))
+    }
+
+    private static var unixSeconds: Int64 { Int64(time(nil)) }
+
     // MARK: Who waits
 
     private func settle(_ handle: AccountHandle, _ problem: PhoneError?) {
@@ -365,6 +420,7 @@ public actor Phone {
 
     private func forget(_ handle: AccountHandle) {
         settle(handle, PhoneError(.state, "Another account of the same address has taken its place."))
+        noteRenewed(handle)
         act { agent, now in agent.removeAccount(handle, at: now) }
     }
 

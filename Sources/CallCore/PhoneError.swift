@@ -14,6 +14,8 @@ public enum PhoneFault: Hashable, Sendable {
     case security
     /// The machine's name servers cannot be asked.
     case noNames
+    /// There is no network; what was asked for is done once there is.
+    case noNetwork
     /// No answer came.
     case unanswered
     /// The other side answered with this status.

@@ -13,6 +13,8 @@ public enum PhoneEvent: Sendable {
     /// Another address leads out of the machine: the phone listens there, registers its accounts anew, and has the sound of its calls
     /// sent there (re-INVITE).
     case moved(SocketAddress)
+    /// A call is over, as a list of calls shows it.
+    case logged(CallLogEntry)
     /// A text has come.
     case text(String, from: String)
 }

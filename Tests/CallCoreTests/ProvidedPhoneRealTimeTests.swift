@@ -149,11 +149,49 @@ import Testing
         await server.close()
     }
 
+    @Test func `calls of the conference hear each other, and are written down when they are over`() async throws {
+        let (alice, bob) = (try await caller(), try await called())
+        let format = AudioFormat(sampleRate: 16_000)
+        let ears = StreamSink(format: format)
+        let period: [Int16] = (0..<40).map { $0 < 20 ? 8000 : -8000 }
+        let buzz = Array(repeatElement(period, count: 4000).joined())
+        let loud = try await alice.call("sip:\(bob.localAddress)") { sound in
+            (sound.source, sound.sink) = (.samples(buzz, format), .none)
+        }
+        let (first, _) = try await nextIncoming()
+        #expect(await screen.act(.answer, on: first) == .fulfilled)
+        try await loud.answered()
+        let listening = try await alice.call("sip:\(bob.localAddress)") { sound in
+            (sound.source, sound.sink) = (.silence, .stream(ears))
+        }
+        let (second, _) = try await nextIncoming()
+        #expect(await screen.act(.answer, on: second) == .fulfilled)
+        try await listening.answered()
+        guard case .updated(first, let held) = try await next(), held.isHeld else {
+            return _ = Issue.record("not held")
+        }
+        #expect(await screen.act(.setGroup(with: second), on: first) == .fulfilled)
+        #expect(bob.conference.calls.count == 2)
+        for await block in ears { if block.samples.contains(where: { abs(Int($0)) > 1000 }) { break } }
+        #expect(await screen.act(.end, on: second) == .fulfilled)
+        await listening.ended()
+        #expect(await Polling.eventually { bob.conference.calls.isEmpty })
+        await loud.hangUp()
+        await loud.ended()
+        #expect(await Polling.eventually { await bob.callLog.count == 2 })
+        #expect(await bob.callLog.allSatisfy { $0.outcome == .talked && !$0.isOutgoing })
+        #expect(await alice.callLog.map(\.isOutgoing) == [true, true])
+        #expect(await bob.missedCallCount == 0)
+        await close(alice, bob)
+    }
+
     @Test func `who does not want to be disturbed is not rung, and a reset ends what is on`() async throws {
         let (alice, bob) = (try await caller(), try await called())
         screen.refusal = .busy
         let refused = try await alice.call("sip:\(bob.localAddress)", Self.mute)
         #expect(await refused.ended().cause == .refused(status: 486))
+        let log = await bob.callLog
+        #expect(log.map(\.outcome) == [.missed])
         _ = try await nextIncoming()
         screen.refusal = nil
         let out = try await alice.call("sip:\(bob.localAddress)", Self.mute)

@@ -70,6 +70,38 @@ import Testing
         #expect(one.printed(#""event":"ended""#) && two.printed(#""event":"ended""#))
     }
 
+    @Test func `two calls come into the conference, which is recorded, and out of it`() throws {
+        let (one, first) = try answering()
+        let (two, second) = try answering()
+        let phone = try PhoneRun(folder)
+        try phone.say("call \(first)")
+        #expect(phone.prints(#""stage":"connected""#))
+        try phone.say("call \(second)")
+        #expect(one.printed(#""event":"held""#) && two.printed(#""event":"connected""#))
+        #expect(phone.prints { $0.components(separatedBy: #""stage":"connected""#).count == 3 })
+        try phone.say(#"{"action":"setGroup","call":1,"with":2,"id":1}"#)
+        #expect(phone.prints(#""event":"performed","id":1,"result":"fulfilled""#))
+        #expect(one.printed(#""event":"resumed""#))
+        let file = folder.file("all.wav")
+        try phone.say(#"{"action":"record","file":"\#(file)","id":2}"#)
+        #expect(phone.prints(#""event":"performed","id":2,"result":"fulfilled""#))
+        let hasSound = phone.prints { _ in (try? Data(contentsOf: URL(fileURLWithPath: file)).count) ?? 0 > 44 }
+        #expect(hasSound)
+        try phone.say("mute")
+        #expect(phone.prints { $0.components(separatedBy: #""muted":true"#).count == 3 })
+        try phone.say(#"{"action":"calls","id":3}"#)
+        #expect(phone.prints(#""event":"performed","id":3"#))
+        try phone.say(#"{"action":"record","id":4}"#)
+        #expect(phone.prints(#""event":"performed","id":4,"result":"fulfilled""#))
+        try phone.say("split 2")
+        #expect(phone.prints { $0.components(separatedBy: #""call":1,"held":true"#).count == 3 })
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        let listed = try #require(try phone.run.jsonLines().first { $0["event"] as? String == "calls" })
+        let calls = try #require(listed["calls"] as? [[String: Any]])
+        #expect(calls.map { $0["grouped"] as? Bool } == [true, true])
+    }
+
     @Test func `a phone rings, answers, declines the next, and takes a text`() throws {
         let phone = try PhoneRun(folder)
         let local = try #require(try phone.run.jsonLines().first?["local"] as? String)

@@ -14,8 +14,14 @@ extension CallDesk {
         }
         var run: [Step] = []
         for action in transaction {
-            run += holds(before: action, in: transaction, at: now)
-            run.append(Step(action: action, call: action.call, kind: action.kind, limit: now + action.limit))
+            let step = Step(action: action, call: action.call, kind: action.kind, limit: now + action.limit)
+            let holds = holds(around: action, in: transaction, at: now)
+            // Who is taken out of the conference is so before the others are held with it.
+            if action.kind == .setGroup(with: nil) {
+                run += [step] + holds
+            } else {
+                run += holds + resumes(before: action, at: now) + [step]
+            }
         }
         steps.append(run)
         goOn(at: now)
@@ -32,22 +38,35 @@ extension CallDesk {
         case .answer:
             let isOpen = entry.stage == .pushed || entry.stage == .ringing
             return isOpen && !entry.isAwaited ? nil : .notNow
-        case .setHeld, .playDTMF: return entry.stage == .connected || entry.isBeingAnswered ? nil : .notNow
+        case .setHeld, .playDTMF: return entry.isToTalk ? nil : .notNow
+        case .setGroup(let other): return groupFault(entry, other)
         case .end, .setMuted: return nil
         }
     }
 
     /// Whoever else talks is held before a call begins to.
-    private func holds(before action: ProviderAction, in transaction: [ProviderAction], at now: MediaTime) -> [Step] {
+    private func holds(around action: ProviderAction, in transaction: [ProviderAction], at now: MediaTime) -> [Step] {
+        var (together, groupStays) = ([action.call], false)
         switch action.kind {
-        case .start, .answer, .setHeld(false): break
+        case .start, .answer, .setGroup(with: nil): break
+        case .setHeld(false): groupStays = self[action.call]?.update.isGrouped == true
+        case .setGroup(with: let other?): (together, groupStays) = ([action.call, other], true)
         case .end, .setHeld(true), .setMuted, .playDTMF: return []
         }
-        let others = entries.filter { entry in
-            entry.uuid != action.call && entry.stage == .connected && !entry.update.isHeld
-                && !transaction.contains { $0.call == entry.uuid }
+        var others = entries.filter { entry in
+            !together.contains(entry.uuid) && entry.stage == .connected && !entry.update.isHeld
+                && !transaction.contains { $0.call == entry.uuid } && !(groupStays && entry.update.isGrouped)
         }
-        return others.map { Step(action: nil, call: $0.uuid, kind: .setHeld(true), limit: now + .seconds(5)) }
+        // To hold one of the conference holds all of it.
+        if let first = others.first(where: \.update.isGrouped)?.uuid {
+            others.removeAll { $0.update.isGrouped && $0.uuid != first }
+        }
+        return others.map { own(.setHeld(true), of: $0.uuid, at: now) }
+    }
+
+    /// An action of the desk's own.
+    func own(_ kind: ProviderAction.Kind, of call: CallUUID, at now: MediaTime) -> Step {
+        Step(action: nil, call: call, kind: kind, limit: now + .seconds(5))
     }
 
     /// All calls end at once, and nothing is told of them any more.
@@ -55,6 +74,7 @@ extension CallDesk {
         let handles = entries.compactMap { entry in entry.handle.map { ($0, entry.stage) } }
         for entry in entries { remember(entry, .failed) }
         (entries, steps) = ([], [])
+        attend(true)
         outputs.removeAll { if case .report = $0 { true } else { false } }
         for (handle, stage) in handles {
             order(stage == .ringing ? .reject(handle, status: 603) : .hangUp(handle))
@@ -68,6 +88,7 @@ extension CallDesk {
         for (row, run) in steps.enumerated() {
             guard let column = run.firstIndex(where: { $0.ticket == ticket }) else { continue }
             let step = steps[row].remove(at: column)
+            if case .setGroup(let other) = step.kind, isDone { noteGroup(step.call, with: other) }
             finish(step, isDone ? .fulfilled : .failed(.refused))
             if case .start = step.kind, !isDone { forgetUnstarted(step.call) }
             break
@@ -97,6 +118,7 @@ extension CallDesk {
             }
             remember(entry, .unanswered, wasPush: true)
             report(.ended(entry.uuid, .unanswered))
+            order(.noteMissed(callID: entry.callID, entry.update))
             drop(entry.uuid)
         }
         for row in steps.indices {
@@ -143,7 +165,9 @@ extension CallDesk {
     /// Whether a step waits until the call that is being answered has its sound.
     private func waits(_ step: Step) -> Bool {
         switch step.kind {
-        case .setHeld, .playDTMF: self[step.call]?.isBeingAnswered == true
+        case .setHeld, .playDTMF, .setGroup(with: nil): self[step.call]?.isBeingAnswered == true
+        case .setGroup(with: let other?):
+            self[step.call]?.isBeingAnswered == true || self[other]?.isBeingAnswered == true
         case .start, .answer, .end, .setMuted: false
         }
     }
@@ -186,13 +210,16 @@ extension CallDesk {
                 finish(step, .failed(.notNow))
                 return nil
             }
-            guard entry.update.isHeld != isHeld else {
+            // In the conference this side leaves, and comes back, unless a call is held by itself.
+            if entry.update.isGrouped, isHeld || !entry.isOnHold { attend(!isHeld) }
+            guard self[step.call]?.update.isHeld != isHeld else {
                 finish(step, .fulfilled)
                 return nil
             }
             let ticket = makeTicket()
             order(.hold(handle, isHeld, ticket))
             return ticket
+        case .setGroup(let other): return group(entry, with: other, step)
         case .setMuted(let isMuted):
             entries[index].isMuted = isMuted
             if let handle = entry.handle, entry.stage == .connected { order(.mute(handle, isMuted)) }
@@ -236,10 +263,11 @@ extension CallDesk {
         }
         let entry = entries.remove(at: index)
         remember(entry, .remoteEnded)
+        thinGroup()
         order(entry.stage == .ringing ? .reject(handle, status: 603) : .hangUp(handle))
     }
 
-    private mutating func finish(_ step: Step, _ outcome: ActionOutcome) {
+    mutating func finish(_ step: Step, _ outcome: ActionOutcome) {
         if let action = step.action { report(.performed(action, outcome)) }
     }
 

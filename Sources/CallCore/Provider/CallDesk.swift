@@ -33,6 +33,14 @@ struct CallDesk: Sendable {
         /// Done when the other side has agreed, or refused.
         case hold(CallHandle, Bool, Ticket)
         case mute(CallHandle, Bool)
+        /// Takes calls into the conference: all of them, or none.
+        case group([CallHandle], Ticket)
+        /// Takes a call out of it.
+        case ungroup(CallHandle, Ticket)
+        /// Whether this side is in the conference.
+        case attend(Bool)
+        /// A call that a push has told of never came.
+        case noteMissed(callID: String?, CallUpdate)
         case keys(CallHandle, String, Ticket)
     }
 
@@ -70,6 +78,8 @@ struct CallDesk: Sendable {
         /// Whether it is to be answered as soon as its INVITE is here.
         var isAwaited = false
         var isMuted = false
+        /// Whether this side holds it, as the other side knows.
+        var isOnHold = false
         /// What the INVITE of a call is answered that was declined before it was here.
         var declineStatus = 603
         /// When what is pushed, or declined, ends.
@@ -108,6 +118,8 @@ struct CallDesk: Sendable {
     var entries: [Entry] = []
     var steps: [[Step]] = []
     var outputs: [Output] = []
+    /// Whether this side is in the conference; the others are without it, too.
+    var isAttending = true
     private var ended: [(callID: String, reason: ReportedEnd, wasPush: Bool)] = []
     private var generator: SeededGenerator
     private var ticketCount: Ticket = 0
@@ -233,10 +245,9 @@ struct CallDesk: Sendable {
 
     /// This side holds a call, or does not any more.
     mutating func noteHeld(_ handle: CallHandle, _ isHeld: Bool) {
-        guard let index = entries.firstIndex(where: { $0.handle == handle }), entries[index].update.isHeld != isHeld
-        else { return }
-        entries[index].update.isHeld = isHeld
-        report(.updated(entries[index].uuid, entries[index].update))
+        guard let index = entries.firstIndex(where: { $0.handle == handle }) else { return }
+        entries[index].isOnHold = isHeld
+        show(index)
     }
 
     /// A call has ended; `reason` is told unless the screen has ended it.
@@ -246,6 +257,7 @@ struct CallDesk: Sendable {
         remember(entry, reason)
         report(.ended(entry.uuid, reason))
         drop(entry.uuid)
+        thinGroup()
     }
 
     // MARK: Small things

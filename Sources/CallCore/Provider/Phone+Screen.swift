@@ -121,6 +121,15 @@ extension Phone {
             Task { await call.setHeld(isHeld) }
         case .mute(let handle, let isMuted):
             if let call = calls[handle] { Task { await call.setMuted(isMuted) } }
+        case .group(let handles, let ticket):
+            inTurn { phone in phone.finish(ticket, isDone: await phone.group(handles)) }
+        case .ungroup(let handle, let ticket):
+            inTurn { phone in
+                if let call = await phone.calls[handle]?.media { try? await phone.conference.remove(call) }
+                phone.finish(ticket, isDone: true)
+            }
+        case .noteMissed(let callID, let update): writeMissed(callID, update)
+        case .attend(let isPresent): conference.isPresent = isPresent
         case .keys(let handle, let keys, let ticket):
             guard let call = calls[handle] else { return finish(ticket, isDone: false) }
             Task { [weak self] in
@@ -128,6 +137,31 @@ extension Phone {
                 do { try await call.sendDTMF(keys) } catch { isDone = false }
                 await self?.finish(ticket, isDone: isDone)
             }
+        }
+    }
+
+    /// Changes the conference, one after the other.
+    private func inTurn(_ change: @escaping @Sendable (isolated Phone) async -> Void) {
+        let former = grouping
+        grouping = Task { [weak self] in
+            await former?.value
+            if let self { await change(self) }
+        }
+    }
+
+    /// Takes calls into the conference: all of them, or none.
+    private func group(_ handles: [CallHandle]) async -> Bool {
+        var added: [MediaEngine.Call] = []
+        do {
+            for handle in handles {
+                guard let call = await calls[handle]?.media else { throw PhoneError(.state, "The call is over.") }
+                try await conference.add(call)
+                added.append(call)
+            }
+            return true
+        } catch {
+            for call in added { try? await conference.remove(call) }
+            return false
         }
     }
 

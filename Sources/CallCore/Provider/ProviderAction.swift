@@ -12,6 +12,10 @@ public struct ProviderAction: Hashable, Sendable, Identifiable {
         case end
         /// Hold a call, or resume it.
         case setHeld(Bool)
+        /// Take a call and another one into the conference, in which all hear each other; nil takes it out, and talks with it alone.
+        ///
+        /// To hold a call of the conference holds all of them: this side leaves it, and they go on among themselves.
+        case setGroup(with: CallUUID?)
         /// Mute the microphone for this call; the other side is not told.
         case setMuted(Bool)
         /// Send keys to the other side: 0-9 * # A-D; `,` is a pause.
@@ -62,6 +66,8 @@ public struct CallUpdate: Hashable, Sendable {
     public var isPlaceholder = false
     /// Whether this side holds it.
     public var isHeld = false
+    /// Whether it is in the conference.
+    public var isGrouped = false
     /// Whether the other side wants to send video, which is not taken.
     public var hasVideo = false
 

@@ -58,6 +58,7 @@ extension Call {
     func leave(_ shared: inout CardSections, _ loop: MediaLoop) throws -> [GraphRunner.Order] {
         guard let sections = state.withLock({ $0.sections }) else { return [] }
         var orders: [GraphRunner.Order] = [.command(.leave(at: engine.now), to: stream.sender)]
+        orders += conference?.closeOrders(for: self) ?? []
         orders += sections.removeOrders
         if sink.isCallCard {
             if let input = sections.place.mixerInput { orders.append(.command(.close(input), to: shared.mixer)) }
@@ -161,13 +162,14 @@ extension Call {
         await attempt { () throws(EngineError) in
             try await sink.close(timebase, loop, keepsStream: keepsStreams)
         }
-        let (recording, input) = state.withLock { state in
+        let (recording, input, conference) = state.withLock { state in
             defer {
                 state.phase = nil
                 state.life = .ended
             }
-            return (state.recording.take(), state.sections?.place.mixerInput)
+            return (state.recording.take(), state.sections?.place.mixerInput, state.conference.take())
         }
+        conference?.forget(self)
         if let recording {
             await attempt { () throws(EngineError) in try await recording.close(timebase) }
         }

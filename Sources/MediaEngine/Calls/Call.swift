@@ -27,6 +27,8 @@ public final class Call: Sendable {
         /// The number of the recording whose files are being opened, while it is wanted.
         var openingRecording: Int?
         var recordingCount = 0
+        /// The conference that the call is in.
+        var conference: Conference?
     }
 
     /// The call's name in reports.

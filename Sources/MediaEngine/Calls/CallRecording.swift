@@ -58,6 +58,23 @@ struct CallRecording {
         }
     }
 
+    /// Adds the recorders to the graphs of `stream`, as far as they are not there.
+    func link(to stream: AudioStream, _ receiving: inout Graph, _ sending: inout Graph?) throws(GraphError) {
+        if let far { try receiving.link(stream.heard, to: far, converting: true) }
+        let recorders = [near, stereo?.recorder].compactMap { $0 as Filter? }
+        if var apart = sending.take() {
+            for recorder in recorders { try apart.link(stream.sent, to: recorder, converting: true) }
+            if let stereo {
+                try receiving.link(stream.heard, to: stereo.heardWriter, converting: true)
+                try apart.link(stereo.heardReader, to: stereo.recorder, input: 1)
+            }
+            sending = apart
+        } else {
+            for recorder in recorders { try receiving.link(stream.sent, to: recorder, converting: true) }
+            if let stereo { try receiving.link(stream.heard, to: stereo.recorder, input: 1, converting: true) }
+        }
+    }
+
     /// Completes the files, all of them.
     ///
     /// - Throws: `EngineError` of the first file that some samples could not be written to.

@@ -45,78 +45,112 @@ struct CallSections {
         }
     }
 
-    let place: Place
-    /// The filters of the stream, so that those that go can be told from those that stay.
-    private var filters: [Filter]
-    private var receiving: Section
-    /// Nil where one plan has both directions.
-    private var sending: Section?
-    /// What gives the sound that is sent.
-    private let source: Filter
-    /// What takes the sound that is heard.
-    private let sinks: [Filter]
-    /// What gives the own canceller what is heard; nil where that is the stream's last filter itself.
-    private let reference: Filter?
-
-    /// The sections of `stream` between the ends of `place`.
-    init(_ stream: AudioStream, _ place: Place, name: String, _ loop: MediaLoop) throws(GraphError) {
-        self.place = place
-        filters = stream.filters
+    /// What the stream is linked with.
+    private struct Ends {
+        let place: Place
+        /// What gives the sound that is sent.
+        let source: Filter
+        /// What takes the sound that is heard.
         var sinks: [Filter] = []
-        if let block = place.heard {
-            sinks = [SharedBlockWriter(block, purpose: "what is heard of \(name), for the mixer")]
-        } else if let sink = place.sink {
-            sinks = [sink]
-        }
+        /// What gives the own canceller what is heard; nil where that is the stream's last filter itself.
         var reference: Filter?
-        if place.captured != nil, let voice = place.inner, voice.cancelsEcho {
-            // It runs after the cards: what the call has heard is kept for it.
+        /// The place in a conference, while the call has one, and what shuts each sink while this side is not in it.
+        var seat: ConferenceSeat?
+        var gates: [GainFilter] = []
+
+        /// Keeps what is heard for an own canceller, whose plan runs later.
+        mutating func keepHeard(_ name: String, _ loop: MediaLoop) {
+            guard let voice = place.inner, voice.cancelsEcho, reference == nil else { return }
             let kept = SharedBlock(format: CallEngine.cardFormat, tickDuration: loop.tickDuration)
             sinks.append(SharedBlockWriter(kept, purpose: "what is heard, for echo cancelling"))
             reference = SharedBlockReader(kept, purpose: "what is heard of \(name)")
         }
+
+        /// The filters that give what is sent, the stream's and their own.
+        func sendingFilters(of stream: AudioStream) -> [Filter] {
+            stream.sendingFilters + [source, place.held, place.inner?.filter].compactMap(\.self)
+        }
+
+        /// Links `stream` between these ends, as far as it is not.
+        func link(
+            _ stream: AudioStream,
+            _ recording: CallRecording?,
+            _ receiving: inout Graph,
+            _ sending: inout Graph?
+        ) throws(GraphError) {
+            try stream.linkReceiving(in: &receiving)
+            if let seat { try receiving.link(stream.heard, to: seat.tap, converting: true) }
+            for (index, sink) in sinks.enumerated() {
+                guard gates.indices.contains(index) else {
+                    try receiving.link(stream.heard, to: sink, converting: true)
+                    continue
+                }
+                try receiving.link(stream.heard, to: gates[index], converting: true)
+                try receiving.link(gates[index], to: sink)
+            }
+            if var apart = sending.take() {
+                try linkSending(stream, reference, in: &apart)
+                sending = apart
+            } else {
+                try linkSending(stream, stream.heard, in: &receiving)
+            }
+            try recording?.link(to: stream, &receiving, &sending)
+        }
+
+        private func linkSending(
+            _ stream: AudioStream,
+            _ heard: Filter?,
+            in graph: inout Graph
+        ) throws(GraphError) {
+            var source = source
+            if let voice = place.inner {
+                try graph.link(source, to: voice.filter, converting: true)
+                if voice.cancelsEcho, let heard { try graph.link(heard, to: voice.filter, input: 1, converting: true) }
+                source = voice.filter
+            }
+            try stream.linkSending(in: &graph, source: source, held: place.held, others: seat?.others)
+            if let seat { try graph.link(stream.sendGain, to: seat.voice, converting: true) }
+        }
+    }
+
+    /// The filters of the stream, so that those that go can be told from those that stay.
+    private var filters: [Filter]
+    private let name: String
+    private var ends: Ends
+    private var receiving: Section
+    /// Nil where one plan has both directions.
+    private var sending: Section?
+
+    /// The sections of `stream` between the ends of `place`.
+    init(_ stream: AudioStream, _ place: Place, name: String, _ loop: MediaLoop) throws(GraphError) {
+        filters = stream.filters
+        self.name = name
+        let source: Filter
         if let block = place.captured {
             source = SharedBlockReader(block, purpose: "what is captured")
         } else {
             source = place.source ?? SilenceFilter(format: stream.format)
         }
-        self.sinks = sinks
-        self.reference = reference
+        ends = Ends(place: place, source: source)
+        if let block = place.heard {
+            ends.sinks = [SharedBlockWriter(block, purpose: "what is heard of \(name), for the mixer")]
+        } else if let sink = place.sink {
+            ends.sinks = [sink]
+        }
         var receiving = loop.makeGraph()
-        try Self.linkReceiving(stream, sinks, in: &receiving)
-        if place.captured == nil {
-            try Self.linkSending(stream, from: source, place, stream.heard, in: &receiving)
-        } else {
-            var sending = loop.makeGraph()
-            try Self.linkSending(stream, from: source, place, reference, in: &sending)
-            self.sending = try Section(sending, stage: CardSections.Stage.sending, loop)
+        var sending: Graph?
+        if place.captured != nil {
+            // It runs after the cards.
+            ends.keepHeard(name, loop)
+            sending = loop.makeGraph()
         }
+        try ends.link(stream, nil, &receiving, &sending)
         self.receiving = try Section(receiving, stage: CardSections.Stage.receiving, loop)
+        self.sending = nil
+        if let sending { self.sending = try Section(sending, stage: CardSections.Stage.sending, loop) }
     }
 
-    private static func linkReceiving(
-        _ stream: AudioStream,
-        _ sinks: [Filter],
-        in graph: inout Graph
-    ) throws(GraphError) {
-        try stream.linkReceiving(in: &graph)
-        for sink in sinks { try graph.link(stream.heard, to: sink, converting: true) }
-    }
-
-    private static func linkSending(
-        _ stream: AudioStream,
-        from source: Filter,
-        _ place: Place,
-        _ heard: Filter?,
-        in graph: inout Graph
-    ) throws(GraphError) {
-        guard let voice = place.inner else {
-            return try stream.linkSending(in: &graph, source: source, held: place.held)
-        }
-        try graph.link(source, to: voice.filter, converting: true)
-        if voice.cancelsEcho, let heard { try graph.link(heard, to: voice.filter, input: 1, converting: true) }
-        try stream.linkSending(in: &graph, source: voice.filter, held: place.held)
-    }
+    var place: Place { ends.place }
 
     // MARK: Changes
 
@@ -137,23 +171,50 @@ struct CallSections {
         _ loop: MediaLoop
     ) throws(GraphError) -> [GraphRunner.Order] {
         let added = stream.filters
-        let gone = filters.filter { former in !added.contains { $0 === former } }
+        var gone = filters.filter { former in !added.contains { $0 === former } }
         guard !gone.isEmpty || added.count != filters.count else { return [] }
         filters = added
-        let (source, sinks, place, reference) = (source, sinks, place, reference)
-        return try edit(loop) { receiving, sending throws(GraphError) in
-            for filter in gone {
-                receiving.remove(filter)
-                sending?.remove(filter)
-            }
-            try Self.linkReceiving(stream, sinks, in: &receiving)
-            if var apart = sending.take() {
-                try Self.linkSending(stream, from: source, place, reference, in: &apart)
-                sending = apart
-            } else {
-                try Self.linkSending(stream, from: source, place, stream.heard, in: &receiving)
-            }
-            try Self.link(recording, to: stream, &receiving, &sending)
+        if let former = ends.seat {
+            let seat = former.adapted(to: stream)
+            gone += former.filters.filter { filter in !seat.filters.contains { $0 === filter } }
+            ends.seat = seat
+        }
+        return try relink(stream, without: gone, recording, loop)
+    }
+
+    /// Gives the call a place in a conference; answers what runs it.
+    ///
+    /// It sends in a plan of its own from then on, behind the conference's, also once it has left.
+    mutating func sit(
+        on seat: ConferenceSeat,
+        _ stream: AudioStream,
+        _ recording: CallRecording?,
+        _ loop: MediaLoop
+    ) throws(GraphError) -> [GraphRunner.Order] {
+        let isApart = sending != nil
+        if !isApart { ends.keepHeard(name, loop) }
+        ends.seat = seat
+        ends.gates = ends.sinks.compactMap { sink in
+            guard case .audio(let format)? = sink.description.inputs.first?.kind else { return nil }
+            return seat.makeGate(format)
+        }
+        let gates = Array(zip(ends.gates, ends.sinks))
+        let moved = isApart ? [] : ends.sendingFilters(of: stream) + (recording?.filters ?? [])
+        return try relink(stream, without: moved, recording, sendsApart: !isApart, loop) { receiving in
+            for (gate, sink) in gates { receiving.insert(gate, before: sink) }
+        }
+    }
+
+    /// Takes the call out of its conference; answers what runs it alone.
+    mutating func rise(
+        _ stream: AudioStream,
+        _ recording: CallRecording?,
+        _ loop: MediaLoop
+    ) throws(GraphError) -> [GraphRunner.Order] {
+        let (seat, gates) = (ends.seat.take(), ends.gates)
+        ends.gates = []
+        return try relink(stream, without: seat?.filters ?? [], recording, loop) { receiving in
+            for gate in gates { receiving.bypass(gate) }
         }
     }
 
@@ -164,7 +225,7 @@ struct CallSections {
         _ loop: MediaLoop
     ) throws(GraphError) -> [GraphRunner.Order] {
         try edit(loop) { receiving, sending throws(GraphError) in
-            try Self.link(recording, to: stream, &receiving, &sending)
+            try recording.link(to: stream, &receiving, &sending)
         }
     }
 
@@ -178,27 +239,23 @@ struct CallSections {
         }
     }
 
-    private static func link(
+    private mutating func relink(
+        _ stream: AudioStream,
+        without gone: [Filter],
         _ recording: CallRecording?,
-        to stream: AudioStream,
-        _ receiving: inout Graph,
-        _ sending: inout Graph?
-    ) throws(GraphError) {
-        guard let recording else { return }
-        if let far = recording.far { try receiving.link(stream.heard, to: far, converting: true) }
-        let recorders = [recording.near, recording.stereo?.recorder].compactMap { $0 as Filter? }
-        if var apart = sending.take() {
-            for recorder in recorders { try apart.link(stream.sent, to: recorder, converting: true) }
-            if let stereo = recording.stereo {
-                try receiving.link(stream.heard, to: stereo.heardWriter, converting: true)
-                try apart.link(stereo.heardReader, to: stereo.recorder, input: 1)
+        sendsApart: Bool = false,
+        _ loop: MediaLoop,
+        _ change: (_ receiving: inout Graph) -> Void = { _ in }
+    ) throws(GraphError) -> [GraphRunner.Order] {
+        let ends = ends
+        return try edit(loop) { receiving, sending throws(GraphError) in
+            change(&receiving)
+            for filter in gone {
+                receiving.remove(filter)
+                sending?.remove(filter)
             }
-            sending = apart
-        } else {
-            for recorder in recorders { try receiving.link(stream.sent, to: recorder, converting: true) }
-            if let stereo = recording.stereo {
-                try receiving.link(stream.heard, to: stereo.recorder, input: 1, converting: true)
-            }
+            if sendsApart { sending = loop.makeGraph() }
+            try ends.link(stream, recording, &receiving, &sending)
         }
     }
 
@@ -209,9 +266,14 @@ struct CallSections {
         var apart = sending?.graph
         try body(&receiving.graph, &apart)
         var orders = [try receiving.replan(loop)]
-        if let apart, var section = sending {
+        guard let apart else { return orders }
+        if var section = sending {
             section.graph = apart
             orders.append(try section.replan(loop))
+            sending = section
+        } else {
+            let section = try Section(apart, stage: CardSections.Stage.sending, loop)
+            orders.append(.insert(section.plan, stage: section.stage))
             sending = section
         }
         return orders

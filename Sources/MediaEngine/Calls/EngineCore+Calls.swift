@@ -186,7 +186,7 @@ extension EngineCore {
     /// Puts calls that are prepared into the graph, all at the same edge of a tick.
     private func begin(_ calls: [Call]) async throws {
         // Nothing waits under the engine's lock.
-        try await loop.start(pacer: self.pacer)
+        try await startLoop()
         try state.withLock { state in
             guard !state.hasEnded else {
                 throw endedError
@@ -246,6 +246,9 @@ extension EngineCore {
             }
         }
     }
+
+    /// Has the media thread run.
+    func startLoop() async throws(EngineError) { try await loop.start(pacer: self.pacer) }
 
     private var pacer: any TickPacer {
         guard configuration.pace == .callCard else { return DeadlinePacer() }

@@ -22,6 +22,8 @@ final class EngineCore: Sendable {
         var ringCount: UInt64 = 0
         /// Times that held keys were released.
         var keyReleaseCount = 0
+        /// Conferences that are recorded, whose files are to be whole in the end.
+        var recordedConferences: [Conference] = []
         var hasEnded = false
     }
 
@@ -122,6 +124,11 @@ final class EngineCore: Sendable {
         }
         if sections.playbackPlan != nil { graph.merge(sections.playbackGraph) }
         if sections.capturePlan != nil { graph.merge(sections.captureGraph) }
+        var conferences: [Conference] = []
+        for conference in calls.compactMap(\.conference) where !conferences.contains(where: { $0 === conference }) {
+            conferences.append(conference)
+            if let part = conference.drawnGraph { graph.merge(part) }
+        }
         return graph
     }
 
@@ -167,9 +174,11 @@ final class EngineCore: Sendable {
             return state.otherTones + [state.tones].compactMap(\.self)
         }
         for stream in tones { await stream.stop() }
+        for conference in recordedConferences { await stopRecording(conference) }
         await BlockingWork.run { self.stopThreads() }
         // Those that the media thread could not be told to let go of are free now that it has ended.
         for call in openCalls { await end(call, isThreadEnded: true) }
+        for conference in recordedConferences { await stopRecording(conference, isThreadEnded: true) }
         eventSink.finish()
     }
 
@@ -179,6 +188,30 @@ final class EngineCore: Sendable {
         } catch {
             configuration.logger.warning("\(error)")
         }
+    }
+
+    private func stopRecording(_ conference: Conference, isThreadEnded: Bool = false) async {
+        do throws(EngineError) {
+            try await conference.stopRecording(isThreadEnded: isThreadEnded)
+        } catch {
+            configuration.logger.warning("\(error)")
+        }
+    }
+
+    private var recordedConferences: [Conference] { state.withLock { $0.recordedConferences } }
+
+    /// Keeps a conference until its recording has ended.
+    func hold(_ conference: Conference) throws(EngineError) {
+        let isOpen = state.withLock { state in
+            if !state.hasEnded { state.recordedConferences.append(conference) }
+            return !state.hasEnded
+        }
+        if !isOpen { throw endedError }
+    }
+
+    /// The recording of a conference has ended.
+    func letGo(_ conference: Conference) {
+        state.withLock { state in state.recordedConferences.removeAll { $0 === conference } }
     }
 
     private func stopThreads() {

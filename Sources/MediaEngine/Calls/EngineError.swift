@@ -27,6 +27,8 @@ public enum EngineError: Error, Hashable, Sendable, CustomStringConvertible {
         case engineEnded
         /// The `StreamSource` or `StreamSink` has ended with the call that used it.
         case streamEnded
+        /// The call is in another conference.
+        case inConference
         /// The call is being recorded already.
         case recording
         /// What is asked was not agreed with the other side.

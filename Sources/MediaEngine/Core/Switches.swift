@@ -17,6 +17,8 @@ struct Switches: ~Copyable, Sendable {
         static let interrupted = Reason(bit: 8)
         /// What was agreed does not have it: the direction, or nothing was agreed yet.
         static let notAgreed = Reason(bit: 4)
+        /// This side is not in the conference that the call is in.
+        static let away = Reason(bit: 16)
     }
 
     private let bits = Atomic<UInt8>(0)

@@ -124,6 +124,28 @@ package struct Graph: Sendable {
         try connect(source, to: target, input: input, converting: converting)
     }
 
+    /// Puts `filter`, of one input and one output of the same format, in front of what `target` takes.
+    ///
+    /// The link that is there, with its converter, leads into it then. Without a link nothing is done.
+    mutating func insert(_ filter: Filter, before target: Filter) {
+        guard let place = links.firstIndex(where: { $0.target == target.id && $0.input == 0 }) else { return }
+        let former = links[place]
+        links[place] = Link(source: former.source, output: former.output, target: filter.id, input: 0)
+        links.append(Link(source: filter.id, output: 0, target: target.id, input: 0))
+        filters.append(filter)
+    }
+
+    /// Takes out what `insert` has put in; the link leads on as before.
+    mutating func bypass(_ filter: Filter) {
+        guard let place = links.firstIndex(where: { $0.target == filter.id }),
+            let next = links.first(where: { $0.source == filter.id })
+        else { return }
+        let former = links[place]
+        links[place] = Link(source: former.source, output: former.output, target: next.target, input: next.input)
+        links.removeAll { $0 == next }
+        filters.removeAll { $0 === filter }
+    }
+
     /// Removes the link into an input of `target`, and the converter in it.
     package mutating func disconnect(_ target: Filter, input: Int = 0) {
         guard let link = links.first(where: { $0.target == target.id && $0.input == input }) else { return }

@@ -76,6 +76,13 @@ package final class MixerFilter: ControlledFilter<MixerFilter.Command, Never>, @
         _ = used.withLock { $0.remove(number) }
     }
 
+    /// Gives the sum of the last tick without what one of its inputs has left for it.
+    func loadOthers(than block: SharedBlock, into samples: inout MutableSpan<Int16>) {
+        guard openCount > 0 else { return }
+        let total = sums.span
+        block.withSamples { own in subtract(own, from: total, into: &samples) }
+    }
+
     package override func handle(_ command: Command) {
         switch command {
         case .open(let number):
@@ -114,6 +121,13 @@ private func store(_ samples: Span<Int16>, in sums: inout MutableSpan<Int32>) {
 @_noAllocation @_noLocks
 private func add(_ samples: Span<Int16>, to sums: inout MutableSpan<Int32>) {
     for index in 0..<min(samples.count, sums.count) { sums[index] &+= Int32(samples[index]) }
+}
+
+@_noAllocation @_noLocks
+private func subtract(_ samples: Span<Int16>, from sums: Span<Int32>, into target: inout MutableSpan<Int16>) {
+    for index in 0..<min(min(samples.count, sums.count), target.count) {
+        target[index] = Int16(clamping: sums[index] &- Int32(samples[index]))
+    }
 }
 
 @_noAllocation @_noLocks

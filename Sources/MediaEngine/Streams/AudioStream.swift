@@ -19,7 +19,7 @@ struct StreamControls: Sendable {
 
 /// Both directions of one leg, from samples to packets and back, as filters in a graph.
 ///
-///     send     source ─► gain ─► (held sound) ─► meter ─► tones ─► encoder ─► RTP send
+///     send     source ─► gain ─► (others of a conference) ─► (held sound) ─► meter ─► tones ─► encoder ─► RTP send
 ///     receive  RTP receive ─► playout ┬► gain ─► meter ─► sink
 ///                                     └► DTMF detector, where asked for
 ///
@@ -310,8 +310,7 @@ package final class AudioStream: @unchecked Sendable {
 
     /// The stream's filters.
     var filters: [Filter] {
-        [sendGain, sendMeter, sendTones, encoder, sender, receiver, playout, receiveGain, receiveMeter]
-            + [heldSound, keyListener].compactMap { $0 as Filter? }
+        sendingFilters + [receiver, playout, receiveGain, receiveMeter] + [keyListener].compactMap { $0 as Filter? }
     }
 
     /// Adds the receiving direction to `graph`, as far as it is not there.
@@ -322,19 +321,39 @@ package final class AudioStream: @unchecked Sendable {
         if let keyListener { try graph.link(playout, to: keyListener) }
     }
 
+    /// The filters of the sending direction.
+    var sendingFilters: [Filter] {
+        [sendGain, sendMeter, sendTones, encoder, sender] + [heldSound].compactMap { $0 as Filter? }
+    }
+
     /// Adds the sending direction to `graph`, fed by `source` and, while the other side is held, by `held`, as far as it is
     /// not there.
     ///
-    /// - Throws: `GraphError` when `source` or `held` gives something that cannot be converted.
-    package func linkSending(in graph: inout Graph, source: Filter, held: Filter? = nil) throws(GraphError) {
+    /// - Parameters:
+    ///   - graph: Where it is added.
+    ///   - source: What gives what is said.
+    ///   - held: What gives the sound for who is held.
+    ///   - others: What gives the others of a conference, and adds them to what is said.
+    /// - Throws: `GraphError` when one of them gives something that cannot be converted.
+    package func linkSending(
+        in graph: inout Graph,
+        source: Filter,
+        held: Filter? = nil,
+        others: (source: Filter, adder: Filter)? = nil
+    ) throws(GraphError) {
         try graph.link(source, to: sendGain, converting: true)
-        if let heldSound {
-            try graph.link(sendGain, to: heldSound)
-            if let held { try graph.link(held, to: heldSound, input: 1, converting: true) }
-            try graph.link(heldSound, to: sendMeter)
-        } else {
-            try graph.link(sendGain, to: sendMeter)
+        var last: Filter = sendGain
+        if let others {
+            try graph.link(last, to: others.adder)
+            try graph.link(others.source, to: others.adder, input: 1, converting: true)
+            last = others.adder
         }
+        if let heldSound {
+            try graph.link(last, to: heldSound)
+            if let held { try graph.link(held, to: heldSound, input: 1, converting: true) }
+            last = heldSound
+        }
+        try graph.link(last, to: sendMeter)
         try graph.link(sendMeter, to: sendTones)
         try graph.link(sendTones, to: encoder)
         try graph.link(encoder, to: sender)

@@ -35,6 +35,8 @@ package struct AgentConfiguration: Sendable {
     package var ringPatience = Duration.seconds(45)
     /// How long a request other than INVITE waits for its answer at each target.
     package var requestPatience = Duration.seconds(15)
+    /// How long calls outlive the network.
+    package var networkPatience = Duration.seconds(60)
     /// Calls beyond these are answered 503.
     package var callCount = 65_536
     /// Calls of one address that ring at once; those beyond are answered 503.

@@ -34,7 +34,7 @@ extension UserAgent {
 
     /// Does what a call waits for, once it may.
     mutating func goOn(_ handle: CallHandle, at now: MediaTime) {
-        guard var call = calls[handle], call.mayChange, var dialog = call.dialog else { return }
+        guard isReachable, var call = calls[handle], call.mayChange, var dialog = call.dialog else { return }
         guard call.wanted != nil || call.wantsRefresh else {
             if let address = call.transfer.wanted { refer(handle, to: address, at: now) }
             return
@@ -138,6 +138,11 @@ extension UserAgent {
         let wanted = call.wanted
         call.session?.rollBack()
         let status = response?.statusCode ?? 408
+        if response == nil, !isReachable {
+            // It is asked for again when the network is back.
+            (call.wanted, call.wantsRefresh) = (wanted, true)
+            return put(call, handle)
+        }
         put(call, handle)
         switch status {
         case 408, 481: return leave(handle, CallEnd(.network, .timeout, response: response), at: now)

@@ -31,6 +31,10 @@ package struct UserAgent: SIPElement {
     var accounts = SlotTable<AccountHandle, Account>()
     var subscriptions = SlotTable<SubscriptionHandle, Subscription>()
     var subscriptionOfKey: [ByteKey: SubscriptionHandle] = [:]
+    /// Whether there is a network.
+    var isReachable = true
+    /// When calls end for which the network has not come back.
+    var networkDeadline: MediaTime?
     private var outputs = OutputQueue<Output>()
     /// Messages that came and left, repeats among them.
     package private(set) var receivedCount = 0
@@ -59,7 +63,7 @@ package struct UserAgent: SIPElement {
     package var deadline: MediaTime? {
         let inner = earlier(transactions.deadline, flows.deadline)
         let own = earlier(earlier(errands.deadline, calls.deadline), earlier(accounts.deadline, subscriptions.deadline))
-        return earlier(inner, own)
+        return earlier(earlier(inner, own), networkDeadline)
     }
 
     /// How many entries each table has.
@@ -140,6 +144,7 @@ package struct UserAgent: SIPElement {
         while let handle = calls.due(at: now) { handleTimeout(of: handle, at: now) }
         while let handle = accounts.due(at: now) { handleTimeout(of: handle, at: now) }
         while let handle = subscriptions.due(at: now) { handleTimeout(of: handle, at: now) }
+        handleNetworkTimeout(at: now)
         settle(at: now)
     }
 

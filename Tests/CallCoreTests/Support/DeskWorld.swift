@@ -20,6 +20,10 @@ struct DeskWorld {
     var pushes: [ServerPush] = []
     /// What the screen says to calls that come.
     var refusal: CallRefusal?
+    /// Who is in the conference, and whether Bob is.
+    private(set) var grouped: [CallHandle] = []
+    private(set) var isPresentInGroup = true
+    var canGroup = true
     private var holding: [CallHandle: (isHeld: Bool, ticket: CallDesk.Ticket)] = [:]
     private var actionCount: UInt64 = 0
 
@@ -186,8 +190,15 @@ struct DeskWorld {
                 session.hold = isHeld ? .withMusic : nil
                 agent.change(handle, to: session, at: now)
             }
+        case .group(let handles, let ticket):
+            if canGroup { grouped += handles }
+            desk.done(ticket, isDone: canGroup, at: network.now)
+        case .ungroup(let handle, let ticket):
+            grouped.removeAll { $0 == handle }
+            desk.done(ticket, isDone: true, at: network.now)
+        case .attend(let isPresent): isPresentInGroup = isPresent
         case .keys(_, _, let ticket): desk.done(ticket, isDone: true, at: network.now)
-        case .mute: break
+        case .mute, .noteMissed: break
         }
     }
 }
@@ -197,7 +208,8 @@ extension CallDesk.Report {
         switch self {
         case .incoming(_, let update): "incoming \(update.remote)" + (update.isPlaceholder ? " by push" : "")
         case .outgoing(_, let update, let stage): "outgoing \(update.remote) \(stage)"
-        case .updated(_, let update): "updated \(update.remote)" + (update.isHeld ? " held" : "")
+        case .updated(_, let update):
+            "updated \(update.remote)" + (update.isGrouped ? " grouped" : "") + (update.isHeld ? " held" : "")
         case .ended(_, let reason): "ended \(reason)"
         case .performed(let action, let outcome):
             switch outcome {

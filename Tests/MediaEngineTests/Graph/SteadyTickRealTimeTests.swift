@@ -111,6 +111,8 @@ struct SteadyTickRealTimeTests {
             }
         }
         let calls = try await engine.makeCalls(configurations)
+        let conference = engine.makeConference()
+        for call in calls.prefix(2) { try await conference.add(call) }
         let keys = engine.core.state.withLock { $0.sections.keyTones }
         let counts = try count(engine) { tick in
             guard tick % 100 == 0 else { return }

@@ -168,6 +168,7 @@ struct PhoneCommand: AsyncParsableCommand {
                     Self.tellUnregistered(address, error, teller)
                 case .moved(let address):
                     teller.tell("moved", [("local", .string("\(address)"))], text: "The phone is at \(address) now.")
+                case .logged(let entry): await shell.note(entry)
                 case .text(let text, let from):
                     teller.tell(
                         "message",

@@ -12,11 +12,19 @@ struct PhoneOrder: Equatable {
         case setHeld(Bool)
         case setMuted(Bool)
         case playDTMF(String)
+        /// Takes the call and another one into the conference; nil for the one that it can only mean.
+        case join(Int?)
+        /// Takes the call out of it.
+        case split
+        /// Records the call, or the conference that it is in; nil records no longer.
+        case record(String?)
         case transfer(to: String)
         case text(String, to: String)
         /// Holds who talks, and resumes who is held.
         case swap
         case calls, devices
+        /// What calls are over.
+        case log
         case device(String)
         case volume(Double)
         /// A push has come.
@@ -38,9 +46,14 @@ struct PhoneOrder: Equatable {
         hold [N], resume [N], swap
         mute [N], unmute [N]
         keys DIGITS [N]      send keys: 0-9 * # A-D; a comma is a pause
+        join [N M]           take two calls into the conference, in which all hear each other
+        split [N]            talk with a call of the conference alone
+        record FILE [N]      record a call, you on the left, or the whole conference
+        record off
         transfer URI [N]     have the other side call somebody else
         text URI WORDS...    send a text
         calls                what is on, with its quality
+        log                  what is over, and what was missed
         devices, device NAME, volume DB
         push JSON            take a push, as its service delivers it
         quit                 hang up, un-register, end
@@ -71,11 +84,7 @@ struct PhoneOrder: Equatable {
         let (verb, rest) = (words[0].lowercased(), Array(words.dropFirst()))
         func number(_ index: Int) throws(PhoneOrderFault) -> Int? {
             guard rest.count <= index + 1 else { throw PhoneOrderFault("'\(verb)' takes less. Say help.") }
-            guard rest.count > index else { return nil }
-            guard let number = Int(rest[index]) else {
-                throw PhoneOrderFault("'\(rest[index])' is no number of a call. Say calls.")
-            }
-            return number
+            return try rest.count > index ? Self.number(rest[index]) : nil
         }
         func argument(_ what: String) throws(PhoneOrderFault) -> String {
             guard let argument = rest.first else { throw PhoneOrderFault("'\(verb)' needs \(what). Say help.") }
@@ -97,6 +106,16 @@ struct PhoneOrder: Equatable {
         case "mute": self = Self(.setMuted(true), call: try number(0))
         case "unmute": self = Self(.setMuted(false), call: try number(0))
         case "keys": self = Self(.playDTMF(try argument("digits")), call: try number(1))
+        case "join":
+            guard rest.count != 1, rest.count <= 2 else {
+                throw PhoneOrderFault("'join' takes two calls. Say join 1 2.")
+            }
+            let first = try rest.isEmpty ? nil : Self.number(rest[0])
+            self = Self(.join(try rest.isEmpty ? nil : Self.number(rest[1])), call: first)
+        case "split": self = Self(.split, call: try number(0))
+        case "record":
+            let path = try argument("a file, or off")
+            self = Self(.record(path == "off" ? nil : path), call: try number(1))
         case "transfer": self = Self(.transfer(to: try argument("a URI")), call: try number(1))
         case "text":
             let uri = try argument("a URI and words")
@@ -110,11 +129,17 @@ struct PhoneOrder: Equatable {
             self = Self(.volume(value))
         case "swap": self = try alone(.swap)
         case "calls": self = try alone(.calls)
+        case "log": self = try alone(.log)
         case "devices": self = try alone(.devices)
         case "help", "?": self = try alone(.help)
         case "quit", "exit": self = try alone(.quit)
         default: throw PhoneOrderFault("'\(verb)' is no word of the phone. Say help.")
         }
+    }
+
+    private static func number(_ word: String) throws(PhoneOrderFault) -> Int {
+        if let number = Int(word) { return number }
+        throw PhoneOrderFault("'\(word)' is no number of a call. Say calls.")
     }
 
     private struct Wire: Decodable {
@@ -125,6 +150,8 @@ struct PhoneOrder: Equatable {
         var held: Bool?
         var muted: Bool?
         var digits: String?
+        var with: Int?
+        var file: String?
         var text: String?
         var name: String?
         var db: Double?
@@ -147,10 +174,13 @@ struct PhoneOrder: Equatable {
         case "setHeld": kind = .setHeld(try need(wire.held, "held"))
         case "setMuted": kind = .setMuted(try need(wire.muted, "muted"))
         case "playDTMF": kind = .playDTMF(try need(wire.digits, "digits"))
+        case "setGroup": kind = wire.with.map { .join($0) } ?? .split
+        case "record": kind = .record(wire.file)
         case "transfer": kind = .transfer(to: try need(wire.to, "to"))
         case "text": kind = .text(try need(wire.text, "text"), to: try need(wire.to, "to"))
         case "swap": kind = .swap
         case "calls": kind = .calls
+        case "log": kind = .log
         case "devices": kind = .devices
         case "device": kind = .device(try need(wire.name, "name"))
         case "volume":

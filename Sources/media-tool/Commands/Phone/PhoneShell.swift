@@ -3,7 +3,7 @@ import MediaEngine
 
 /// The call screen of `media-tool phone`: it numbers calls, prints what happens to them, rings, and does what lines say.
 actor PhoneShell: CallProvider {
-    private struct Shown {
+    struct Shown {
         let uuid: CallUUID
         var update: CallUpdate
         let isOutgoing: Bool
@@ -13,10 +13,10 @@ actor PhoneShell: CallProvider {
     }
 
     private let engine: CallEngine
-    private let teller: SIPTeller
+    let teller: SIPTeller
     private let country: String
-    private weak var phone: Phone?
-    private var calls: [Int: Shown] = [:]
+    private(set) weak var phone: Phone?
+    private(set) var calls: [Int: Shown] = [:]
     /// What calls are numbered, also those that are over: what they tell last comes after their end.
     private var numbers: [(uuid: CallUUID, number: Int)] = []
     private static let numbersKept = 256
@@ -79,8 +79,9 @@ actor PhoneShell: CallProvider {
             [
                 ("held", .bool(update.isHeld)), ("from", .string(update.remote)),
                 ("displayName", JSONValue(update.displayName)), ("hasVideo", .bool(update.hasVideo)),
+                ("grouped", .bool(update.isGrouped)),
             ],
-            isHere ? "The call is here." : update.isHeld ? "Held." : "Not held."
+            isHere ? "The call is here." : Self.text(of: update)
         )
         if former.isTalking { await set(volume, of: call) }
     }
@@ -100,7 +101,7 @@ actor PhoneShell: CallProvider {
         case .setMuted(let isMuted):
             calls[number]?.isMuted = isMuted
             tell("muted", number, [("muted", .bool(isMuted))], isMuted ? "Muted." : "Not muted.")
-        case .start, .setHeld, .playDTMF: break
+        case .start, .setHeld, .setGroup, .playDTMF: break
         }
     }
 
@@ -119,6 +120,11 @@ actor PhoneShell: CallProvider {
             ],
             text: problem?.text ?? "Done."
         )
+    }
+
+    private static func text(of update: CallUpdate) -> String {
+        guard update.isGrouped else { return update.isHeld ? "Held." : "Not held." }
+        return update.isHeld ? "In the conference, which goes on without you." : "In the conference."
     }
 
     private static func text(of fault: ActionOutcome.Fault) -> String {
@@ -200,14 +206,36 @@ actor PhoneShell: CallProvider {
         case .setMuted(let isMuted):
             let call = try find(order, isMuted ? "is not muted" : "is muted") { $0.isMuted != isMuted }
             await act(.setMuted(isMuted), on: call.uuid, order)
+            guard order.call == nil, call.update.isGrouped else { return }
+            // In the conference nobody hears it then.
+            for other in calls.values where other.update.isGrouped && other.uuid != call.uuid {
+                await act(.setMuted(isMuted), on: other.uuid, nil)
+            }
         case .playDTMF(let keys):
             let call = try find(order, "talks") { $0.isTalking && !$0.update.isHeld }
             await act(.playDTMF(keys), on: call.uuid, order)
+        case .join(let other):
+            let call = try find(order, "is to come into the conference") { $0.isTalking && !$0.update.isGrouped }
+            let partner = try partner(of: call, other, order)
+            await act(.setGroup(with: partner.uuid), on: call.uuid, order)
+        case .split:
+            let call = try find(order, "is in the conference", \.update.isGrouped)
+            await act(.setGroup(with: nil), on: call.uuid, order)
+        case .record(let path?):
+            let call = try find(order, "talks", \.isTalking)
+            await attempt(order) { try await Self.record(call, path, $0) }
+        case .record(nil):
+            let talking = calls.values.filter(\.isTalking).map(\.uuid)
+            await attempt(order) { phone in
+                try await phone.conference.stopRecording()
+                for uuid in talking { try await phone.call(of: uuid)?.media?.stopRecording() }
+            }
         case .transfer(let uri):
             let call = try find(order, "talks") { $0.isTalking }
             await attempt(order) { try await $0.call(of: call.uuid)?.transfer(to: uri) }
         case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
         case .calls: await attempt(order) { _ in await self.list() }
+        case .log: await attempt(order) { await self.listPast($0) }
         case .devices:
             let names = engine.cards.cards.map(\.description.name)
             teller.tell("devices", [("names", JSONValue(names))], text: names.joined(separator: "\n"))
@@ -238,9 +266,29 @@ actor PhoneShell: CallProvider {
         throw PhoneOrderFault("No call \(what). Say calls.", id: order.id)
     }
 
-    private func act(_ kind: ProviderAction.Kind, on call: CallUUID, _ order: PhoneOrder) async {
+    /// Whom a call comes into the conference with.
+    private func partner(of call: Shown, _ number: Int?, _ order: PhoneOrder) throws(PhoneOrderFault) -> Shown {
+        if let number {
+            if let partner = calls[number] { return partner }
+            throw PhoneOrderFault("There is no call \(number). Say calls.", id: order.id)
+        }
+        let others = calls.sorted { $0.key < $1.key }.map(\.value).filter { $0.isTalking && $0.uuid != call.uuid }
+        if let partner = others.last(where: \.update.isGrouped) ?? others.last { return partner }
+        throw PhoneOrderFault("One call alone is no conference. Call somebody else.", id: order.id)
+    }
+
+    private static func record(_ call: Shown, _ path: String, _ phone: Phone) async throws {
+        guard !call.update.isGrouped else { return try await phone.conference.startRecording(to: path) }
+        guard let media = await phone.call(of: call.uuid)?.media else {
+            throw PhoneError(.state, "No sound flows yet. Wait for the answer.")
+        }
+        try await media.startRecording(stereo: path)
+    }
+
+    /// Has the phone do something; what becomes of it is told when an order asked for it.
+    private func act(_ kind: ProviderAction.Kind, on call: CallUUID, _ order: PhoneOrder?) async {
         actionCount += 1
-        asked[actionCount] = (order.id, MonotonicClock.current)
+        if let order { asked[actionCount] = (order.id, MonotonicClock.current) }
         await phone?.perform(ProviderAction(id: actionCount, call, kind))
     }
 
@@ -255,35 +303,6 @@ actor PhoneShell: CallProvider {
 
     private func set(_ volume: Double, of call: CallUUID) async {
         if let media = await phone?.call(of: call)?.media { media.volume = Decibels(volume) }
-    }
-
-    private func list() async {
-        var items: [JSONValue] = []
-        var lines: [String] = []
-        for (number, call) in calls.sorted(by: { $0.key < $1.key }) {
-            let media = await phone?.call(of: call.uuid)?.media
-            let leg = media?.report()
-            let score = leg?.quality.mosListening
-            let state =
-                call.update.isHeld ? "held" : call.isTalking ? "talking" : call.isOutgoing ? "calling" : "ringing"
-            items.append(
-                .object([
-                    ("call", .integer(number)), ("remote", .string(call.update.remote)), ("state", .string(state)),
-                    ("muted", .bool(call.isMuted)),
-                    ("receivedPackets", leg.map { .integer(Int($0.received.packets)) } ?? .null),
-                    ("mosListening", score.map { .number($0) } ?? .null),
-                ])
-            )
-            let quality = score.map { ", quality \($0) of 5" } ?? ""
-            lines.append(
-                "\(number)  \(call.update.remote.printable)  \(state)\(call.isMuted ? ", muted" : "")\(quality)"
-            )
-        }
-        teller.tell(
-            "calls",
-            [("calls", .array(items))],
-            text: lines.isEmpty ? "No calls." : lines.joined(separator: "\n")
-        )
     }
 
     // MARK: Small things

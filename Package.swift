@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
+        .library(name: "SharedPhone", targets: ["SharedPhone"]),
         .library(name: "DesktopNotifications", targets: ["DesktopNotifications"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
@@ -53,7 +54,10 @@ let package = Package(
         .trait(name: "GSM", description: "GSM 06.10 by libgsm (Debian: libgsm1-dev)"),
         .trait(name: "G729", description: "G.729 by bcg729 (Debian: libbcg729-dev)"),
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
-        .trait(name: "Messaging", description: "LocalMessaging, SharedCore, DesktopNotifications and media-tool"),
+        .trait(
+            name: "Messaging",
+            description: "LocalMessaging, SharedCore, SharedPhone, DesktopNotifications and media-tool"
+        ),
         // Never in what people use: an environment variable then ends the process.
         .trait(
             name: "FaultPoints",
@@ -151,6 +155,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "SharedPhone",
+            dependencies: ["CallBasics", "MediaEngine", "CallCore", "LocalMessaging", "SharedCore", "CLinux"],
+            swiftSettings: settings
+        ),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(
             name: "DesktopNotifications",
@@ -170,7 +179,7 @@ let package = Package(
             name: "media-tool",
             dependencies: [
                 "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
-                "CallCore", "LocalMessaging", "SharedCore", "DesktopNotifications", "Mailbox",
+                "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications", "Mailbox",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -223,6 +232,14 @@ let package = Package(
             dependencies: [
                 "CallCore", "CallCoreTesting", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine",
                 "TestSupport",
+            ],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "SharedPhoneTests",
+            dependencies: [
+                "SharedPhone", "CallCore", "SharedCore", "LocalMessaging", "MediaEngine", "CallBasics", "SIP",
+                "SIPTransport", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

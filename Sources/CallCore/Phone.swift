@@ -21,13 +21,13 @@ public actor Phone {
 
     /// What happens by itself, in order; for one listener.
     ///
-    /// It has to be read: when 1024 events wait, texts are lost, and, without a provider, calls that come are answered 480.
+    /// It has to be read: when 1024 events wait, texts, and, without a provider, calls that come are answered 480.
     public nonisolated let events: AsyncStream<PhoneEvent>
     /// Where SIP is listened to; another one after `PhoneEvent.moved`.
     public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
     nonisolated let place: Mutex<SocketAddress>
     /// What servers know it by over all its addresses (RFC 5626, section 4.1).
-    private nonisolated let instance = "urn:uuid:\(CallUUID())"
+    private nonisolated let instance: String
     /// Calls of the phone that hear each other: take in `PhoneCall.media`, or have the screen act by `setGroup`.
     ///
     /// It can be recorded as a whole. With a screen, only that takes calls in and out.
@@ -44,6 +44,8 @@ public actor Phone {
     /// Who waits for what comes of a registration.
     private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
     private var log = CallLog()
+    /// Texts that are to be kept; nil where `events` tells of them.
+    let inbox: TextInbox?
     private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
     /// Whether there is a network: as the application says, and as the machine does.
     var network = (application: true, machine: true)
@@ -64,12 +66,23 @@ public actor Phone {
     ///   - engine: Makes the sound of its calls.
     ///   - configuration: Where it is, and what it offers.
     ///   - provider: The call screen, if there is one. Then the engine's call card stays closed until `activateAudio`.
+    ///   - keep: Keeps texts that come, one after the other: the server is told that one was taken once this has returned, and
+    ///     keeps it for later when this throws. Nil has `events` tell of them.
     /// - Throws: `PhoneError` when the port is another's, or the address none of this machine
     public init(
         _ engine: CallEngine,
         _ configuration: PhoneConfiguration = PhoneConfiguration(),
-        provider: (any CallProvider)? = nil
+        provider: (any CallProvider)? = nil,
+        keepingTexts keep: (@Sendable (PhoneText) async throws -> Void)? = nil
     ) async throws {
+        let instance = configuration.instance.map { CallUUID($0) } ?? CallUUID()
+        guard let instance else {
+            throw PhoneError(
+                .invalid,
+                "\(configuration.instance ?? "") is no UUID. Give one such as f81d4fae-7dec-11d0-a765-00a0c91e6bf6."
+            )
+        }
+        self.instance = "urn:uuid:\(instance)"
         let local = await Self.address(configuration.local)
         guard !local.isUnspecified else {
             throw PhoneError(.invalid, "\(local) can be told to nobody. Give the address of one interface.")
@@ -87,9 +100,20 @@ public actor Phone {
         }
         (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
         conference = engine.makeConference()
+        let inbox = keep.map { _ in TextInbox() }
+        self.inbox = inbox
         screen = provider.map { CallScreen($0, seed: .random(in: .min ... .max)) }
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
         listening = Task { [weak self] in for await event in endpoint.events { await self?.handle(event) } }
+        if let keep, let inbox {
+            Task { [weak self] in
+                for await item in inbox.items {
+                    var isKept = true
+                    do { try await keep(item.text) } catch { isKept = false }
+                    await self?.answer(item.message, item.transaction, isKept ? 200 : 480)
+                }
+            }
+        }
         if configuration.local == nil { followNetwork() }
         guard let screen else { return }
         engine.setCallCardAllowed(false)
@@ -102,6 +126,7 @@ public actor Phone {
             engine.setCallCardAllowed(true)
         }
         watcher?.close()
+        inbox?.close()
         for call in calls.values { call.lose() }
         continuation.finish()
         let (endpoint, calls, accounts) = (endpoint, Array(calls.keys), accounts.map(\.handle))
@@ -129,6 +154,7 @@ public actor Phone {
         made.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         made.product = configuration.product
         made.isReachableByTLS = configuration.security.certificate != nil
+        made.answersMessages = false
         made.followsRedirections = configuration.followsRedirections
         (made.callPatience, made.ringPatience) = (configuration.callPatience, configuration.ringPatience)
         return UserAgent(made, seed: .random(in: .min ... .max))
@@ -235,36 +261,30 @@ public actor Phone {
         return call
     }
 
-    /// Sends a text (MESSAGE, RFC 3428), and waits until it is taken.
-    ///
-    /// - Throws: `PhoneError` when it is refused, or nobody answers
-    public func sendText(_ text: String, to uri: String, from account: String? = nil) async throws {
+    /// Sends a MESSAGE, and waits until it is taken.
+    func send(_ type: String, _ body: [UInt8], to uri: String, from account: String?) async throws {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
         guard !isClosed else { throw Self.closed }
         let errand = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
             try act { agent, now throws(SIPError) in
-                try agent.send(
-                    .message,
-                    to: target,
-                    account: sender,
-                    type: "text/plain;charset=UTF-8",
-                    body: Array(text.utf8),
-                    at: now
-                )
+                try agent.send(.message, to: target, account: sender, type: type, body: body, at: now)
             }
         }
         try await withCheckedThrowingContinuation { texts[errand] = $0 }
     }
 
     /// Hangs up all calls, takes the bindings of all accounts away, and closes the sockets; a second at most.
-    public func close() async {
+    ///
+    /// - Parameter keepsBindings: Whether the servers go on knowing it, for another process of the same instance, or a push.
+    public func close(keepingBindings keepsBindings: Bool = false) async {
         guard !isClosed else { return }
         isClosed = true
         watcher?.close()
+        inbox?.close()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
-        await endpoint.close(afterUnregistering: handles)
+        await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
         for text in texts.keys { settle(text, Self.closed) }
@@ -302,9 +322,7 @@ public actor Phone {
         switch event {
         case .incoming(let handle, let invite): report(handle, invite)
         case .registration(let handle, let state, let reason): note(handle, state, reason)
-        case .message(let request, _):
-            let from = (try? request.from()).map { $0.uri.bytes.text } ?? ""
-            continuation.yield(.text(String(decoding: request.body, as: UTF8.self), from: from))
+        case .message(let message, let transaction): if let transaction { receive(message, transaction) }
         case .response(let errand, let response, _):
             guard let status = response.statusCode, status >= 200 else { return }
             let words = "\(status) \(response.reasonPhrase)"

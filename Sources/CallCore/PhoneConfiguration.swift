@@ -21,6 +21,11 @@ public struct PhoneConfiguration: Sendable {
     public var codecs = ["opus", "G722", "PCMU", "PCMA"]
     /// The audio per packet that is asked for, in ms; nil leaves it to the other side.
     public var packetTime: Int?
+    /// The UUID that servers know this phone by over all its addresses and starts (RFC 5626, section 4.1); nil for another at
+    /// each start.
+    ///
+    /// Processes that take turns as one phone have the same.
+    public var instance: String?
     /// The name that others see of calls without an account.
     public var displayName: String?
     /// What User-Agent and Server say; nil says nothing.
@@ -74,9 +79,16 @@ public struct PhoneAccount: Sendable {
     ///   - password: What proves it (digest, RFC 8760: MD5, SHA-256, SHA-512-256).
     /// - Throws: `invalid`
     public init(_ address: String, userName: String? = nil, password: String? = nil) throws(PhoneError) {
+        try self.init(address, userName: userName, secret: password.map { PhoneSecret(password: $0) })
+    }
+
+    /// An account with a password or its hashes.
+    ///
+    /// - Throws: `invalid`
+    public init(_ address: String, userName: String? = nil, secret: PhoneSecret?) throws(PhoneError) {
         let uri = try PhoneError.uri(address)
         self.address = address
-        credentials = password.map { Credentials(userName: userName ?? uri.user ?? "", password: $0) }
+        credentials = secret?.credentials(userName: userName ?? uri.user ?? "")
     }
 
     /// What the agent makes an account from.

@@ -15,6 +15,8 @@ public enum PhoneEvent: Sendable {
     case moved(SocketAddress)
     /// A call is over, as a list of calls shows it.
     case logged(CallLogEntry)
-    /// A text has come.
-    case text(String, from: String)
+    /// A text has come; not told to a phone whose texts somebody keeps.
+    case text(PhoneText)
+    /// Who got a text of this side tells what became of it.
+    case receipt(TextReceipt)
 }

@@ -294,9 +294,9 @@ import Testing
                 try await call.answer(Self.buzz)
                 try await out.answered()
                 try await alice.sendText("Tea?", to: "sip:bob@example.test")
-            case .text(let body, let from):
-                #expect(from == "sip:alice@example.test")
-                text = body
+            case .text(let come):
+                #expect(come.sender == "sip:alice@example.test" && come.account == "sip:bob@example.test")
+                text = come.text
             default: break
             }
             if text != nil { break }

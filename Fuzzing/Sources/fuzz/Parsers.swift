@@ -28,6 +28,7 @@ enum Parsers {
         ("sip-summary", sipSummary),
         ("sip-push", sipPush),
         ("sip-cpim", sipCPIM),
+        ("sip-receipt", sipReceipt),
         ("dns-answer", dnsAnswer),
     ]
 
@@ -38,6 +39,7 @@ enum Parsers {
     private static let sipSummary = SIPParsers.summary
     private static let sipPush = SIPParsers.push
     private static let sipCPIM = SIPParsers.cpim
+    private static let sipReceipt = SIPParsers.receipt
     private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static func rtp(_ bytes: Span<UInt8>) throws {

@@ -54,6 +54,14 @@ enum SIPParsers {
         precondition(message.content.count < bytes.count)
     }
 
+    /// What became of a message; what is written is read again.
+    static func receipt(_ bytes: Span<UInt8>) throws {
+        let receipt = try DispositionNotification(parsing: Parsers.array(bytes)[...])
+        precondition(!receipt.messageID.isEmpty)
+        let written = DispositionNotification(of: receipt.messageID, isDisplayed: true)
+        _ = try DispositionNotification(parsing: written.body(dateTime: "2024-05-01T10:00:00Z")[...])
+    }
+
     /// How many messages wait, as a NOTIFY tells it.
     static func summary(_ bytes: Span<UInt8>) throws {
         let summary = try MessageSummary(parsing: Parsers.array(bytes)[...])

@@ -65,6 +65,12 @@ extension Phone {
         return act { agent, _ in agent.binding(of: handle)?.isPushServed }
     }
 
+    /// For how long the server of an account keeps its binding, in seconds from now; nil when it has none.
+    package func bindingSeconds(of account: String) -> Double? {
+        guard let handle = accounts.first(where: { $0.address == account })?.handle else { return nil }
+        return act { agent, now in agent.binding(of: handle).map { ($0.expiresAt - now).milliseconds / 1000 } }
+    }
+
     /// Lets the desk decide something, and does what it says.
     func consult(_ body: (inout CallDesk, MediaTime) -> Void) {
         guard let screen else { return }

@@ -24,6 +24,9 @@ package struct CPIMMessage: Hashable, Sendable {
     /// What is more than this is refused.
     private static let lineCount = 64
 
+    /// The type of its body.
+    package static let type = "message/cpim"
+
     /// The namespace of receipts.
     package static let receipts = "urn:ietf:params:imdn"
 
@@ -79,6 +82,52 @@ package struct CPIMMessage: Hashable, Sendable {
     /// The type of the content; nil where none is told.
     package var contentType: String? {
         contentHeaders.first { Bytes($0.name).isNamed("Content-Type") }?.value
+    }
+
+    /// What goes into an envelope.
+    package struct Letter: Sendable {
+        /// Who wrote it, and to whom.
+        package var from, to: SIPURI
+        /// When, by RFC 3339.
+        package var dateTime: String
+        /// What names it for its receipts.
+        package var messageID: String
+        /// `positive-delivery`, `negative-delivery`, `display`.
+        package var wantedReceipts: [String] = []
+        package var contentType: String
+        package var content: [UInt8]
+
+        package init(
+            from: SIPURI,
+            to: SIPURI,
+            dateTime: String,
+            messageID: String,
+            contentType: String,
+            _ content: [UInt8]
+        ) {
+            (self.from, self.to, self.dateTime, self.messageID) = (from, to, dateTime, messageID)
+            (self.contentType, self.content) = (contentType, content)
+        }
+
+        /// A body of the type message/cpim.
+        ///
+        /// Throws: `invalidCharacter` when a value would end its line
+        package func body() throws(SIPError) -> [UInt8] {
+            var lines = [
+                "From: <\(from.bytes.text)>", "To: <\(to.bytes.text)>", "DateTime: \(dateTime)",
+                "NS: imdn <\(CPIMMessage.receipts)>", "imdn.Message-ID: \(messageID)",
+            ]
+            if !wantedReceipts.isEmpty {
+                lines.append("imdn.Disposition-Notification: \(wantedReceipts.joined(separator: ", "))")
+            }
+            lines += ["", "Content-Type: \(contentType)"]
+            if contentType == DispositionNotification.type { lines.append("Content-Disposition: notification") }
+            lines.append("Content-Length: \(content.count)")
+            if let wrong = lines.first(where: { Bytes($0).wouldEndLine }) {
+                throw SIPError(.invalidCharacter, "\(Bytes(wrong).excerpt) would end its line. Leave the line end out.")
+            }
+            return Array((lines + ["", ""]).joined(separator: "\r\n").utf8) + content
+        }
     }
 
     // MARK: Lines

@@ -37,6 +37,8 @@ package struct AgentConfiguration: Sendable {
     package var requestPatience = Duration.seconds(15)
     /// How long calls outlive the network.
     package var networkPatience = Duration.seconds(60)
+    /// Whether a MESSAGE is answered 200 at once; else its user answers each.
+    package var answersMessages = true
     /// Calls beyond these are answered 503.
     package var callCount = 65_536
     /// Calls of one address that ring at once; those beyond are answered 503.
@@ -54,7 +56,7 @@ extension Capabilities {
             BodyTypes(.invite, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.update, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
-            BodyTypes(.message, ["text/plain"]),
+            BodyTypes(.message, InstantMessage.types),
         ]
     )
 }
@@ -105,8 +107,8 @@ package enum AgentEvent: Sendable {
     /// The other side wants a call to somebody else: accept or refuse it.
     case transferRequested(CallHandle, TransferRequest)
     case ended(CallHandle, CallEnd)
-    /// A message has come, and has been answered 200.
-    case message(SIPMessage, Flow)
+    /// A message has come; it was answered 200, or waits for `answer` where a transaction is named.
+    case message(SIPMessage, TransactionID?)
     /// A provisional or the final response to a request of the user.
     case response(ErrandID, SIPMessage, Flow)
     case failed(ErrandID, RequestFailure)

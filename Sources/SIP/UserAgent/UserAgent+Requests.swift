@@ -56,7 +56,7 @@ extension UserAgent {
             switch request.method {
             case .invite?: try receiveCall(request, transaction, on: flow, at: now)
             case .options?: try answerOptions(request, transaction, at: now)
-            case .message?: receiveMessage(request, transaction, on: flow, at: now)
+            case .message?: receiveMessage(request, transaction, at: now)
             default: respond(481, to: request, transaction, at: now)
             }
         } catch {
@@ -93,7 +93,7 @@ extension UserAgent {
         case .refer?: try receiveTransfer(request, transaction, handle, at: now)
         case .notify?: try receiveNotification(request, transaction, handle, at: now)
         case .options?: try answerOptions(request, transaction, at: now)
-        case .message?: receiveMessage(request, transaction, on: flow, at: now)
+        case .message?: receiveMessage(request, transaction, at: now)
         default: respond(481, to: request, transaction, at: now)
         }
     }
@@ -113,14 +113,25 @@ extension UserAgent {
         transactions.respond(response, to: transaction, at: now)
     }
 
-    private mutating func receiveMessage(
-        _ request: SIPMessage,
+    private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime) {
+        guard !configuration.answersMessages else {
+            respond(200, to: request, transaction, at: now)
+            return tell(.message(request, nil))
+        }
+        tell(.message(request, transaction))
+    }
+
+    /// Answers a MESSAGE that waits for that.
+    package mutating func answer(
+        _ message: SIPMessage,
         _ transaction: TransactionID,
-        on flow: Flow,
+        status: Int,
         at now: MediaTime
     ) {
-        respond(200, to: request, transaction, at: now)
-        tell(.message(request, flow))
+        let headers: [Capabilities.Refusal.Header] =
+            status == 415 ? [.init(name: .accept, value: InstantMessage.types.joined(separator: ", "))] : []
+        respond(status, to: message, transaction, headers, at: now)
+        settle(at: now)
     }
 
     /// Answers a request without a body.

@@ -13,6 +13,16 @@ struct YieldRequest: LocalRequest {
     }
 }
 
+/// A process to the core that runs: an account is to be added or changed, or removed where there is none.
+struct AccountChange: LocalRequest {
+    static let messageType = MessageType(name: "core.accountChange")
+
+    struct Reply: Codable, Sendable {}
+
+    let address: String
+    let account: StoredAccount?
+}
+
 /// A process to the core that runs: an action is queued in the store.
 struct ActionQueued: LocalMessage {
     static let messageType = MessageType(name: "core.actionQueued")

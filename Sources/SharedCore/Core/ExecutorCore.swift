@@ -130,7 +130,7 @@ public actor ExecutorCore {
 
     /// Says that a message was shown; only now it is gone.
     public func acknowledge(_ claim: ClaimedMessage) async throws {
-        try await store.acknowledge(callID: claim.message.callID, by: claim.claimant)
+        try await store.acknowledge(claim)
     }
 
     /// Has an action performed: by the core that runs, or by this one when none does.

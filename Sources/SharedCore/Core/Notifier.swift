@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// Who waits takes `count` before it looks at what may change: a notification after that ends its wait, also when it came before
 /// the wait began and woke others.
-final class Notifier: Sendable {
+package final class Notifier: Sendable {
     private struct State {
         var count = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -13,10 +13,12 @@ final class Notifier: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often it notified.
-    var count: Int { state.withLock { $0.count } }
+    package init() {}
 
-    func notify() {
+    /// How often it notified.
+    package var count: Int { state.withLock { $0.count } }
+
+    package func notify() {
         let waiters = state.withLock { state in
             state.count += 1
             defer { state.waiters = [:] }
@@ -26,7 +28,7 @@ final class Notifier: Sendable {
     }
 
     /// Waits for a notification after the first `count`, until `deadline` or the task's cancellation at the latest.
-    func wait(after count: Int, until deadline: ContinuousClock.Instant) async {
+    package func wait(after count: Int, until deadline: ContinuousClock.Instant) async {
         guard !Task.isCancelled else { return }
         let id = state.withLock { state in
             state.lastID += 1

@@ -39,7 +39,10 @@ final class RunningCore: Sendable {
             witness = CoreWitness.begin(begun)
             try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
             let signals = CoreSignals(mayYield: role == .executor)
-            let serving = try await serve(group, signals)
+            let serving = try await serve(group, signals) { change in
+                try await store.apply(change, as: begun)
+                await service.accountChanged(change.address)
+            }
             server = serving
             let core = RunningCore(
                 epoch: begun,
@@ -87,11 +90,19 @@ final class RunningCore: Sendable {
     ///
     /// The process that had it before may have died a moment ago, and the kernel
     /// releases what it held one after the other.
-    private static func serve(_ group: GroupContainer, _ signals: CoreSignals) async throws -> MessageServer {
+    private static func serve(
+        _ group: GroupContainer,
+        _ signals: CoreSignals,
+        changeAccount: @escaping @Sendable (AccountChange) async throws -> Void
+    ) async throws -> MessageServer {
         var handlers = MessageHandlers()
         handlers.reply(to: YieldRequest.self) { _, _ in
             FaultPoint.reached(.beforeReply)
             return YieldRequest.Reply(isEnding: signals.askToYield())
+        }
+        handlers.reply(to: AccountChange.self) { change, _ in
+            try await changeAccount(change)
+            return AccountChange.Reply()
         }
         handlers.on(ActionQueued.self) { _, _ in signals.actionQueued() }
         let deadline = ContinuousClock.now + .milliseconds(500)
@@ -151,6 +162,7 @@ final class RunningCore: Sendable {
         let (store, server, epoch, signals, received) = (store, server, epoch, signals, received)
         return CoreContext(
             epoch: epoch,
+            store: store,
             deliver: { message in
                 let isNew = try await signals.watching { try await store.insert(message, as: epoch) }
                 await Self.tell(.message(callID: message.callID), server, signals)

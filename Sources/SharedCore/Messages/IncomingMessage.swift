@@ -1,8 +1,8 @@
 /// A message as a service received it.
 public struct IncomingMessage: Codable, Hashable, Sendable {
-    /// The identifier that the push for it holds; no two messages share one.
+    /// The identifier that the push for it holds; that of a SIP message may be shared by several.
     public let callID: String
-    /// The sender's own identifier of the message, when it has one: two with the same are one message sent twice.
+    /// The sender's own identifier of the message, when it has one: two of one sender with the same are one message sent twice.
     public let messageID: String?
     /// The address of the chat room it was sent to; nil outside rooms.
     public let room: String?
@@ -10,6 +10,12 @@ public struct IncomingMessage: Codable, Hashable, Sendable {
     public let sender: String
     /// What it says.
     public let text: String
+    /// What tells it from others of the same call-id, where it has no `messageID`; nil when the call-id alone does.
+    public var distinction: String?
+    /// The address of the account that it came for; nil where there is but one.
+    public var account: String?
+    /// The receipts that its sender asked for.
+    public var wantedReceipts: Set<MessageReceipt.Kind> = []
 
     /// A message.
     public init(callID: String, messageID: String? = nil, room: String? = nil, sender: String, text: String) {
@@ -18,5 +24,11 @@ public struct IncomingMessage: Codable, Hashable, Sendable {
         self.room = room
         self.sender = sender
         self.text = text
+    }
+
+    /// What no other message has.
+    var key: String {
+        if let messageID { return "id \(messageID) \(sender)" }
+        return "call \(callID) \(distinction ?? "")"
     }
 }

@@ -32,16 +32,28 @@ public protocol CoreService: Sendable {
     /// - Throws: as `fetchPending`.
     func perform(_ action: MessageAction) async throws
 
+    /// An account was added, changed or removed, as the store has it now.
+    ///
+    /// It does nothing unless a service says otherwise.
+    func accountChanged(_ address: String) async
+
     /// Sends the receipts that are still to be sent and closes the connection.
     ///
     /// Nothing is delivered after it has returned. What is still running ends with `CancellationError`.
     func stop() async
 }
 
+extension CoreService {
+    /// Nothing.
+    public func accountChanged(_ address: String) async {}
+}
+
 /// What a core gives to its service: its epoch, and the doors to the store.
 public struct CoreContext: Sendable {
     /// The ownership under which the service writes.
     public let epoch: Epoch
+    /// The group's store, with its accounts and settings; nil in a test without one.
+    public let store: SharedStore?
 
     private let deliverMessage: @Sendable (IncomingMessage) async throws -> Bool
     private let deliverInvitation: @Sendable (RoomInvitation) async throws -> Bool
@@ -50,11 +62,12 @@ public struct CoreContext: Sendable {
     /// A context whose doors are closures: the store's in a core, anything in a test.
     public init(
         epoch: Epoch,
+        store: SharedStore? = nil,
         deliver: @escaping @Sendable (IncomingMessage) async throws -> Bool,
         deliverInvitation: @escaping @Sendable (RoomInvitation) async throws -> Bool,
         recordCall: @escaping @Sendable (CallRecord) async throws -> Void
     ) {
-        self.epoch = epoch
+        (self.epoch, self.store) = (epoch, store)
         deliverMessage = deliver
         self.deliverInvitation = deliverInvitation
         recordCallRecord = recordCall

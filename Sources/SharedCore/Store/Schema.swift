@@ -7,7 +7,7 @@ enum Schema {
     /// Marks the file as a store of this project: "SHCR".
     static var applicationID: Int { 0x5348_4352 }
     /// The version that this code writes; a database with a higher one is refused.
-    static var version: Int { 1 }
+    static var version: Int { 2 }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -103,6 +103,66 @@ enum Schema {
                     """
             )
         }
+        migrator.registerMigration("2") { db in try db.execute(sql: second) }
         return migrator
     }
+
+    /// Messages are told apart by a key, for several may share a call-id; receipts, registrations, and what a service keeps.
+    private static let second = """
+        CREATE TABLE keyedMessage (
+            id INTEGER PRIMARY KEY,
+            key BLOB NOT NULL UNIQUE,
+            callID BLOB NOT NULL,
+            messageID BLOB,
+            room BLOB,
+            sender BLOB NOT NULL,
+            account BLOB,
+            text BLOB NOT NULL,
+            wantedReceipts TEXT NOT NULL,
+            receivedAt REAL NOT NULL,
+            claimedByPid INTEGER,
+            claimedByStart INTEGER,
+            claims INTEGER NOT NULL DEFAULT 0,
+            acknowledgedAt INTEGER,
+            acknowledgedOrder INTEGER
+        ) STRICT;
+        INSERT INTO keyedMessage SELECT id,
+            CASE WHEN messageID IS NULL THEN CAST('call ' || CAST(callID AS TEXT) || ' ' AS BLOB)
+                ELSE CAST('id ' || CAST(messageID AS TEXT) || ' ' || CAST(sender AS TEXT) AS BLOB) END,
+            callID, messageID, room, sender, NULL, text, '', receivedAt, claimedByPid, claimedByStart, claims,
+            acknowledgedAt, acknowledgedOrder
+            FROM message;
+        DROP TABLE message;
+        ALTER TABLE keyedMessage RENAME TO message;
+        CREATE INDEX messageCallID ON message (callID);
+        CREATE INDEX messagePending ON message (id) WHERE acknowledgedAt IS NULL;
+        CREATE INDEX messageAcknowledged ON message (acknowledgedAt) WHERE acknowledgedAt IS NOT NULL;
+        CREATE INDEX messageOrder ON message (acknowledgedOrder) WHERE acknowledgedOrder IS NOT NULL;
+
+        CREATE TABLE receipt (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            message BLOB NOT NULL,
+            kind TEXT NOT NULL,
+            messageID BLOB NOT NULL,
+            recipient BLOB NOT NULL,
+            account BLOB,
+            createdAt REAL NOT NULL,
+            UNIQUE (message, kind)
+        ) STRICT;
+
+        CREATE TABLE registration (
+            address BLOB PRIMARY KEY,
+            state TEXT NOT NULL,
+            reason TEXT,
+            expiresAt REAL,
+            isPushServed INTEGER
+        ) STRICT;
+
+        CREATE TABLE keepsake (
+            key BLOB PRIMARY KEY,
+            value BLOB NOT NULL
+        ) STRICT;
+
+        PRAGMA user_version = 2;
+        """
 }

@@ -5,19 +5,25 @@ internal import GRDB
 extension SharedStore {
     /// Keeps a message that was received: only after this may the service acknowledge it to its server.
     ///
-    /// Returns: false for a message that is or was here, by its call-id or by its sender's identifier.
+    /// The receipt that its sender asked for is queued with it.
+    ///
+    /// Returns: false for a message that is or was here, by its sender's identifier, or by its call-id and what distinguishes it.
     package func insert(_ message: IncomingMessage, as epoch: Epoch) async throws(StoreError) -> Bool {
         try await write(as: epoch, before: .beforeInsert, after: .afterInsert) { db in
             try db.cachedStatement(
                 sql: """
-                    INSERT INTO message (callID, messageID, room, sender, text, receivedAt) VALUES (?, ?, ?, ?, ?, ?)
-                    ON CONFLICT DO NOTHING
+                    INSERT INTO message
+                        (key, callID, messageID, room, sender, account, text, wantedReceipts, receivedAt)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                     """
             ).execute(arguments: [
-                message.callID.bytes, message.messageID?.bytes, message.room?.bytes, message.sender.bytes,
-                message.text.bytes, Date().timeIntervalSince1970,
+                message.key.bytes, message.callID.bytes, message.messageID?.bytes, message.room?.bytes,
+                message.sender.bytes, message.account?.bytes, message.text.bytes,
+                message.wantedReceipts.map(\.rawValue).sorted().joined(separator: ","), Date().timeIntervalSince1970,
             ])
-            return db.changesCount > 0
+            guard db.changesCount > 0 else { return false }
+            try Self.queue(.delivered, of: message, db)
+            return true
         }
     }
 
@@ -55,6 +61,7 @@ extension SharedStore {
                 message: stored.message,
                 receivedAt: stored.receivedAt,
                 isRepeated: claims > 0,
+                key: try row.string("key"),
                 claimant: process
             )
         }
@@ -69,10 +76,10 @@ extension SharedStore {
             try db.execute(
                 sql: """
                     UPDATE message SET claimedByPid = NULL, claimedByStart = NULL, claims = MAX(0, claims - 1)
-                    WHERE callID = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
+                    WHERE key = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
                     """,
                 arguments: [
-                    claim.message.callID.bytes, claim.claimant.pid, Int64(clamping: claim.claimant.startTime),
+                    claim.key.bytes, claim.claimant.pid, Int64(clamping: claim.claimant.startTime),
                 ]
             )
             return db.changesCount > 0
@@ -83,19 +90,21 @@ extension SharedStore {
     ///
     /// Its identifiers are remembered within `limits`, so that a late duplicate is known.
     ///
-    /// Returns: false when the message was not claimed by this process, or is already acknowledged.
+    /// Returns: false when the claim was no longer this process's, or the message is already acknowledged.
     @discardableResult
-    public func acknowledge(callID: String, by process: ProcessIdentity) async throws(StoreError) -> Bool {
+    public func acknowledge(_ claim: ClaimedMessage) async throws(StoreError) -> Bool {
         try await write(before: .beforeAcknowledge, after: .afterAcknowledge) { db in
             let now = try Boot.groupTime(db)
             let order = try (Int64.fetchOne(db, sql: "SELECT acknowledged FROM meta") ?? 0) + 1
             try db.execute(
                 sql: """
                     UPDATE message SET acknowledgedAt = ?, acknowledgedOrder = ?, claimedByPid = NULL, claimedByStart = NULL,
-                        room = NULL, sender = x'', text = x''
-                    WHERE callID = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
+                        text = x''
+                    WHERE key = ? AND claimedByPid = ? AND claimedByStart = ? AND acknowledgedAt IS NULL
                     """,
-                arguments: [now, order, callID.bytes, process.pid, Int64(clamping: process.startTime)]
+                arguments: [
+                    now, order, claim.key.bytes, claim.claimant.pid, Int64(clamping: claim.claimant.startTime),
+                ]
             )
             guard db.changesCount > 0 else { return false }
             try db.execute(sql: "UPDATE meta SET acknowledged = ?", arguments: [order])
@@ -121,22 +130,36 @@ extension SharedStore {
         }
     }
 
+    /// Of several messages of one call-id the first that can be claimed; when none can, one that is claimed, else the last.
     private static func row(_ callID: String, _ db: Database) throws -> Row? {
-        let statement = try db.cachedStatement(sql: "SELECT * FROM message WHERE callID = ?")
-        return try Row.fetchOne(statement, arguments: [callID.bytes])
+        let statement = try db.cachedStatement(
+            sql: "SELECT * FROM message WHERE callID = ? ORDER BY acknowledgedAt IS NOT NULL, id"
+        )
+        let rows = try Row.fetchAll(statement, arguments: [callID.bytes])
+        let open = try rows.first { row in
+            guard try row.optionalInteger("acknowledgedAt") == nil else { return false }
+            return try row.process("claimedByPid", "claimedByStart")?.isAlive != true
+        }
+        if let open { return open }
+        return try rows.first { try $0.optionalInteger("acknowledgedAt") == nil } ?? rows.last
     }
 }
 
 extension StoredMessage {
     /// A claim counts while its process lives.
     init(row: Row) throws {
-        message = IncomingMessage(
+        var message = IncomingMessage(
             callID: try row.string("callID"),
             messageID: try row.optionalString("messageID"),
             room: try row.optionalString("room"),
             sender: try row.string("sender"),
             text: try row.string("text")
         )
+        message.account = try row.optionalString("account")
+        message.wantedReceipts = Set(
+            try row.string("wantedReceipts").split(separator: ",").compactMap { MessageReceipt.Kind(rawValue: "\($0)") }
+        )
+        self.message = message
         receivedAt = try row.date("receivedAt")
         let claimant = try row.process("claimedByPid", "claimedByStart")
         status =

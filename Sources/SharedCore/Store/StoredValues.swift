@@ -12,7 +12,7 @@ public struct StoredMessage: Hashable, Sendable {
         case acknowledged
     }
 
-    /// The message; without text and sender once it is acknowledged.
+    /// The message; without text once it is acknowledged.
     public let message: IncomingMessage
     /// When it was received, by the wall clock: for people to read, never to decide by.
     public let receivedAt: Date
@@ -28,6 +28,8 @@ public struct ClaimedMessage: Hashable, Sendable {
     public let receivedAt: Date
     /// Whether a process that died before it could acknowledge may have shown it already.
     public let isRepeated: Bool
+    /// What no other message has.
+    package let key: String
     /// The process that has it.
     package let claimant: ProcessIdentity
 }
@@ -100,6 +102,35 @@ public struct CallRecord: Hashable, Codable, Sendable {
         self.direction = direction
         self.startedAt = startedAt
         self.duration = duration
+    }
+}
+
+/// How an account of the group is registered, as the core that runs last saw it.
+public struct StoredRegistration: Hashable, Codable, Sendable {
+    /// The address of the account.
+    public let address: String
+    /// Where the registration is, in the words of its service: for SIP `ok`, `failed` and `none`.
+    public let state: String
+    /// Why it is there; nil where nothing is wrong.
+    public let reason: String?
+    /// Until when the server keeps it, by the wall clock; nil when it does not.
+    public let expiresAt: Date?
+    /// Whether the server sends pushes; nil when it has not said.
+    public let isPushServed: Bool?
+
+    /// A registration.
+    public init(
+        address: String,
+        state: String,
+        reason: String? = nil,
+        expiresAt: Date? = nil,
+        isPushServed: Bool? = nil
+    ) {
+        self.address = address
+        self.state = state
+        self.reason = reason
+        self.expiresAt = expiresAt
+        self.isPushServed = isPushServed
     }
 }
 

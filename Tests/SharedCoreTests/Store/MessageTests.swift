@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Testing
 
@@ -45,19 +46,95 @@ import Testing
         #expect(try await again.pending().map(\.message.callID) == names)
     }
 
-    @Test func `a repeat is known by its call-id or its message-id, also after its acknowledgement`() async throws {
+    @Test func `a repeat is known by its message-id, else its call-id, also after its acknowledgement`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         #expect(try await store.insert(.sample("a", messageID: "m"), as: epoch))
-        #expect(try await !store.insert(.sample("a", messageID: "n", text: "other"), as: epoch))
         #expect(try await !store.insert(.sample("b", messageID: "m"), as: epoch))
         _ = try await store.claim(callID: "a", by: .current)
         #expect(try await store.acknowledge(callID: "a", by: .current))
-        #expect(try await !store.insert(.sample("a", messageID: "o"), as: epoch))
+        #expect(try await !store.insert(.sample("a", messageID: "m"), as: epoch))
         #expect(try await !store.insert(.sample("b", messageID: "m"), as: epoch))
         #expect(try await store.counts() == MessageCounts(pending: 0, acknowledged: 1))
-        // Without a message-id nothing is alike.
-        #expect(try await store.insert(.sample("c"), as: epoch))
+        // Nobody makes another's message a repeat by its identifier.
+        let other = IncomingMessage(callID: "c", messageID: "m", sender: "sip:mallory@x", text: "")
+        #expect(try await store.insert(other, as: epoch))
+        // Without a message-id the call-id tells them apart.
         #expect(try await store.insert(.sample("d"), as: epoch))
+        #expect(try await store.insert(.sample("e"), as: epoch))
+        #expect(try await !store.insert(.sample("e"), as: epoch))
+    }
+
+    @Test func `messages of one call-id are told apart, and each is shown once`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        for number in 1...3 {
+            var message = IncomingMessage.sample("a", text: "\(number)")
+            message.distinction = "\(number)"
+            #expect(try await store.insert(message, as: epoch))
+            #expect(try await !store.insert(message, as: epoch))
+        }
+        let first = try #require(try await store.claim(callID: "a", by: .current))
+        let second = try #require(try await store.claim(callID: "a", by: .current))
+        #expect(first.message.text == "1" && second.message.text == "2")
+        #expect(try await store.acknowledge(second))
+        #expect(try await store.release(first))
+        #expect(try await store.pending().map(\.message.text) == ["1", "3"])
+        #expect(try await store.claim(callID: "a", by: .parent)?.message.text == "1")
+        #expect(try await store.claim(callID: "a", by: .parent)?.message.text == "3")
+        #expect(try await store.claim(callID: "a", by: .parent) == nil)
+        #expect(try await !store.acknowledge(second))
+    }
+
+    @Test func `a receipt is queued with its message, once, and a later one takes its place`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        var message = IncomingMessage(callID: "a", messageID: "m", sender: "sip:anna@x", text: "")
+        (message.account, message.wantedReceipts) = ("sip:bob@x", [.delivered, .displayed])
+        _ = try await store.insert(message, as: epoch)
+        _ = try await store.insert(message, as: epoch)
+        let delivered = try await store.receipts()
+        #expect(delivered.map(\.kind) == [.delivered])
+        #expect(delivered.first?.messageID == "m" && delivered.first?.recipient == "sip:anna@x")
+        #expect(delivered.first?.account == "sip:bob@x")
+        // What was read by its sender comes before what was only kept.
+        try await store.queueDisplayed(callID: "a", as: epoch)
+        try await store.queueDisplayed(callID: "a", as: epoch)
+        let displayed = try await store.receipts()
+        #expect(displayed.map(\.kind) == [.displayed])
+        try await store.finish(displayed[0], as: epoch)
+        #expect(try await store.receipts().isEmpty)
+
+        // In a room the room is told; who asks for nothing, or gives no name, is told nothing.
+        var inRoom = IncomingMessage(callID: "b", messageID: "n", room: "sip:room@x", sender: "sip:anna@x", text: "")
+        inRoom.wantedReceipts = [.displayed]
+        var nameless = IncomingMessage(callID: "c", sender: "sip:anna@x", text: "")
+        nameless.wantedReceipts = [.delivered]
+        for message in [inRoom, nameless] { _ = try await store.insert(message, as: epoch) }
+        #expect(try await store.receipts().isEmpty)
+        try await store.queueDisplayed(callID: "b", as: epoch)
+        #expect(try await store.receipts().map(\.recipient) == ["sip:room@x"])
+    }
+
+    @Test func `a registration and what a service keeps are for the next core to read`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let first = StoredRegistration(address: "sip:a@x", state: "failed", reason: "403")
+        let second = StoredRegistration(
+            address: "sip:a@x",
+            state: "ok",
+            expiresAt: Date(timeIntervalSince1970: 9),
+            isPushServed: true
+        )
+        for registration in [first, second] {
+            try await store.set(registration, as: epoch)
+            #expect(try await store.registrations() == [registration])
+        }
+        #expect(try await store.kept("nonces") == nil)
+        for bytes in [[1, 0, 2], [UInt8]()] {
+            try await store.keep(bytes, as: "nonces", epoch)
+            #expect(try await store.kept("nonces") == bytes)
+        }
+        try await store.removeRegistration(address: "sip:a@x", as: epoch)
+        #expect(try await store.registrations().isEmpty)
+        _ = try await store.fence()
+        await #expect(throws: StoreError.self) { try await store.keep([1], as: "nonces", epoch) }
     }
 
     @Test func `identifiers that differ behind a NUL differ`() async throws {

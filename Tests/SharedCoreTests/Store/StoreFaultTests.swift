@@ -191,6 +191,34 @@ import Testing
         #expect(try await store.beginEpoch(role: .main, process: .current) == Epoch(rawValue: 1))
     }
 
+    @Test func `messages of the first version stay, and their repeats are known`() async throws {
+        mkdir(directory.path + "/database", 0o700)
+        let queue = try DatabaseQueue(path: database)
+        try await queue.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+        }
+        try Schema.migrator.migrate(queue, upTo: "1")
+        try await queue.write { db in
+            for (callID, messageID) in [("a", "m"), ("b", nil)] as [(String, String?)] {
+                try db.execute(
+                    sql: "INSERT INTO message (callID, messageID, sender, text, receivedAt) VALUES (?, ?, ?, ?, 1.0)",
+                    arguments: [
+                        callID.bytes, messageID?.bytes, "sip:sender@example.org".bytes, "text of \(callID)".bytes,
+                    ]
+                )
+            }
+        }
+        try queue.close()
+        let store = try SharedStore(group: directory.group)
+        let kept = [IncomingMessage.sample("a", messageID: "m"), .sample("b")]
+        #expect(try await store.pending().map(\.message) == kept)
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        for message in kept { #expect(try await !store.insert(message, as: epoch)) }
+        #expect(try await store.insert(.sample("c", messageID: "n"), as: epoch))
+        let claim = try #require(try await store.claim(callID: "a", by: .current))
+        #expect(try await store.acknowledge(claim))
+    }
+
     @Test func `a database that stays locked is an error after the time-out, and works afterwards`() async throws {
         let store = try SharedStore(group: directory.group, busyTimeout: .milliseconds(50))
         let epoch = try await store.beginEpoch(role: .main, process: .current)

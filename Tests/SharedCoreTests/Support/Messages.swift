@@ -1,4 +1,4 @@
-import SharedCore
+@testable import SharedCore
 
 extension IncomingMessage {
     /// A message of a call-id; everything else follows from it.
@@ -19,4 +19,20 @@ extension ProcessIdentity {
 
     /// A process that has died: this one has its number now.
     static var dead: ProcessIdentity { ProcessIdentity(pid: current.pid, startTime: current.startTime - 1) }
+}
+
+extension SharedStore {
+    /// Acknowledges the message of a call-id as one that `process` has claimed.
+    func acknowledge(callID: String, by process: ProcessIdentity) async throws -> Bool {
+        guard let stored = try await message(callID: callID) else { return false }
+        return try await acknowledge(
+            ClaimedMessage(
+                message: stored.message,
+                receivedAt: stored.receivedAt,
+                isRepeated: false,
+                key: stored.message.key,
+                claimant: process
+            )
+        )
+    }
 }

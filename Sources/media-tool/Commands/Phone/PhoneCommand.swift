@@ -169,11 +169,30 @@ struct PhoneCommand: AsyncParsableCommand {
                 case .moved(let address):
                     teller.tell("moved", [("local", .string("\(address)"))], text: "The phone is at \(address) now.")
                 case .logged(let entry): await shell.note(entry)
-                case .text(let text, let from):
+                case .text(let text):
                     teller.tell(
                         "message",
-                        [("from", .string(from)), ("text", .string(text))],
-                        text: "\(from.printable): \(text.printable)"
+                        [
+                            ("callID", .string(text.callID)), ("messageID", JSONValue(text.id)),
+                            ("from", .string(text.sender)), ("account", JSONValue(text.account)),
+                            ("text", .string(text.text)),
+                        ],
+                        text: "\(text.sender.printable): \(text.text.printable)"
+                    )
+                    // It was printed: that is all that a shell knows of a person.
+                    group.addTask {
+                        for kind in [.delivered, .displayed] as [TextReceipt.Kind] {
+                            try? await phone.sendReceipt(kind, of: text)
+                        }
+                    }
+                case .receipt(let receipt):
+                    teller.tell(
+                        "receipt",
+                        [
+                            ("messageID", .string(receipt.id)), ("kind", .string(receipt.kind.rawValue)),
+                            ("from", .string(receipt.from)),
+                        ],
+                        text: "\(receipt.from.printable): \(receipt.kind.rawValue)"
                     )
                 }
             }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import CallBasics
+import CallCore
+import FoundationEssentials
 import MediaEngine
 import SIP
 import SIPTransport
@@ -10,11 +12,14 @@ struct SIPMessageCommand: AsyncParsableCommand {
         commandName: "message",
         abstract: "Sends a text by SIP (MESSAGE), or prints those that come.",
         discussion: """
-            The text goes as text/plain, and is sent when the other side has answered 200 or 202. With --listen it prints what \
-            comes, until --seconds or --count are over, or Ctrl-C.
+            The text goes as text/plain, and is sent when the other side has answered 200 or 202. With --cpim it goes in an \
+            envelope that names it; with --receipts the other side is asked to tell what became of it, which is waited for. \
+            With --listen it prints what comes, until --seconds or --count are over, or Ctrl-C, and sends the receipts that are \
+            asked for.
 
             EXAMPLES
               media-tool sip message sip:bob@192.0.2.7 'The door is open.'
+              media-tool sip message sip:bob@192.0.2.7 'The door is open.' --receipts delivered,displayed --json
               media-tool sip message --listen --local 192.0.2.7:5060 --json
             """
     )
@@ -27,6 +32,20 @@ struct SIPMessageCommand: AsyncParsableCommand {
 
     @Flag(help: "Print what comes.")
     var listen = false
+
+    @Flag(help: "Send it in an envelope (message/cpim) that names it.")
+    var cpim = false
+
+    @Option(
+        help: ArgumentHelp(
+            "What to hear of it: delivered, displayed. Sends it in an envelope, too.",
+            valueName: "kinds"
+        )
+    )
+    var receipts: ReceiptKinds?
+
+    @Option(help: ArgumentHelp("How long to wait for --receipts.", valueName: "s"))
+    var wait: Double?
 
     @Option(help: ArgumentHelp("With --listen: end after so many messages.", valueName: "n"))
     var count: Int?
@@ -43,7 +62,16 @@ struct SIPMessageCommand: AsyncParsableCommand {
         guard listen == (uri == nil) else {
             throw ValidationError("Give a URI and a text to send, or '--listen' to receive, not both.")
         }
-        guard !listen else { return }
+        try Quantity.check("--wait", wait, in: Quantity.seconds, "s")
+        guard wait == nil || receipts != nil else {
+            throw ValidationError("'--wait' is about '--receipts'. Give them, or leave it out.")
+        }
+        guard !listen else {
+            if let wrong = [("--cpim", cpim), ("--receipts", receipts != nil)].first(where: \.1)?.0 {
+                throw ValidationError("'\(wrong)' is about a text that is sent. Leave out '--listen', or it.")
+            }
+            return
+        }
         guard let uri, text != nil else { throw ValidationError("Missing the text. Give it behind the URI.") }
         _ = try SIPOptions.uri(uri, "URI")
         if let wrong = [("--count", count != nil), ("--seconds", seconds != nil)].first(where: \.1)?.0 {
@@ -69,16 +97,12 @@ struct SIPMessageCommand: AsyncParsableCommand {
         let teller = SIPTeller(isJSON: common.json, hasEvents: false)
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
-        let (account, body) = (party.account, Array((text ?? "").utf8))
+        let account = party.account
+        let letter = try letter(to: target, party)
+        let (type, body) =
+            try letter.map { (CPIMMessage.type, try $0.body()) } ?? (Self.plain, Array((text ?? "").utf8))
         let id = try await party.endpoint.perform { agent, now in
-            try agent.send(
-                .message,
-                to: target,
-                account: account,
-                type: "text/plain;charset=utf-8",
-                body: body,
-                at: now
-            )
+            try agent.send(.message, to: target, account: account, type: type, body: body, at: now)
         }
         let watch = Task {
             await Interruption.wait()
@@ -86,6 +110,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         }
         defer { watch.cancel() }
         let peer = uri ?? ""
+        var (sentAt, left, waiting): (ContinuousClock.Instant?, Set<TextReceipt.Kind>, Task<Void, Never>?) = (
+            nil, [], nil
+        )
+        defer { waiting?.cancel() }
         while let event = await iterator.next() {
             switch event {
             case .response(id, let response, _) where response.statusCode ?? 0 >= 200:
@@ -97,15 +125,74 @@ struct SIPMessageCommand: AsyncParsableCommand {
                 }
                 let callID = response.values(named: "Call-ID").first ?? ""
                 common.show(
-                    ["event": "sent", "callID": .string(callID), "code": .integer(code)],
+                    [
+                        "event": "sent", "messageID": JSONValue(letter?.messageID), "callID": .string(callID),
+                        "code": .integer(code),
+                    ],
                     text: code == 202 ? "Taken by a server, which keeps it.\n" : "Sent.\n"
                 )
-                return
+                (sentAt, left) = (.now, receipts?.kinds ?? [])
+                waiting = Task {
+                    do { try await Task.sleep(for: .seconds(fraction: wait ?? 30)) } catch { return }
+                    await party.endpoint.close()
+                }
             case .failed(id, let failure): throw await party.failure(failure, peer)
+            case .message(let message, _):
+                guard let read = try? InstantMessage(message), case .receipt(let receipt) = read.content,
+                    receipt.messageID == letter?.messageID
+                else { continue }
+                let kind: TextReceipt.Kind? =
+                    switch receipt.status {
+                    case .delivered: .delivered
+                    case .displayed: .displayed
+                    case .failed, .forbidden, .error: .failed
+                    case .processed, .stored: nil
+                    }
+                guard let kind else { continue }
+                let waited = sentAt.map { ContinuousClock.now - $0 } ?? .zero
+                common.show(
+                    [
+                        "event": "receipt", "messageID": .string(receipt.messageID), "kind": .string(kind.rawValue),
+                        "from": .string(read.sender.bytes.text), "afterMs": .number(waited.milliseconds),
+                    ],
+                    text: "\(read.sender.bytes.text.printable): \(kind.rawValue)\n"
+                )
+                left.remove(kind)
+                if kind == .failed { left = [] }
             default: break
             }
+            if sentAt != nil, left.isEmpty { return }
+        }
+        guard sentAt == nil else {
+            throw ToolFailure(
+                "The text was sent, and nothing tells that it was \(left.map(\.rawValue).sorted().joined(separator: " or ")). "
+                    + "Wait longer with --wait, or do not ask."
+            )
         }
         throw ToolFailure("The text was not answered before the end. It may have come all the same.")
+    }
+
+    private static let plain = "text/plain;charset=utf-8"
+
+    /// The text in its envelope; nil where it needs none.
+    private func letter(to target: SIPURI, _ party: SIPParty) throws -> CPIMMessage.Letter? {
+        guard cpim || receipts != nil else { return nil }
+        let host = party.local.isIPv4 ? party.local.host : "[\(party.local.host)]"
+        var letter = CPIMMessage.Letter(
+            from: try sip.identity()?.uri ?? SIPURI("sip:\(host)"),
+            to: target,
+            dateTime: Self.internetTime,
+            messageID: UUID().uuidString.lowercased(),
+            contentType: Self.plain,
+            Array((text ?? "").utf8)
+        )
+        if receipts?.kinds.contains(.delivered) == true { letter.wantedReceipts.append("positive-delivery") }
+        if receipts?.kinds.contains(.displayed) == true { letter.wantedReceipts.append("display") }
+        return letter
+    }
+
+    private static var internetTime: String {
+        InternetTime.text(unixMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
     }
 
     private func receive(_ party: SIPParty) async throws {
@@ -126,19 +213,63 @@ struct SIPMessageCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         var left = count ?? .max
         while left > 0, let event = await iterator.next() {
-            guard case .message(let message, _) = event else { continue }
+            guard case .message(let message, _) = event, let read = try? InstantMessage(message) else { continue }
             left -= 1
-            let from = (try? message.from())?.uri.bytes.text ?? ""
-            let text = String(decoding: message.body, as: UTF8.self)
-            teller.tell(
-                "message",
-                [
-                    ("callID", .string(message.callID?.text ?? "")), ("from", .string(from)),
-                    ("contentType", .string(message.values(named: "Content-Type").first ?? "text/plain")),
-                    ("text", .string(text)),
-                ],
-                text: "\(from): \(text)"
-            )
+            let from = read.sender.bytes.text
+            switch read.content {
+            case .text(let text):
+                teller.tell(
+                    "message",
+                    [
+                        ("callID", .string(read.callID)), ("messageID", JSONValue(read.messageID)),
+                        ("from", .string(from)),
+                        ("contentType", .string(message.values(named: "Content-Type").first ?? "text/plain")),
+                        ("text", .string(text)),
+                    ],
+                    text: "\(from): \(text)"
+                )
+                try await acknowledge(read, party)
+            case .receipt(let receipt):
+                teller.tell(
+                    "receipt",
+                    [
+                        ("messageID", .string(receipt.messageID)), ("kind", .string(receipt.status.rawValue)),
+                        ("from", .string(from)),
+                    ],
+                    text: "\(from): \(receipt.status.rawValue)"
+                )
+            }
         }
+    }
+
+    /// Sends the receipts that a text asks for: it was printed, which is all that is known of a person.
+    private func acknowledge(_ message: InstantMessage, _ party: SIPParty) async throws {
+        guard let id = message.messageID else { return }
+        let wishes = [(message.wantsDelivery, false), (message.wantsDisplay, true)].filter(\.0)
+        for (_, isDisplayed) in wishes {
+            let letter = CPIMMessage.Letter(
+                from: message.receiver,
+                to: message.sender,
+                dateTime: Self.internetTime,
+                messageID: UUID().uuidString.lowercased(),
+                contentType: DispositionNotification.type,
+                DispositionNotification(of: id, isDisplayed: isDisplayed).body(dateTime: Self.internetTime)
+            )
+            let (account, target, body) = (party.account, message.sender, try letter.body())
+            _ = try await party.endpoint.perform { agent, now in
+                try agent.send(.message, to: target, account: account, type: CPIMMessage.type, body: body, at: now)
+            }
+        }
+    }
+}
+
+/// Receipts, as `--receipts` lists them.
+struct ReceiptKinds: ExpressibleByArgument {
+    let kinds: Set<TextReceipt.Kind>
+
+    init?(argument: String) {
+        let words = argument.split(separator: ",").map { TextReceipt.Kind(rawValue: "\($0)") }
+        guard !words.isEmpty, !words.contains(nil), !words.contains(.failed) else { return nil }
+        kinds = Set(words.compactMap(\.self))
     }
 }

@@ -1,0 +1,64 @@
+internal import CallBasics
+
+/// A MESSAGE as its receiver takes it: out of its envelope, if it has one.
+///
+/// Source: RFC 3428; RFC 3862; RFC 5438
+package struct InstantMessage: Hashable, Sendable {
+    /// What it brings.
+    package enum Content: Hashable, Sendable {
+        case text(String)
+        /// What became of a message of this side.
+        case receipt(DispositionNotification)
+    }
+
+    /// The types of its body.
+    package static let types = ["text/plain", CPIMMessage.type, DispositionNotification.type]
+
+    /// What pushes name it by; several may share one.
+    package let callID: String
+    /// What its sender calls it, to tell a repeat by, and for receipts; nil where it does not.
+    package let messageID: String?
+    /// What tells it from others of the same Call-ID that are not named: the number in CSeq, and the tag of From.
+    package let distinction: String
+    /// The address of who sent it, as From says; what an envelope says besides proves nothing.
+    package let sender: SIPURI
+    package let senderName: String?
+    /// The address that it was sent to.
+    package let receiver: SIPURI
+    package let content: Content
+    /// Whether its sender wants to hear that it was delivered.
+    package let wantsDelivery: Bool
+    /// Whether its sender wants to hear that it was displayed.
+    package let wantsDisplay: Bool
+
+    /// Reads a MESSAGE; nil when what it brings is of no type that is taken.
+    ///
+    /// Throws: `badRequest` when it breaks a grammar, `messageTooLarge`
+    package init?(_ request: SIPMessage) throws(SIPError) {
+        guard let from = try request.from(), let to = try request.to(), let cSeq = try request.cSeq() else {
+            throw SIPError(.badRequest, "The message does not say who sent it. Write From, To and CSeq.")
+        }
+        var (body, type) = (request.bodyBytes, try request.contentType())
+        var envelope: CPIMMessage?
+        if type?.isNamed(Bytes(CPIMMessage.type)) == true {
+            let opened = try CPIMMessage(parsing: body)
+            body = opened.content[...]
+            type = try opened.contentType.map { text throws(SIPError) in try MediaType(parsing: Bytes(text)) }
+            envelope = opened
+        }
+        if type?.isNamed(Bytes(DispositionNotification.type)) == true {
+            content = .receipt(try DispositionNotification(parsing: body))
+        } else if type?.isNamed("text", "plain") ?? true {
+            content = .text(body.text)
+        } else {
+            return nil
+        }
+        callID = request.callID?.text ?? ""
+        distinction = "\(cSeq.number) \(from.tag?.text ?? "")"
+        (sender, senderName, receiver) = (from.uri, from.displayName?.text, to.uri)
+        messageID = envelope?.messageID.flatMap { $0.isEmpty ? nil : $0 }
+        // What becomes of a receipt nobody is told.
+        let wishes = if case .text = content { envelope?.wantedReceipts ?? [] } else { [String]() }
+        (wantsDelivery, wantsDisplay) = (wishes.contains("positive-delivery"), wishes.contains("display"))
+    }
+}

@@ -1,0 +1,340 @@
+internal import CallBasics
+public import CallCore
+internal import Foundation
+public import MediaEngine
+public import SharedCore
+internal import Synchronization
+
+/// The phone of a group of processes, as the service of its core: the accounts of the group are registered by whichever process
+/// runs the core, and what comes for them is in the store before the server hears that it was taken.
+///
+///     MESSAGE ──► store, with the receipt that is wanted ──► 200 ──► receipt
+///     reply, seen ──► MESSAGE or receipt ──► 2xx ──► done
+///
+/// A process that takes over has the instance and the accounts of the one before it, so it takes the place of that at the
+/// servers, too. Calls need an engine. Without one, as in an executor, they are not answered: who calls hears them neither ring
+/// nor fail until the main has taken over, or the executor ends.
+/// Thread: control, any.
+public actor SIPService: CoreService {
+    /// How long after a registration, and after a message, what a server still has for it may take to come.
+    private static let quiet = (registration: Duration.milliseconds(500), message: Duration.milliseconds(250))
+
+    /// How an account stands.
+    private enum Standing {
+        case pending
+        case registered
+        /// The server refused it for good.
+        case refused
+    }
+
+    /// What happens to it, as a phone tells it; for one listener.
+    ///
+    /// Texts are not among it: they are in the store.
+    public nonisolated let events: AsyncStream<PhoneEvent>
+    private let continuation: AsyncStream<PhoneEvent>.Continuation
+    private let secrets: any SecretStore
+    private let configuration: PhoneConfiguration
+    private let engine: CallEngine?
+    private let provider: (any CallProvider)?
+    private let refusesCalls: Bool
+    /// Notifies of registrations, messages and receipts.
+    private let changed = Notifier()
+    private var context: CoreContext?
+    private var phone: Phone?
+    private var ownEngine: CallEngine?
+    private var listening: Task<Void, Never>?
+    private var standing: [String: Standing] = [:]
+    /// Until when more may come of what was pending.
+    private var quietUntil = ContinuousClock.now
+    /// Calls that wait for a main.
+    private var waitingCalls: [PhoneCall] = []
+    private var sending: Task<Void, Never>?
+
+    /// A service for the accounts of a group.
+    ///
+    /// - Parameters:
+    ///   - secrets: Where the secrets of the accounts are.
+    ///   - configuration: Where the phone is, and what it offers; the instance is the group's.
+    ///   - engine: Makes the sound of calls; nil where none are answered.
+    ///   - provider: The call screen, if there is one.
+    ///   - refusesCalls: Without an engine, whether calls are refused at once (480), as by an application that takes none.
+    public init(
+        secrets: any SecretStore,
+        _ configuration: PhoneConfiguration = PhoneConfiguration(),
+        engine: CallEngine? = nil,
+        provider: (any CallProvider)? = nil,
+        refusesCalls: Bool = false
+    ) {
+        (self.secrets, self.configuration, self.engine, self.provider) = (secrets, configuration, engine, provider)
+        self.refusesCalls = refusesCalls
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
+    }
+
+    deinit { continuation.finish() }
+
+    /// The phone of the core that runs; nil while none does.
+    public var current: Phone? { phone }
+
+    // MARK: The core
+
+    /// Opens the phone; the accounts are registered by `fetchPending`.
+    ///
+    /// - Throws: `PhoneError` when the port is another's; `EngineError`; `StoreError`
+    public func start(_ context: CoreContext) async throws {
+        guard let store = context.store else {
+            throw PhoneError(.state, "A core without a store has no accounts. Start it in a group.")
+        }
+        var configuration = configuration
+        configuration.instance = try await Self.instance(in: store, as: context.epoch)
+        let engine: CallEngine
+        if let given = self.engine {
+            engine = given
+        } else {
+            // It never ticks: nothing is answered.
+            engine = try CallEngine(.virtual())
+            ownEngine = engine
+        }
+        let phone = try await Phone(engine, configuration, provider: provider) { [weak self] text in
+            try await context.deliver(IncomingMessage(text))
+            await self?.noteMessage()
+        }
+        (self.context, self.phone) = (context, phone)
+        listening = Task { [weak self] in for await event in phone.events { await self?.handle(event) } }
+    }
+
+    /// Registers all accounts and waits for what their servers have kept: until it has been quiet for half a second.
+    ///
+    /// No server says that there is no more.
+    public func fetchPending() async throws {
+        let (phone, context) = try running()
+        guard let store = context.store else { return }
+        for account in try await GroupAccounts.read(store, secrets) { await register(account, phone) }
+        quietUntil = .now
+        while true {
+            try Task.checkCancellation()
+            let count = changed.count
+            let isPending = standing.values.contains { $0 == .pending }
+            if !isPending, quietUntil <= .now { break }
+            await changed.wait(after: count, until: isPending ? .now + .seconds(3600) : quietUntil)
+        }
+        sendReceipts()
+    }
+
+    /// Stays registered, and sends the receipts of what comes.
+    public func run() async throws {
+        _ = try running()
+        while true {
+            let count = changed.count
+            try Task.checkCancellation()
+            sendReceipts()
+            await changed.wait(after: count, until: .now + .seconds(3600))
+        }
+    }
+
+    /// Sends a reply, or that a message was seen.
+    ///
+    /// A reply has the identifier of its action, so that one which is sent twice is told by who gets it, where that names its own
+    /// messages.
+    public func perform(_ action: MessageAction) async throws {
+        let (phone, context) = try running()
+        guard let store = context.store else { return }
+        // Nobody knows any more whom it is for.
+        guard let message = try await store.message(callID: action.callID)?.message else { return }
+        switch action.kind {
+        case .reply(let text):
+            try await registered(message.account)
+            try await phone.sendText(
+                text,
+                to: message.room ?? message.sender,
+                from: message.account,
+                id: message.messageID == nil ? nil : action.id
+            )
+        case .markAsSeen:
+            try await store.queueDisplayed(callID: action.callID, as: context.epoch)
+            sendReceipts()
+            await sending?.value
+        }
+    }
+
+    /// Registers an account as it is now, or no more.
+    public func accountChanged(_ address: String) async {
+        guard let phone, let store = context?.store else { return }
+        let accounts = (try? await GroupAccounts.read(store, secrets)) ?? []
+        if let account = accounts.first(where: { $0.address == address }) {
+            await register(account, phone)
+        } else {
+            standing[address] = nil
+            await phone.unregister(address)
+            changed.notify()
+        }
+    }
+
+    /// Sends the receipts that wait, for two seconds at most, and closes the phone; the servers go on knowing it.
+    public func stop() async {
+        guard let phone else { return }
+        sendReceipts()
+        let limit = Task { [sending] in
+            try? await Task.sleep(for: .seconds(2))
+            sending?.cancel()
+        }
+        await sending?.value
+        limit.cancel()
+        for call in waitingCalls { await call.reject(status: 480) }
+        waitingCalls = []
+        (self.phone, context) = (nil, nil)
+        await phone.close(keepingBindings: true)
+        await listening?.value
+        await ownEngine?.shutDown()
+        (listening, ownEngine, standing) = (nil, nil, [:])
+        changed.notify()
+    }
+
+    private func running() throws -> (Phone, CoreContext) {
+        // Stopped, or never started: there is nobody to deliver to.
+        guard let phone, let context else { throw CancellationError() }
+        return (phone, context)
+    }
+
+    private static func instance(in store: SharedStore, as epoch: Epoch) async throws -> String {
+        if let kept = try await store.kept("sip.instance") {
+            let text = String(decoding: kept, as: UTF8.self)
+            if CallUUID(text) != nil { return text }
+        }
+        let made = "\(CallUUID())"
+        try await store.keep(Array(made.utf8), as: "sip.instance", epoch)
+        return made
+    }
+
+    // MARK: Accounts
+
+    /// Begins to register an account; what comes of it, events tell.
+    private func register(_ account: GroupAccount, _ phone: Phone) async {
+        standing[account.address] = .pending
+        let made: PhoneAccount
+        do throws(PhoneError) {
+            made = try account.phoneAccount()
+        } catch {
+            return await note(account.address, .refused, reason: error.message)
+        }
+        Task { try? await phone.register(made) }
+    }
+
+    /// Waits until an account is registered, for what it sends comes from it.
+    private func registered(_ account: String?) async throws {
+        guard let account else { return }
+        while standing[account] == .pending {
+            try Task.checkCancellation()
+            _ = try running()
+            let count = changed.count
+            await changed.wait(after: count, until: .now + .seconds(60))
+        }
+    }
+
+    private func note(_ address: String, _ state: Standing, reason: String? = nil) async {
+        standing[address] = state
+        if state == .registered {
+            quietUntil = max(quietUntil, .now + Self.quiet.registration)
+            sendReceipts()
+        }
+        changed.notify()
+        guard let context, let store = context.store, let phone else { return }
+        let seconds = await phone.bindingSeconds(of: address)
+        let registration = StoredRegistration(
+            address: address,
+            state: state == .registered ? "ok" : state == .refused ? "failed" : "none",
+            reason: reason,
+            expiresAt: state == .registered ? seconds.map { Date(timeIntervalSinceNow: $0) } : nil,
+            isPushServed: await phone.isPushServed(of: address)
+        )
+        try? await store.set(registration, as: context.epoch)
+    }
+
+    // MARK: What happens
+
+    private func handle(_ event: PhoneEvent) async {
+        switch event {
+        case .registered(let address): await note(address, .registered)
+        case .unregistered(let address, let error):
+            await note(address, error.isFinal || error.isOfPassword ? .refused : .pending, reason: error.message)
+        case .incoming(let call) where engine == nil:
+            if refusesCalls { await call.reject(status: 480) } else { waitingCalls.append(call) }
+        case .logged(let entry):
+            waitingCalls.removeAll { $0.callID == entry.id }
+            try? await context?.recordCall(CallRecord(entry))
+        default: break
+        }
+        continuation.yield(event)
+    }
+
+    private func noteMessage() {
+        quietUntil = max(quietUntil, .now + Self.quiet.message)
+        changed.notify()
+    }
+
+    // MARK: Receipts
+
+    /// Sends the receipts that wait, one after the other; those that cannot be sent now wait on.
+    private func sendReceipts() {
+        guard let phone, let context, let store = context.store else { return }
+        let former = sending
+        sending = Task { [weak self] in
+            await former?.value
+            guard !Task.isCancelled, let receipts = try? await store.receipts() else { return }
+            for receipt in receipts {
+                guard await self?.isUsable(receipt.account) == true, !Task.isCancelled else { continue }
+                do {
+                    try await phone.sendReceipt(
+                        receipt.kind == .displayed ? .displayed : .delivered,
+                        of: receipt.messageID,
+                        to: receipt.recipient,
+                        from: receipt.account
+                    )
+                } catch let error as PhoneError where error.isFinal {
+                    // Its sender wants it no more, or takes none.
+                } catch {
+                    continue
+                }
+                try? await store.finish(receipt, as: context.epoch)
+            }
+        }
+    }
+
+    /// Whether an account can send.
+    private func isUsable(_ account: String?) -> Bool { account.map { standing[$0] == .registered } ?? true }
+}
+
+extension PhoneError {
+    /// Whether it will be the same the next time.
+    fileprivate var isFinal: Bool {
+        switch code {
+        case .refused(let status): ![401, 407, 408, 480, 486].contains(status) && !(500..<600).contains(status)
+        case .invalid: true
+        default: false
+        }
+    }
+}
+
+extension PhoneError {
+    fileprivate var isOfPassword: Bool { code == .refused(status: 401) || code == .refused(status: 407) }
+}
+
+extension IncomingMessage {
+    fileprivate init(_ text: PhoneText) {
+        self.init(callID: text.callID, messageID: text.id, sender: text.sender, text: text.text)
+        (distinction, account) = (text.distinction, text.account)
+        if text.wantedReceipts.contains(.delivered) { wantedReceipts.insert(.delivered) }
+        if text.wantedReceipts.contains(.displayed) { wantedReceipts.insert(.displayed) }
+    }
+}
+
+extension CallRecord {
+    fileprivate init(_ entry: CallLogEntry) {
+        self.init(
+            callID: entry.id,
+            remote: entry.remote,
+            direction: entry.isOutgoing ? .outgoing : .incoming,
+            startedAt: Date(timeIntervalSince1970: TimeInterval(entry.unixSeconds)),
+            duration: entry.outcome == .talked ? .milliseconds(Int64(entry.talkSeconds * 1000)) : nil
+        )
+    }
+}

@@ -180,6 +180,7 @@ let package = Package(
             dependencies: [
                 "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
                 "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications", "Mailbox",
+                "CLinux",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),

@@ -7,6 +7,7 @@
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -124,6 +125,27 @@ int linux_pidfd_open(int process) {
 
 int linux_pidfd_send_signal(int pidfd, int signal) {
     return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0 ? 0 : -errno;
+}
+
+int linux_start_detached(const char *program, char *const arguments[]) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return -error;
+    error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        for (int number = 0; number < 3 && error == 0; number++) {
+            const int mode = number == 0 ? O_RDONLY : O_WRONLY;
+            error = posix_spawn_file_actions_addopen(&actions, number, "/dev/null", mode, 0);
+        }
+        if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+        if (error == 0) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+        pid_t process;
+        if (error == 0) error = posix_spawn(&process, program, &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
 }
 
 long linux_file_system_type(const char *path) {

@@ -33,6 +33,7 @@ public actor SIPService: CoreService {
     public nonisolated let events: AsyncStream<PhoneEvent>
     private let continuation: AsyncStream<PhoneEvent>.Continuation
     private let secrets: any SecretStore
+    private let addresses: Set<String>?
     private let configuration: PhoneConfiguration
     private let engine: CallEngine?
     private let provider: (any CallProvider)?
@@ -46,6 +47,8 @@ public actor SIPService: CoreService {
     private var standing: [String: Standing] = [:]
     /// Until when more may come of what was pending.
     private var quietUntil = ContinuousClock.now
+    private var lastFetch = ContinuousClock.now
+    private var isFetchPlanned = false
     /// Calls that wait for a main.
     private var waitingCalls: [PhoneCall] = []
     private var sending: Task<Void, Never>?
@@ -54,19 +57,21 @@ public actor SIPService: CoreService {
     ///
     /// - Parameters:
     ///   - secrets: Where the secrets of the accounts are.
+    ///   - addresses: The accounts that are used; nil uses all.
     ///   - configuration: Where the phone is, and what it offers; the instance is the group's.
     ///   - engine: Makes the sound of calls; nil where none are answered.
     ///   - provider: The call screen, if there is one.
     ///   - refusesCalls: Without an engine, whether calls are refused at once (480), as by an application that takes none.
     public init(
         secrets: any SecretStore,
+        accounts addresses: Set<String>? = nil,
         _ configuration: PhoneConfiguration = PhoneConfiguration(),
         engine: CallEngine? = nil,
         provider: (any CallProvider)? = nil,
         refusesCalls: Bool = false
     ) {
         (self.secrets, self.configuration, self.engine, self.provider) = (secrets, configuration, engine, provider)
-        self.refusesCalls = refusesCalls
+        (self.addresses, self.refusesCalls) = (addresses, refusesCalls)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
     }
 
@@ -108,7 +113,7 @@ public actor SIPService: CoreService {
     public func fetchPending() async throws {
         let (phone, context) = try running()
         guard let store = context.store else { return }
-        for account in try await GroupAccounts.read(store, secrets) { await register(account, phone) }
+        for account in try await accounts(of: store) { await register(account, phone) }
         quietUntil = .now
         while true {
             try Task.checkCancellation()
@@ -156,10 +161,27 @@ public actor SIPService: CoreService {
         }
     }
 
+    /// Registers all accounts anew, twice a second at most: a server that keeps a text for a phone which it takes for asleep sends it
+    /// then.
+    public func fetchSoon() {
+        guard phone != nil, !isFetchPlanned else { return }
+        isFetchPlanned = true
+        let wait = max(lastFetch + Self.quiet.registration - .now, .zero)
+        Task {
+            try? await Task.sleep(for: wait)
+            await fetchNow()
+        }
+    }
+
+    private func fetchNow() async {
+        (isFetchPlanned, lastFetch) = (false, .now)
+        await phone?.refreshRegistrations()
+    }
+
     /// Registers an account as it is now, or no more.
     public func accountChanged(_ address: String) async {
         guard let phone, let store = context?.store else { return }
-        let accounts = (try? await GroupAccounts.read(store, secrets)) ?? []
+        let accounts = (try? await accounts(of: store)) ?? []
         if let account = accounts.first(where: { $0.address == address }) {
             await register(account, phone)
         } else {
@@ -206,6 +228,10 @@ public actor SIPService: CoreService {
     }
 
     // MARK: Accounts
+
+    private func accounts(of store: SharedStore) async throws -> [GroupAccount] {
+        try await GroupAccounts.read(store, secrets).filter { addresses?.contains($0.address) ?? true }
+    }
 
     /// Begins to register an account; what comes of it, events tell.
     private func register(_ account: GroupAccount, _ phone: Phone) async {

@@ -8,8 +8,8 @@ struct MediaTool: AsyncParsableCommand {
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output (`core`, `group`, `sip` and `phone`: \
-            one on each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command \
+            Every command takes --json, which prints one JSON object on standard output (`core`, `group`, `provider`, `sip` and \
+            `phone`: one on each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command \
             cleanly: files are valid, the report is printed.
 
             Exit codes: 0 success, 64 wrong usage, 1 failure.
@@ -27,7 +27,7 @@ struct MediaTool: AsyncParsableCommand {
             LoopbackCommand.self, SendCommand.self, ReceiveCommand.self,
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
-            GroupCommand.self, CoreCommand.self, SIPCommand.self, PhoneCommand.self,
+            GroupCommand.self, CoreCommand.self, ProviderCommand.self, SIPCommand.self, PhoneCommand.self,
         ]
     )
 

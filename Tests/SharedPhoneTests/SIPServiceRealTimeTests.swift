@@ -68,6 +68,14 @@ import Testing
         return receipts
     }
 
+    /// The call-id of the text that the server keeps next.
+    private func keptCallID() async throws -> String {
+        for await event in server.events {
+            if case .kept(_, let callID) = event { return callID }
+        }
+        throw CancellationError()
+    }
+
     private var bindingCount: Int {
         get async { await server.perform { server, _ in server.counts.bindings } }
     }
@@ -118,12 +126,7 @@ import Testing
         try await GroupAccounts(group: group).set(account)
         let phone = try await alice()
         let id = try await phone.sendText("Tea?", to: "sip:bob@example.test", receipts: [.delivered])
-        var kept: String?
-        for await event in server.events {
-            if case .kept(_, let callID) = event { kept = callID }
-            if kept != nil { break }
-        }
-        let callID = try #require(kept)
+        let callID = try await keptCallID()
         let executor = try ExecutorCore(group: group, service: service())
         var shown: [String] = []
         let outcome = try await executor.notify(callID: callID) { notification, _ in shown.append(notification.text) }
@@ -140,6 +143,28 @@ import Testing
         try await main.start()
         #expect(try await Polling.eventually { try await main.store.pending().map(\.message.text) == ["Milk?"] })
         #expect(await bindingCount == 2)
+        await main.stop()
+        await phone.close()
+        await server.close()
+    }
+
+    @Test func `a push of a text that the server keeps has the main that runs fetch it`() async throws {
+        var account = account()
+        account.push = .apple(team: "ABCD", bundle: "org.example", callToken: nil, textToken: "c0ffee")
+        try await GroupAccounts(group: group).set(account)
+        let main = try MainCore(group: group, service: service())
+        try await main.start()
+        #expect(try await Polling.eventually { try await main.store.registrations().first?.isPushServed == true })
+        let phone = try await alice()
+        // By UDP the server takes it for asleep.
+        try await phone.sendText("Tea?", to: "sip:bob@example.test")
+        let callID = try await keptCallID()
+        let executor = try ExecutorCore(group: group, service: service())
+        let outcome = try await executor.newMessage(callID: callID)
+        guard case .message(let claim, .main) = outcome else { return _ = Issue.record("\(outcome)") }
+        #expect(claim.message.text == "Tea?")
+        try await executor.acknowledge(claim)
+        await executor.stop()
         await main.stop()
         await phone.close()
         await server.close()

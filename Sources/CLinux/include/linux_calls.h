@@ -43,6 +43,10 @@ long linux_boot_nanoseconds(void);
 int linux_pidfd_open(int process);
 int linux_pidfd_send_signal(int pidfd, int signal);
 
+// Starts a program in a session of its own, with /dev/null in place of the standard streams and no other descriptor
+// (posix_spawn(3)). Nobody waits for its end.
+int linux_start_detached(const char *program, char *const arguments[]);
+
 // The number of the file system that holds the path (statfs(2)).
 long linux_file_system_type(const char *path);
 // Gives a file another name, and refuses when that is taken (renameat2(2), RENAME_NOREPLACE).

@@ -143,20 +143,23 @@ struct CallDesk: Sendable {
     // MARK: Calls that come
 
     /// A push has come: it is shown at once, whatever is known of the call.
-    mutating func receive(_ push: PushPayload, at now: MediaTime) {
+    @discardableResult
+    mutating func receive(_ push: PushPayload, at now: MediaTime) -> CallUUID? {
         defer { order(.register) }
-        if let id = push.callID, entries.contains(where: { $0.callID == id }) { return }
+        if let id = push.callID, let known = entries.first(where: { $0.callID == id }) { return known.uuid }
         let update = CallUpdate(remote: push.from ?? "", displayName: push.displayName, isPlaceholder: true)
         if let former = ended.last(where: { $0.callID == push.callID }) {
             let uuid = makeUUID()
             report(.incoming(uuid, update))
-            return report(.ended(uuid, former.reason))
+            report(.ended(uuid, former.reason))
+            return uuid
         }
-        guard entries.count(where: { $0.stage == .pushed }) < Self.pushedCount else { return }
+        guard entries.count(where: { $0.stage == .pushed }) < Self.pushedCount else { return nil }
         var entry = makeEntry(makeUUID(), .pushed, update)
         (entry.callID, entry.deadline) = (push.callID, now + Self.pushPatience)
         entries.append(entry)
         report(.incoming(entry.uuid, update))
+        return entry.uuid
     }
 
     /// An INVITE has come.

@@ -39,9 +39,17 @@ extension Phone {
     ///
     /// Without a provider there is nobody to show it to: the INVITE is told by `events`. On a push of a text, call `refreshRegistrations`: the
     /// text is told by `events`.
-    public func receive(_ push: PushPayload) {
-        guard screen == nil else { return consult { desk, now in desk.receive(push, at: now) } }
-        refreshRegistrations()
+    ///
+    /// - Returns: What the screen knows the call by; nil where it is not shown.
+    @discardableResult
+    public func receive(_ push: PushPayload) -> CallUUID? {
+        guard screen != nil else {
+            refreshRegistrations()
+            return nil
+        }
+        var shown: CallUUID?
+        consult { desk, now in shown = desk.receive(push, at: now) }
+        return shown
     }
 
     /// Registers all accounts anew now.

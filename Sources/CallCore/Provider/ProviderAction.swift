@@ -1,9 +1,9 @@
 /// What a call screen wants done with a call.
 ///
 /// Each is fulfilled or failed exactly once, as `CallProvider.performed` tells: an answer within 10 s, all else within 5 s.
-public struct ProviderAction: Hashable, Sendable, Identifiable {
+public struct ProviderAction: Hashable, Sendable, Codable, Identifiable {
     /// What is to be done.
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable, Codable {
         /// Call somebody; the screen gives the call its identifier.
         case start(to: String, account: String? = nil)
         /// Answer a call that came, also before its INVITE is here.
@@ -37,9 +37,9 @@ public struct ProviderAction: Hashable, Sendable, Identifiable {
 }
 
 /// What became of an action.
-public enum ActionOutcome: Hashable, Sendable {
+public enum ActionOutcome: Hashable, Sendable, Codable {
     /// Why an action was not performed.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    public enum Fault: String, Hashable, Sendable, Codable, CaseIterable {
         /// There is no such call, or not any more.
         case unknownCall
         /// It does not fit what the call is at.
@@ -57,7 +57,7 @@ public enum ActionOutcome: Hashable, Sendable {
 }
 
 /// What a screen shows of a call.
-public struct CallUpdate: Hashable, Sendable {
+public struct CallUpdate: Hashable, Sendable, Codable {
     /// The address of the other side; empty as long as it is not known.
     public var remote: String
     /// The name that the other side shows of itself; it proves nothing.
@@ -78,7 +78,7 @@ public struct CallUpdate: Hashable, Sendable {
 }
 
 /// Why a call is not on the screen any more, where no action of the screen ended it.
-public enum ReportedEnd: String, Hashable, Sendable, CaseIterable {
+public enum ReportedEnd: String, Hashable, Sendable, Codable, CaseIterable {
     /// It could not be made, or broke off.
     case failed
     /// The other side ended it, or took it back.
@@ -92,7 +92,7 @@ public enum ReportedEnd: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How far an own call is.
-public enum OutgoingStage: String, Hashable, Sendable, CaseIterable {
+public enum OutgoingStage: String, Hashable, Sendable, Codable, CaseIterable {
     /// The INVITE has left.
     case connecting
     /// The other side has answered.
@@ -100,7 +100,7 @@ public enum OutgoingStage: String, Hashable, Sendable, CaseIterable {
 }
 
 /// Why a screen does not show a call that came; nothing rings then.
-public enum CallRefusal: Error, Hashable, Sendable {
+public enum CallRefusal: String, Error, Hashable, Sendable, Codable, CaseIterable {
     /// The user is not to be disturbed, or has enough calls: 486.
     case busy
     /// The user does not want calls of that caller: 603.

@@ -1,7 +1,7 @@
-/// What a push of a call says: who is waiting.
+/// What a push says: who is waiting, and for what.
 ///
 /// Shape: a JSON object, as push services deliver it; each member may stand in it or in its member `aps`. Members are
-/// `call-id`, `from-uri` and `display-name`, also with `_` in their names; others are passed over.
+/// `call-id`, `from-uri`, `display-name` and `chat-room-addr`, also with `_` in their names; others are passed over.
 public struct PushPayload: Hashable, Sendable {
     /// The Call-ID of the INVITE; nil where the push does not say it.
     public var callID: String?
@@ -9,6 +9,8 @@ public struct PushPayload: Hashable, Sendable {
     public var from: String?
     /// The name that it shows of itself.
     public var displayName: String?
+    /// The address of a chat room, in the push of an invitation; nil in others.
+    public var room: String?
 
     /// A push of a call, of which nothing has to be known.
     public init(callID: String? = nil, from: String? = nil, displayName: String? = nil) {
@@ -41,5 +43,6 @@ extension PushPayload: Decodable {
             return nil
         }
         (callID, from, displayName) = (text("call-id"), text("from-uri"), text("display-name"))
+        room = text("chat-room-addr")
     }
 }

@@ -13,6 +13,11 @@ struct YieldRequest: LocalRequest {
     }
 }
 
+/// A process to the core that runs: something is waited for, which is not in the store.
+struct FetchWanted: LocalMessage {
+    static let messageType = MessageType(name: "core.fetchWanted")
+}
+
 /// A process to the core that runs: an account is to be added or changed, or removed where there is none.
 struct AccountChange: LocalRequest {
     static let messageType = MessageType(name: "core.accountChange")

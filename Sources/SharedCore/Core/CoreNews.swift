@@ -9,7 +9,7 @@ final class CoreNews: Sendable {
     private let hasAction: Bool
     private let client = Mutex<MessageClient?>(nil)
 
-    /// News from the core of a group, which is told that an action is queued when `hasAction`.
+    /// News from the core of a group, which is told that an action is queued when `hasAction`, else that something is waited for.
     init(group: GroupContainer, hasAction: Bool) {
         self.group = group
         self.hasAction = hasAction
@@ -29,7 +29,7 @@ final class CoreNews: Sendable {
             configuration: configuration,
             changed: { [notifier] _ in notifier.notify() }
         )
-        if hasAction { try? await client?.send(ActionQueued()) }
+        if hasAction { try? await client?.send(ActionQueued()) } else { try? await client?.send(FetchWanted()) }
         self.client.withLock { $0 = client }
         return client != nil
     }

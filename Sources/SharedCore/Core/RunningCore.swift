@@ -39,7 +39,7 @@ final class RunningCore: Sendable {
             witness = CoreWitness.begin(begun)
             try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
             let signals = CoreSignals(mayYield: role == .executor)
-            let serving = try await serve(group, signals) { change in
+            let serving = try await serve(group, signals, fetchSoon: { await service.fetchSoon() }) { change in
                 try await store.apply(change, as: begun)
                 await service.accountChanged(change.address)
             }
@@ -93,6 +93,7 @@ final class RunningCore: Sendable {
     private static func serve(
         _ group: GroupContainer,
         _ signals: CoreSignals,
+        fetchSoon: @escaping @Sendable () async -> Void,
         changeAccount: @escaping @Sendable (AccountChange) async throws -> Void
     ) async throws -> MessageServer {
         var handlers = MessageHandlers()
@@ -104,6 +105,7 @@ final class RunningCore: Sendable {
             try await changeAccount(change)
             return AccountChange.Reply()
         }
+        handlers.on(FetchWanted.self) { _, _ in await fetchSoon() }
         handlers.on(ActionQueued.self) { _, _ in signals.actionQueued() }
         let deadline = ContinuousClock.now + .milliseconds(500)
         while true {

@@ -5,7 +5,7 @@ extension SharedStore {
     /// Adds an account, or changes the one of the same address: through the core that runs in the group, which uses it at once,
     /// or without one.
     ///
-    /// - Throws: `StoreError`, `LockError`; `MessagingError` when the core that runs cannot do it
+    /// - Throws: `StoreError`, `LockError`; `MessagingError` or `Invalidation` when the core that runs cannot do it
     public func setAccount(_ account: StoredAccount, in group: GroupContainer) async throws {
         try await change(AccountChange(address: account.address, account: account), in: group)
     }
@@ -23,12 +23,12 @@ extension SharedStore {
         while try !lock.tryLock(.writer) {
             do {
                 let client = try await MessageClient.connect(to: coreServerName, in: group)
-                defer { Task { await client.close() } }
-                _ = try await client.request(change, timeout: .seconds(5))
+                let result = await Result(catching: { try await client.request(change, timeout: .seconds(5)) })
+                await client.close()
+                _ = try result.get()
                 return
-            } catch let error as MessagingError {
+            } catch  where Self.isOfConnection(error) && .now < deadline {
                 // It may have begun or ended this very moment.
-                guard error.isOfConnection, ContinuousClock.now < deadline else { throw error }
                 try await Task.sleep(for: .milliseconds(10))
             }
         }
@@ -53,9 +53,15 @@ extension SharedStore {
         }
         try await setAccount(account, as: epoch)
     }
+
+    /// Whether there is no connection, or not any more.
+    private static func isOfConnection(_ error: any Error) -> Bool {
+        if case .invalidated? = error as? MessagingError { true } else { error is Invalidation }
+    }
 }
 
-extension MessagingError {
-    /// Whether there is no connection, or not any more.
-    fileprivate var isOfConnection: Bool { if case .invalidated = self { true } else { false } }
+extension Result where Failure == any Error {
+    fileprivate init(catching body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
+    }
 }

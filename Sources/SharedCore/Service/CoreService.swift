@@ -32,6 +32,11 @@ public protocol CoreService: Sendable {
     /// - Throws: as `fetchPending`.
     func perform(_ action: MessageAction) async throws
 
+    /// Somebody waits for what is not in the store: pulls what is pending, soon, while it runs.
+    ///
+    /// It does nothing unless a service says otherwise: one whose server sends by itself needs none.
+    func fetchSoon() async
+
     /// An account was added, changed or removed, as the store has it now.
     ///
     /// It does nothing unless a service says otherwise.
@@ -44,6 +49,9 @@ public protocol CoreService: Sendable {
 }
 
 extension CoreService {
+    /// Nothing.
+    public func fetchSoon() async {}
+
     /// Nothing.
     public func accountChanged(_ address: String) async {}
 }

@@ -17,8 +17,12 @@ struct ResourceExhaustionRealTimeTests {
             let server = ScriptedService.Server()
             server.put(.sample("a"))
             let core = try ExecutorCore(group: group, service: ScriptedService(server))
-            // What is made once in a process: threads of the pool and of connections.
-            await Polling.eventually(.milliseconds(1)) { false }
+            // What is made once in a process: threads of the pool and of connections, and the timer, by waiting twice.
+            var looks = 0
+            await Polling.eventually {
+                looks += 1
+                return looks > 2
+            }
             _ = MessagingExecutor.shared
             let before = ResourceExhaustionRealTimeTests.openCount()
             let taken = ResourceExhaustionRealTimeTests.takeAllDescriptors()

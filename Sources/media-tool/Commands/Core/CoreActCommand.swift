@@ -1,5 +1,5 @@
 import ArgumentParser
-import Mailbox
+import LocalMessaging
 import MediaEngine
 import SharedCore
 
@@ -13,13 +13,14 @@ struct CoreActCommand: AsyncParsableCommand {
             queued for the next core, and the exit code is 1.
 
             EXAMPLES
+              media-tool core act --group /tmp/group --call-id 1234@example.org --reply 'On my way'
               media-tool core act --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --reply 'On my way'
               media-tool core act --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --seen
             """
     )
 
     @OptionGroup var groupOption: GroupOption
-    @OptionGroup var mailboxOption: MailboxOption
+    @OptionGroup var from: CoreServiceOptions
 
     @Option(help: ArgumentHelp("The call-id of the message.", valueName: "id"))
     var callID: String
@@ -47,14 +48,12 @@ struct CoreActCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         let identifier = "\(callID)-\(UInt64.random(in: 0...(.max)))"
         let action = MessageAction(id: identifier, callID: callID, kind: reply.map { .reply($0) } ?? .markAsSeen)
-        try MailboxService.check(action)
+        try from.check(action)
         var configuration = CoreConfiguration()
         configuration.budget = .seconds(deadline)
-        let core = try ExecutorCore(
-            group: groupOption.container(),
-            service: mailboxOption.service(),
-            configuration: configuration
-        )
+        let group = try groupOption.container()
+        let core = try ExecutorCore(group: group, service: from.service(of: group), configuration: configuration)
+        try await from.check(core.store, group.path)
         let isDone = try await Interruption.orValue { try await core.perform(action) }
         _ = try await Interruption.orValue { await core.stop() }
         guard let isDone else { throw ToolFailure("Interrupted. What was queued is performed by the next core.") }

@@ -4,12 +4,15 @@ import ArgumentParser
 struct CoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "core",
-        abstract: "One core for several processes of a group, and a mailbox to try it with.",
+        abstract: "One core, and one phone, for several processes of a group.",
         discussion: """
             A core owns an account; one process of a group runs it at a time. `main` is the application, `notify` and \
-            `act` are what a push or a person wakes, `mailbox` is a server to try it with.
+            `act` are what a push or a person wakes. Messages come by SIP for the accounts of the group (`sip account`), or from \
+            a mailbox, which is a server to try it with.
 
             EXAMPLES
+              media-tool core main --group /tmp/group
+              media-tool core notify --group /tmp/group --call-id 1234@example.org
               media-tool core mailbox --port 5070 --messages pushes.jsonl
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1
             """,

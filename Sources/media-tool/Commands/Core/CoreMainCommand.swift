@@ -1,9 +1,11 @@
 import ArgumentParser
+import CallCore
 import DesktopNotifications
+import LocalMessaging
 import Logging
-import Mailbox
 import MediaEngine
 import SharedCore
+import SharedPhone
 
 /// Runs the application's core.
 struct CoreMainCommand: AsyncParsableCommand {
@@ -15,14 +17,23 @@ struct CoreMainCommand: AsyncParsableCommand {
             the group's store, where `core notify` finds it. Replies and marks as seen that people make on the desktop's \
             notifications are performed. Ctrl-C ends it in order.
 
+            With --calls it is called, too: `provider serve` is its screen, in a shell of its own. Without, calls are answered \
+            480.
+
             EXAMPLES
-              media-tool core main --group /tmp/group --mailbox 127.0.0.1:5070
-              media-tool core main --group /tmp/group --mailbox 127.0.0.1:5070 --seconds 10 --json
+              media-tool core main --group /tmp/group
+              media-tool core main --group /tmp/group --calls --json
+              media-tool core main --group /tmp/group --mailbox 127.0.0.1:5070 --seconds 10
             """
     )
 
     @OptionGroup var groupOption: GroupOption
-    @OptionGroup var mailboxOption: MailboxOption
+    @OptionGroup var from: CoreServiceOptions
+
+    @Flag(help: "Take calls, whose screen is `provider serve`.")
+    var calls = false
+
+    @OptionGroup var roles: BindingOptions
 
     @Option(help: ArgumentHelp("Ends after so many seconds instead of at Ctrl-C.", valueName: "n"))
     var seconds: Double?
@@ -33,6 +44,9 @@ struct CoreMainCommand: AsyncParsableCommand {
         if let seconds, !(seconds > 0 && seconds <= 1e9) {
             throw ValidationError("--seconds takes a number above 0, not \(seconds).")
         }
+        guard !calls || from.mailbox == nil else {
+            throw ValidationError("A mailbox has no calls. Leave out '--calls', or '--mailbox'.")
+        }
     }
 
     func run() async throws {
@@ -40,21 +54,44 @@ struct CoreMainCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         let begin = ContinuousClock.now
         let group = try groupOption.container()
-        let core = try MainCore(group: group, service: mailboxOption.service()) { [common] arrival in
+        guard calls else {
+            return try await run(in: group, try from.phone(of: group, refusesCalls: true), nil, since: begin)
+        }
+        try await CallEngine.session(try roles.engineConfiguration()) { engine in
+            let screens = ScreenServer()
+            let phone = try from.phone(of: group, engine: engine, provider: screens)
+            try await run(in: group, phone, screens, since: begin)
+            await screens.close()
+        }
+    }
+
+    private func run(
+        in group: GroupContainer,
+        _ phone: SIPService?,
+        _ screens: ScreenServer?,
+        since begin: ContinuousClock.Instant
+    ) async throws {
+        let core = try MainCore(group: group, service: phone ?? from.service(of: group)) { [common] arrival in
             common.show(arrival.json, text: arrival.text)
         }
+        try await from.check(core.store, group.path)
+        let telling = phone.map { phone in
+            Task { for await event in phone.events { Self.tell(event, common) } }
+        }
+        defer { telling?.cancel() }
         let epoch = try await core.start()
         let waited = ContinuousClock.now - begin
         common.show(
             ["event": "running", "epoch": .integer(Int(epoch.rawValue)), "waitMs": .number(waited.milliseconds)],
             text: "running as epoch \(epoch) after \(waited.milliseconds) ms\n"
         )
+        if let screens, let phone = await phone?.current { try await screens.open(for: phone, in: group) }
         // What people do with notifications on the desktop, whoever showed them.
-        let acting = Task { [group] in
+        let acting = Task { [group, from] in
             guard let desktop = await desktop(of: group) else { return }
             for await action in desktop.actions {
                 do {
-                    try MailboxService.check(action)
+                    try from.check(action)
                     try await core.perform(action)
                 } catch {
                     Logger(label: "desktop").warning("An action on \(action.callID) is not performed: \(error)")
@@ -78,6 +115,45 @@ struct CoreMainCommand: AsyncParsableCommand {
             ["event": "stopped", "pending": .integer(counts.pending), "acknowledged": .integer(counts.acknowledged)],
             text: "stopped, pending \(counts.pending), acknowledged \(counts.acknowledged)\n"
         )
+    }
+}
+
+extension CoreMainCommand {
+    /// Says what happens to accounts and calls.
+    private static func tell(_ event: PhoneEvent, _ common: CommonOptions) {
+        switch event {
+        case .registered(let address):
+            common.show(["event": "registered", "account": .string(address)], text: "\(address) is registered\n")
+        case .unregistered(let address, let error):
+            common.show(
+                ["event": "unregistered", "account": .string(address), "reason": .string(error.message)],
+                text: "\(address) is not registered: \(error.message)\n"
+            )
+        case .moved(let address):
+            common.show(["event": "moved", "local": .string("\(address)")], text: "moved to \(address)\n")
+        case .incoming(let call):
+            common.show(
+                ["event": "incoming", "callID": .string(call.callID), "from": .string(call.remote)],
+                text: "\(call.remote.printable) calls\n"
+            )
+        case .logged(let entry):
+            common.show(
+                [
+                    "event": "callEnded", "callID": .string(entry.id), "remote": .string(entry.remote),
+                    "outcome": .string(entry.outcome.rawValue), "talkSeconds": .number(entry.talkSeconds),
+                ],
+                text: "call with \(entry.remote.printable): \(entry.outcome.rawValue), \(entry.talkSeconds) s\n"
+            )
+        case .receipt(let receipt):
+            common.show(
+                [
+                    "event": "receipt", "messageID": .string(receipt.id), "kind": .string(receipt.kind.rawValue),
+                    "from": .string(receipt.from),
+                ],
+                text: "\(receipt.from.printable): \(receipt.kind.rawValue)\n"
+            )
+        case .outgoing, .text: break
+        }
     }
 }
 

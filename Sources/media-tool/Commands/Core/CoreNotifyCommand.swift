@@ -1,5 +1,6 @@
 import ArgumentParser
 import DesktopNotifications
+import LocalMessaging
 import MediaEngine
 import SharedCore
 
@@ -16,13 +17,14 @@ struct CoreNotifyCommand: AsyncParsableCommand {
             It is shown on the desktop, too, when there is a session bus with a service of notifications.
 
             EXAMPLES
+              media-tool core notify --group /tmp/group --call-id 1234@example.org
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1234@example.org --json
             """
     )
 
     @OptionGroup var groupOption: GroupOption
-    @OptionGroup var mailboxOption: MailboxOption
+    @OptionGroup var from: CoreServiceOptions
 
     @Option(help: ArgumentHelp("The call-id that the push holds.", valueName: "id"))
     var callID: String
@@ -45,11 +47,8 @@ struct CoreNotifyCommand: AsyncParsableCommand {
         var configuration = CoreConfiguration()
         configuration.budget = .seconds(deadline)
         let group = try groupOption.container()
-        let core = try ExecutorCore(
-            group: group,
-            service: mailboxOption.service(),
-            configuration: configuration
-        )
+        let core = try ExecutorCore(group: group, service: from.service(of: group), configuration: configuration)
+        try await from.check(core.store, group.path)
         let variables = ProcessEnvironment.variables
         let outcome = try await Interruption.orValue {
             try await core.notify(callID: callID, texts: .localized(environment: variables)) { shown, source in

@@ -1,9 +1,12 @@
 import ArgumentParser
+import CallCore
 import DesktopNotifications
 import LocalMessaging
 import Logging
 import Mailbox
+import MediaEngine
 import SharedCore
+import SharedPhone
 import Synchronization
 
 /// The desktop of this session, when it shows notifications; what is printed does not wait for it.
@@ -19,13 +22,85 @@ func desktop(of group: GroupContainer) async -> DesktopPresenter? {
     )
 }
 
-/// The mailbox from which a core gets messages.
-struct MailboxOption: ParsableArguments {
-    @Option(help: ArgumentHelp("Where the mailbox is.", valueName: "host:port"))
-    var mailbox: HostPort
+/// From where a core gets messages: the accounts of its group, or a mailbox.
+struct CoreServiceOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "An account of the group, see `sip account`; more for more. Default: all.",
+            valueName: "uri"
+        )
+    )
+    var account: [String] = []
+
+    @Option(help: ArgumentHelp("A mailbox, in place of accounts: `core mailbox`.", valueName: "host:port"))
+    var mailbox: HostPort?
+
+    @Option(
+        help: ArgumentHelp(
+            "The own address and port for SIP. Default: the address that leads out of the machine, any port.",
+            valueName: "host:port"
+        )
+    )
+    var local: LocalAddress?
+
+    @Option(help: "What carries SIP: udp, tcp or tls; more for more. Default: all.")
+    var transport: [SIPTransportName] = []
+
+    @OptionGroup var tls: TLSOptions
+
+    func validate() throws {
+        let ofSIP = [("--account", !account.isEmpty), ("--local", local != nil), ("--transport", !transport.isEmpty)]
+        guard mailbox != nil, let wrong = (ofSIP + tls.given).first(where: \.1)?.0 else { return }
+        throw ValidationError("'\(wrong)' is about SIP. Leave out '--mailbox', or it.")
+    }
+
+    /// The phone of the group; nil with a mailbox.
+    func phone(
+        of group: GroupContainer,
+        engine: CallEngine? = nil,
+        provider: (any CallProvider)? = nil,
+        refusesCalls: Bool = false
+    ) throws -> SIPService? {
+        guard mailbox == nil else { return nil }
+        var configuration = PhoneConfiguration()
+        (configuration.local, configuration.product) = (local?.address, "media-tool")
+        if !transport.isEmpty { configuration.transports = transport.map(\.ofPhone) }
+        configuration.security = tls.security()
+        return SIPService(
+            secrets: try SecretFiles(group: group),
+            accounts: account.isEmpty ? nil : Set(account),
+            configuration,
+            engine: engine,
+            provider: provider,
+            refusesCalls: refusesCalls
+        )
+    }
+
+    /// What a core of the group runs.
+    func service(of group: GroupContainer) throws -> any CoreService {
+        guard let phone = try phone(of: group) else { return try mailboxService() }
+        return phone
+    }
+
+    /// Refuses a group that has no account to run.
+    ///
+    /// - Throws: `ToolFailure`
+    func check(_ store: SharedStore, _ group: String) async throws {
+        guard mailbox == nil else { return }
+        let known = Set(try await store.accounts().map(\.address))
+        if known.isEmpty {
+            throw ToolFailure(
+                "\(group) has no account. Add one: media-tool sip account add --group \(group) --account sip:alice@example.org"
+            )
+        }
+        if let wrong = account.first(where: { !known.contains($0) }) {
+            throw ToolFailure("\(wrong) is no account of \(group). See media-tool sip account list --group \(group).")
+        }
+    }
 
     /// A service that logs why there is no connection, once for each reason: it is made again for ever.
-    func service() -> MailboxService {
+    private func mailboxService() throws -> MailboxService {
+        guard let mailbox else { throw ToolFailure("There is no mailbox. Give --mailbox.") }
         let logger = Logger(label: "mailbox")
         let told = Mutex("")
         return MailboxService(host: mailbox.host, port: Int(mailbox.port)) { error in
@@ -34,6 +109,19 @@ struct MailboxOption: ParsableArguments {
                 return told != error.message
             }
             if isNew { logger.warning("\(error.message)") }
+        }
+    }
+
+    /// Refuses an action that the other side cannot take.
+    func check(_ action: MessageAction) throws { if mailbox != nil { try MailboxService.check(action) } }
+}
+
+extension SIPTransportName {
+    var ofPhone: PhoneConfiguration.Transport {
+        switch self {
+        case .udp: .udp
+        case .tcp: .tcp
+        case .tls: .tls
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import CallBasics
 import ArgumentParser
+internal import FoundationEssentials
 import LocalMessaging
 import SharedCore
 
@@ -66,6 +67,10 @@ struct CoreStatusCommand: AsyncParsableCommand {
         let owner: OwnerRecord?
         let pending: Int
         let acknowledged: Int
+        let accounts: [StoredAccount]
+        let registrations: [StoredRegistration]
+        let callCount: Int
+        let receiptCount: Int
 
         init(_ files: Files) async throws {
             let status = try await files.store?.status()
@@ -76,6 +81,21 @@ struct CoreStatusCommand: AsyncParsableCommand {
             let counts = try await files.store?.counts()
             pending = counts?.pending ?? 0
             acknowledged = counts?.acknowledged ?? 0
+            accounts = try await files.store?.accounts() ?? []
+            registrations = try await files.store?.registrations() ?? []
+            callCount = try await files.store?.calls().count ?? 0
+            receiptCount = try await files.store?.receipts().count ?? 0
+        }
+
+        /// How an account is registered; `expiresAt` is in seconds since 1970, UTC.
+        private func json(of account: StoredAccount) -> JSONValue {
+            let registration = registrations.first { $0.address == account.address }
+            return [
+                "account": .string(account.address), "state": .string(registration?.state ?? "none"),
+                "reason": JSONValue(registration?.reason),
+                "expiresAt": registration?.expiresAt.map { .integer(Int($0.timeIntervalSince1970)) } ?? .null,
+                "pushServed": registration?.isPushServed.map { .bool($0) } ?? .null,
+            ]
         }
 
         var json: JSONValue {
@@ -85,6 +105,9 @@ struct CoreStatusCommand: AsyncParsableCommand {
                 "epoch": .integer(Int(epoch.rawValue)),
                 "pending": .integer(pending),
                 "acknowledged": .integer(acknowledged),
+                "accounts": .array(accounts.map(json)),
+                "calls": .integer(callCount),
+                "receiptsPending": .integer(receiptCount),
             ]
         }
 
@@ -92,6 +115,11 @@ struct CoreStatusCommand: AsyncParsableCommand {
             let holder = owner.map { " (process \($0.pid), \($0.role.rawValue): \($0.why.printable))" } ?? ""
             return "\(state.rawValue)\(holder), epoch \(epoch), "
                 + "pending \(pending), acknowledged \(acknowledged)\n"
+                + accounts.map { account in
+                    let registration = registrations.first { $0.address == account.address }
+                    let reason = registration?.reason.map { ": \($0.printable)" } ?? ""
+                    return "\(account.address.printable): \(registration?.state ?? "none")\(reason)\n"
+                }.joined()
         }
     }
 }

@@ -88,15 +88,7 @@ struct PhoneCommand: AsyncParsableCommand {
     private func phoneConfiguration() throws -> PhoneConfiguration {
         var configuration = PhoneConfiguration()
         configuration.local = local?.address
-        if !transport.isEmpty {
-            configuration.transports = transport.map { name in
-                switch name {
-                case .udp: .udp
-                case .tcp: .tcp
-                case .tls: .tls
-                }
-            }
-        }
+        if !transport.isEmpty { configuration.transports = transport.map(\.ofPhone) }
         configuration.security = tls.security()
         if !codec.isEmpty { configuration.codecs = codec }
         configuration.product = "media-tool"

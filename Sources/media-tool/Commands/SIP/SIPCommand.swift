@@ -23,7 +23,7 @@ struct SIPCommand: ParsableCommand {
         subcommands: [
             SIPCallCommand.self, SIPAnswerCommand.self, SIPRegisterCommand.self, SIPMessageCommand.self,
             SIPOptionsCommand.self, SIPServerCommand.self, SIPResolveCommand.self, SIPParseCommand.self,
-            SIPTortureCommand.self, SIPLoadCommand.self,
+            SIPTortureCommand.self, SIPLoadCommand.self, SIPAccountCommand.self, SIPPushCommand.self,
         ]
     )
 }

@@ -1,0 +1,94 @@
+internal import CallBasics
+import ArgumentParser
+internal import CLinux
+import CallCore
+internal import FoundationEssentials
+internal import Glibc
+import LocalMessaging
+import SharedPhone
+
+/// Delivers a push, as the system does.
+struct SIPPushCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "push",
+        abstract: "Delivers one push to a group, as the system does.",
+        discussion: """
+            The payload is JSON, as a push service delivers it: "call-id", "from-uri" and "display-name", or the same with _, also \
+            within "aps". A push of a call goes to the core that takes calls, which shows it at once; where none runs, one is \
+            started: `core main --calls`, or --launch. A push of a text does what `core notify` does.
+
+            EXAMPLES
+              media-tool sip push --group /tmp/group --payload push.json
+              media-tool sip push --group /tmp/group --payload - --kind text
+            """
+    )
+
+    /// What a push is about.
+    enum Kind: String, ExpressibleByArgument, CaseIterable { case call, text }
+
+    @OptionGroup var place: GroupOption
+
+    @Option(help: ArgumentHelp("What the push says; - reads standard input.", valueName: "file"), completion: .file())
+    var payload: String
+
+    @Option(help: "What it is about: call or text.")
+    var kind = Kind.call
+
+    @Option(
+        help: ArgumentHelp("What takes calls of the group, where nothing does; run by the shell.", valueName: "command")
+    )
+    var launch: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        common.startLogging()
+        let begin = ContinuousClock.now
+        let bytes = try TextFile.read(InputPath.path(of: payload), limit: 1 << 16)
+        guard let push = try? JSONDecoder().decode(PushPayload.self, from: Data(bytes)) else {
+            throw ToolFailure("\(payload) is no payload. Write {\"call-id\": \"...\"}.")
+        }
+        let group = try place.container()
+        guard kind == .call else { return try await notify(push, group) }
+        let screen: ScreenClient
+        if let running = try? await ScreenClient.connect(to: group, isScreen: false) {
+            screen = running
+        } else {
+            try start(group)
+            screen = try await ScreenClient.connect(to: group, waitingForCore: .seconds(10), isScreen: false)
+        }
+        let call = try await screen.receive(push)
+        await screen.close()
+        let waited = (ContinuousClock.now - begin).milliseconds
+        guard let call else {
+            throw ToolFailure("The push led to no call that is shown. Too many wait already.")
+        }
+        common.show(
+            [
+                "event": "reported", "uuid": .string("\(call)"), "callID": JSONValue(push.callID),
+                "afterMs": .number(waited),
+            ],
+            text: "\(call) is shown after \(waited) ms\n"
+        )
+    }
+
+    private func notify(_ push: PushPayload, _ group: GroupContainer) async throws {
+        guard let callID = push.callID else {
+            throw ToolFailure("The push does not say which text. Give it a \"call-id\".")
+        }
+        let words = ["--group", group.path, "--call-id", callID] + (common.json ? ["--json"] : [])
+        try await CoreNotifyCommand.parse(words).run()
+    }
+
+    /// Starts what takes calls; it goes on when this has ended.
+    private func start(_ group: GroupContainer) throws {
+        let own = ["/proc/self/exe", "core", "main", "--group", group.path, "--calls"]
+        let words = launch.map { ["/bin/sh", "-c", $0] } ?? own
+        var arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let result = linux_start_detached(words[0], &arguments)
+        guard result == 0 else {
+            throw ToolFailure("\(words[0]) could not be started: \(String(cString: strerror(-result))).")
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The phone of a group by the shell: accounts, texts and calls that a push tells of, with a server of the package.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SharedPhoneCommandRealTimeTests {
+    private let folder: Scratch
+    private let server: ToolRun
+    private let way: String
+    private var group: String { folder.file("group") }
+
+    init() throws {
+        folder = try Scratch()
+        let users = folder.file("users.json")
+        try #"{"bob":{"password":"builder-7"},"alice":{}}"#.write(toFile: users, atomically: true, encoding: .utf8)
+        server = try ToolRun([
+            "sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--users", users, "--push-log",
+            folder.file("pushes"), "--json",
+        ])
+        try #require(server.printed(#""event":"listening""#), "\(server.errors)")
+        let addresses = try #require(try server.jsonLines().first?["addresses"] as? [String])
+        way = "sip:" + (addresses.first?.split(separator: " ").last.map(String.init) ?? "") + ";lr"
+    }
+
+    private var password: String {
+        get throws {
+            let file = folder.file("password")
+            try "builder-7\n".write(toFile: file, atomically: true, encoding: .utf8)
+            chmod(file, 0o600)
+            return file
+        }
+    }
+
+    /// Adds Bob to the group.
+    private func addAccount(_ more: String...) throws {
+        let add = try ToolRun(
+            [
+                "sip", "account", "add", "--group", group, "--account", "sip:bob@example.test", "--proxy", way,
+                "--password-file", password, "--push-team", "ABCD", "--push-bundle", "org.example", "--push-voip-token",
+                "c0ffee", "--push-remote-token", "beefed",
+            ] + more
+        )
+        #expect(add.wait() == 0, "\(add.errors)")
+    }
+
+    private func alice(_ words: String...) throws -> ToolRun {
+        try ToolRun(["sip"] + words + ["--account", "sip:alice@example.test", "--proxy", way, "--json"])
+    }
+
+    /// The main core of the group, which is registered.
+    private func main(_ more: String...) throws -> ToolRun {
+        let main = try ToolRun(["core", "main", "--group", group, "--local", "127.0.0.1:0", "--json"] + more)
+        #expect(main.printed(#""event":"registered""#), "\(main.errors)")
+        return main
+    }
+
+    /// The first call-id that the server has told of in an event.
+    private func callID(_ event: String) throws -> String {
+        #expect(server.printed(#""event":"\#(event)""#))
+        let line = try #require(try server.jsonLines().last { $0["event"] as? String == event })
+        return try #require(line["callID"] as? String)
+    }
+
+    private func end(_ runs: ToolRun...) {
+        for run in runs + [server] {
+            run.interrupt()
+            #expect(run.wait() == 0, "\(run.errors)")
+            for secret in ["builder-7", "c0ffee", "beefed"] {
+                #expect(!run.output.contains(secret) && !run.errors.contains(secret))
+            }
+        }
+    }
+
+    @Test func `accounts are added, listed, changed and removed, and no secret is shown`() throws {
+        try addAccount("--realm", "example.test")
+        let list = try ToolRun.finished("sip", "account", "list", "--group", group, "--json")
+        let account = try #require((try list.json()["accounts"] as? [[String: Any]])?.first)
+        #expect(account["account"] as? String == "sip:bob@example.test" && account["password"] as? String == "set")
+        #expect(account["push"] as? String == "set" && account["expires"] as? Int == 3600)
+        let again = try ToolRun.finished("sip", "account", "add", "--group", group, "--account", "sip:bob@example.test")
+        #expect(again.status == 1 && again.errors.contains("sip account set"))
+
+        // A core that runs uses what is changed.
+        let main = try main()
+        let set = try ToolRun.finished(
+            "sip",
+            "account",
+            "set",
+            "--group",
+            group,
+            "--account",
+            "sip:bob@example.test",
+            "--expires",
+            "600",
+            "--json"
+        )
+        #expect(
+            try set.status == 0 && set.json()["expires"] as? Int == 600 && set.json()["password"] as? String == "set"
+        )
+        #expect(server.printed(#""expires":600"#))
+        let status = try ToolRun.finished("core", "status", "--group", group, "--json").json()
+        let registration = try #require((status["accounts"] as? [[String: Any]])?.first)
+        #expect(registration["state"] as? String == "ok" && registration["pushServed"] as? Bool == true)
+        let remove = try ToolRun.finished(
+            "sip",
+            "account",
+            "remove",
+            "--group",
+            group,
+            "--account",
+            "sip:bob@example.test"
+        )
+        #expect(remove.status == 0 && server.printed(#""expires":0"#))
+        for run in [list, set, remove] {
+            for secret in ["builder-7", "c0ffee"] { #expect(!run.output.contains(secret)) }
+        }
+        let notify = try ToolRun.finished("core", "notify", "--group", group, "--call-id", "1")
+        #expect(notify.status == 1 && notify.errors.contains("sip account add"))
+        end(main)
+    }
+
+    @Test func `a text wakes an executor, is shown once, and its sender hears of it; a reply comes back`() throws {
+        try addAccount()
+        let sending = try alice("message", "sip:bob@example.test", "Lunch?", "--receipts", "delivered", "--wait", "20")
+        let callID = try callID("kept")
+        let notify = try ToolRun.finished(
+            "core",
+            "notify",
+            "--group",
+            group,
+            "--call-id",
+            callID,
+            "--local",
+            "127.0.0.1:0",
+            "--json"
+        )
+        let shown = try notify.json()
+        #expect(shown["text"] as? String == "Lunch?" && shown["source"] as? String == "executor", "\(notify.errors)")
+        #expect(shown["from"] as? String == "sip:alice@example.test" && shown["repeated"] as? Bool == false)
+        #expect(sending.wait() == 0, "\(sending.errors)")
+        #expect(sending.output.contains(#""kind":"delivered""#))
+        let second = try ToolRun.finished(
+            "core",
+            "notify",
+            "--group",
+            group,
+            "--call-id",
+            callID,
+            "--local",
+            "127.0.0.1:0",
+            "--json"
+        )
+        #expect(try second.json()["text"] is NSNull)
+
+        let listening = try alice("message", "--listen", "--count", "1")
+        #expect(listening.printed(#""event":"registered""#) || listening.printed(#""event":"listening""#))
+        let act = try ToolRun.finished(
+            "core",
+            "act",
+            "--group",
+            group,
+            "--call-id",
+            callID,
+            "--reply",
+            "At noon",
+            "--local",
+            "127.0.0.1:0",
+            "--json"
+        )
+        #expect(act.status == 0, "\(act.errors)")
+        #expect(listening.wait() == 0 && listening.output.contains(#""text":"At noon""#), "\(listening.errors)")
+        end()
+    }
+
+    @Test func `a pushed call is shown by a screen, answered there, and goes on when that is killed`() throws {
+        try addAccount()
+        let main = try main("--calls")
+        let screen = try ToolRun(["provider", "serve", "--group", group, "--json"])
+        #expect(screen.printed(#""event":"snapshot","calls":[]"#), "\(screen.errors)")
+        let calling = try alice("call", "sip:bob@example.test", "--seconds", "60")
+        let payload = folder.file("push.json")
+        try #"{"aps":{"call-id":"\#(callID("parked"))"}}"#.write(toFile: payload, atomically: true, encoding: .utf8)
+        let push = try ToolRun.finished("sip", "push", "--group", group, "--payload", payload, "--json")
+        let uuid = try #require(try push.json()["uuid"] as? String)
+        #expect(screen.printed(#""event":"incoming","uuid":"\#(uuid)""#))
+        let answer = try ToolRun.finished("provider", "act", "--group", group, "answer", uuid, "--json")
+        #expect(try answer.json()["result"] as? String == "fulfilled", "\(answer.errors)")
+        #expect(screen.printed(#""event":"audio","active":true"#))
+        screen.killAtOnce()
+        let status = try ToolRun.finished("provider", "status", "--group", group, "--json")
+        let call = try #require((try status.json()["calls"] as? [[String: Any]])?.first)
+        #expect(call["uuid"] as? String == uuid && call["connected"] as? Bool == true)
+        let next = try ToolRun(["provider", "serve", "--group", group, "--json"])
+        #expect(next.printed(#""event":"snapshot","calls":[{"uuid":"\#(uuid)""#))
+        let ended = try ToolRun.finished("provider", "act", "--group", group, "end")
+        #expect(ended.status == 0 && ended.output == "end: fulfilled\n")
+        #expect(next.printed(#""active":false"#))
+        let failed = try ToolRun.finished("provider", "act", "--group", group, "end", uuid)
+        #expect(failed.status == 1 && failed.output == "end: unknownCall\n")
+        #expect(calling.wait() == 0 && main.printed(#""outcome":"talked""#), "\(calling.errors)")
+        end(next, main)
+    }
+
+    @Test func `a push of a call starts what takes it, and one that is answered before its call is here is connected`()
+        throws
+    {
+        try addAccount()
+        let registered = try main()
+        registered.interrupt()
+        registered.wait()
+        let calling = try alice("call", "sip:bob@example.test", "--seconds", "1")
+        let payload = folder.file("push.json")
+        try #"{"call-id":"\#(callID("parked"))"}"#.write(toFile: payload, atomically: true, encoding: .utf8)
+        let log = folder.file("main.jsonl")
+        let command =
+            "exec \(ToolRun.path) core main --group \(group) --calls --local 127.0.0.1:0 --seconds 20 --json >\(log)"
+        let push = try ToolRun.finished(
+            "sip",
+            "push",
+            "--group",
+            group,
+            "--payload",
+            payload,
+            "--launch",
+            command,
+            "--json"
+        )
+        #expect(push.status == 0, "\(push.errors)")
+        let answer = try ToolRun.finished("provider", "act", "--group", group, "answer")
+        let told = { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        #expect(answer.status == 0, "\(answer.output)\(answer.errors)\(told())")
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        #expect(Polling.wait { told().contains(#""outcome":"talked""#) })
+        let status = try ToolRun.finished("core", "status", "--group", group, "--json").json()
+        #expect(status["calls"] as? Int == 1)
+        let owner = try #require((status["owner"] as? [String: Any])?["pid"] as? Int)
+        kill(pid_t(owner), SIGINT)
+        #expect(Polling.wait { told().contains(#""event":"stopped""#) })
+        end()
+    }
+}

@@ -31,6 +31,8 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
     "shared-core": ["LocalMessaging", "SharedCore"],
     "sip-call": ["MediaEngine", "CallCore"],
     "sip-answering-machine": ["MediaEngine", "CallCore"],
+    "softphone": ["MediaEngine", "CallCore"],
+    "door-phone": ["MediaEngine", "CallCore"],
 ]
 
 let package = Package(
@@ -157,7 +159,7 @@ let package = Package(
         ),
         .target(
             name: "SharedPhone",
-            dependencies: ["CallBasics", "MediaEngine", "CallCore", "LocalMessaging", "SharedCore", "CLinux"],
+            dependencies: ["CallBasics", "SIP", "MediaEngine", "CallCore", "LocalMessaging", "SharedCore"],
             swiftSettings: settings
         ),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),

@@ -2,7 +2,7 @@ internal import CallBasics
 internal import Glibc
 public import MediaEngine
 internal import SDP
-internal import SIP
+package import SIP
 internal import SIPTransport
 internal import Synchronization
 
@@ -168,13 +168,20 @@ public actor Phone {
     /// or not answered, stays, and is tried again until `unregister`.
     ///
     /// - Throws: `PhoneError` when the server refuses it, or does not answer, or there is no network
-    public func register(_ account: PhoneAccount) async throws {
+    public func register(_ account: PhoneAccount) async throws { try await register(account, recalling: []) }
+
+    /// As the other; the account goes on where that of another process has ended.
+    package func register(_ account: PhoneAccount, recalling memories: [DigestMemory]) async throws {
         let made = try account.configuration(instance: instance)
         guard !isClosed else { throw Self.closed }
         if let former = accounts.firstIndex(where: { $0.address == account.address }) {
             forget(accounts.remove(at: former).handle)
         }
-        let handle = act { agent, _ in agent.addAccount(made) }
+        let handle = act { agent, _ in
+            let handle = agent.addAccount(made)
+            agent.recall(memories, of: handle)
+            return handle
+        }
         accounts.append((account.address, handle))
         try await withCheckedThrowingContinuation { waiter in
             registering[handle] = waiter
@@ -184,6 +191,14 @@ public actor Phone {
                 settle(handle, PhoneError(.invalid, error.message))
             }
             if !isNetworkReachable { settle(handle, Self.noNetwork) }
+        }
+    }
+
+    /// What each account knows of the realms that have asked it, for the next process.
+    package var digestMemories: [String: [DigestMemory]] {
+        accounts.reduce(into: [:]) { memories, account in
+            let handle = account.handle
+            memories[account.address] = act { agent, _ in agent.digestMemories(of: handle) }
         }
     }
 

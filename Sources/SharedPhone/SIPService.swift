@@ -2,6 +2,7 @@ internal import CallBasics
 public import CallCore
 internal import Foundation
 public import MediaEngine
+internal import SIP
 public import SharedCore
 internal import Synchronization
 
@@ -18,6 +19,9 @@ internal import Synchronization
 public actor SIPService: CoreService {
     /// How long after a registration, and after a message, what a server still has for it may take to come.
     private static let quiet = (registration: Duration.milliseconds(500), message: Duration.milliseconds(250))
+
+    /// What is kept for the next process.
+    private static let (instanceName, memoryName) = ("sip.instance", "sip.nonces")
 
     /// How an account stands.
     private enum Standing {
@@ -45,6 +49,8 @@ public actor SIPService: CoreService {
     private var ownEngine: CallEngine?
     private var listening: Task<Void, Never>?
     private var standing: [String: Standing] = [:]
+    /// What the process before this one knew of realms, by account.
+    private var memories: [String: [DigestMemory]] = [:]
     /// Until when more may come of what was pending.
     private var quietUntil = ContinuousClock.now
     private var lastFetch = ContinuousClock.now
@@ -91,6 +97,8 @@ public actor SIPService: CoreService {
         }
         var configuration = configuration
         configuration.instance = try await Self.instance(in: store, as: context.epoch)
+        let kept = try await store.kept(Self.memoryName)
+        memories = kept.flatMap { try? JSONDecoder().decode([String: [DigestMemory]].self, from: Data($0)) } ?? [:]
         let engine: CallEngine
         if let given = self.engine {
             engine = given
@@ -203,6 +211,9 @@ public actor SIPService: CoreService {
         limit.cancel()
         for call in waitingCalls { await call.reject(status: 480) }
         waitingCalls = []
+        if let context, let bytes = try? JSONEncoder().encode(await phone.digestMemories) {
+            try? await context.store?.keep(Array(bytes), as: Self.memoryName, context.epoch)
+        }
         (self.phone, context) = (nil, nil)
         await phone.close(keepingBindings: true)
         await listening?.value
@@ -218,12 +229,12 @@ public actor SIPService: CoreService {
     }
 
     private static func instance(in store: SharedStore, as epoch: Epoch) async throws -> String {
-        if let kept = try await store.kept("sip.instance") {
+        if let kept = try await store.kept(instanceName) {
             let text = String(decoding: kept, as: UTF8.self)
             if CallUUID(text) != nil { return text }
         }
         let made = "\(CallUUID())"
-        try await store.keep(Array(made.utf8), as: "sip.instance", epoch)
+        try await store.keep(Array(made.utf8), as: instanceName, epoch)
         return made
     }
 
@@ -242,7 +253,8 @@ public actor SIPService: CoreService {
         } catch {
             return await note(account.address, .refused, reason: error.message)
         }
-        Task { try? await phone.register(made) }
+        let known = memories[account.address] ?? []
+        Task { try? await phone.register(made, recalling: known) }
     }
 
     /// Waits until an account is registered, for what it sends comes from it.

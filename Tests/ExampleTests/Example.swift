@@ -43,7 +43,7 @@ enum Example {
         return try ProgramRun(path(of: name), arguments, environment: variables)
     }
 
-    private static func path(of name: String) -> String {
+    static func path(of name: String) -> String {
         let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         return (products ?? program.deletingLastPathComponent()).appending(path: name).path
     }

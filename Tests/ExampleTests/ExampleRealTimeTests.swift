@@ -93,6 +93,41 @@ import Testing
         }
     }
 
+    @Test func `a softphone calls the door, which opens by its key for who may, and is busy for others`() throws {
+        let card = ["MEDIA_ENGINE_AU": "null", "MEDIA_ENGINE_AQ": "null"]
+        let door = try Example.start(
+            "door-phone",
+            ["127.0.0.1:0"],
+            environment: card.merging(["OPEN": "exit 0"]) { $1 }
+        )
+        ProgramRun.wait { door.output.contains("\n") }
+        let address = try #require(door.output.firstMatch(of: /The door is at (.*)\./)?.output.1)
+        let said = FileManager.default.temporaryDirectory.appending(path: "softphone-\(UUID().uuidString)")
+        #expect(mkfifo(said.path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(at: said) }
+        let phone = try ProgramRun(
+            "/bin/sh",
+            ["-c", "exec \"$0\" <\"$1\"", Example.path(of: "softphone"), said.path],
+            environment: ProcessInfo.processInfo.environment.merging(card) { $1 }
+        )
+        let lines = try #require(FileHandle(forWritingAtPath: said.path))
+        func say(_ line: String) throws { try lines.write(contentsOf: Data("\(line)\n".utf8)) }
+        try say("c sip:\(address)")
+        #expect(phone.prints("is on."), "\(phone.errors)")
+        try say("k 5")
+        #expect(door.prints("The door opens."), "\(door.errors)")
+        // The first one is held meanwhile.
+        try say("c sip:\(address)")
+        #expect(phone.prints("You hold.") && phone.prints("was refused"), "\(phone.output)")
+        try say("r")
+        #expect(phone.prints("You talk."))
+        try say("q")
+        #expect(phone.wait() == 0, "\(phone.errors)")
+        #expect(door.prints("hung up."))
+        door.send(SIGTERM)
+        door.wait()
+    }
+
     @Test func `processes of a group talk to each other`() throws {
         let run = try Example.run("local-messages")
         #expect(run.status == 0, "\(run.text)")

@@ -138,11 +138,18 @@ import Testing
         #expect(await bindingCount == 2)
         #expect(try await executor.store.registrations().first?.isPushServed == true)
         // While nobody runs the core, the server keeps what comes.
+        let registrations = Watched(0)
+        await server.tap { message in
+            if message.bytes.starts(with: "REGISTER".utf8), !message.isSent { registrations.update { $0 += 1 } }
+        }
         try await phone.sendText("Milk?", to: "sip:bob@example.test")
+        let asked = registrations.value
         let main = try MainCore(group: group, service: service())
         try await main.start()
         #expect(try await Polling.eventually { try await main.store.pending().map(\.message.text) == ["Milk?"] })
         #expect(await bindingCount == 2)
+        // Let in by the nonce of the executor: one REGISTER.
+        #expect(registrations.value == asked + 1)
         await main.stop()
         await phone.close()
         await server.close()

@@ -44,7 +44,7 @@ package struct DigestClient: Sendable {
     /// Whether challenges with MD5 are passed over.
     package var refusesMD5: Bool
     /// The one that was challenged last stands at the end.
-    private var protections: [DigestProtection] = []
+    var protections: [DigestProtection] = []
 
     package init(credentials: [Credentials], refusesMD5: Bool = false) {
         (self.credentials, self.refusesMD5) = (credentials, refusesMD5)

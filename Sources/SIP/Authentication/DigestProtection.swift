@@ -7,14 +7,14 @@ struct DigestProtection: Sendable {
     }
 
     let scope: Scope
-    private let challenge: DigestChallenge
+    let challenge: DigestChallenge
     private let credentials: Credentials
     /// The hosts of the Request-URIs that were challenged, the last one at the end.
-    private var hosts: [Bytes] = []
+    var hosts: [Bytes] = []
     private(set) var nonce: Bytes
     /// With the quotes that it came with.
-    private var quotedNonce: Bytes
-    private var usedCount: UInt32 = 0
+    private(set) var quotedNonce: Bytes
+    var usedCount: UInt32 = 0
     private var cnonce: Bytes = []
     /// The hash that a session begins with; the next nonces do not change it.
     private var sessionKey: Secret?

@@ -115,6 +115,16 @@ extension UserAgent {
         settle(at: now)
     }
 
+    /// What an account knows of the realms that have asked it, for the next process.
+    package func digestMemories(of handle: AccountHandle) -> [DigestMemory] { accounts[handle]?.digest.memories ?? [] }
+
+    /// Lets an account go on where that of another process has ended.
+    package mutating func recall(_ memories: [DigestMemory], of handle: AccountHandle) {
+        guard var account = accounts[handle] else { return }
+        account.digest.recall(memories)
+        accounts[handle] = account
+    }
+
     /// What is bound; nil when nothing is.
     package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
 

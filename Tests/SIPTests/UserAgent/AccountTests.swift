@@ -182,4 +182,34 @@ struct AccountTests {
         let numbers = try world.requests.map { try $0.cSeq()?.number ?? 0 }
         #expect(numbers[1] == numbers[0] + 1)
     }
+
+    @Test func `a process that takes over is let in by the nonce of the one before, with its next count`() throws {
+        var first = try RegistrarWorld()
+        first.digest = digest(.sha256)
+        try first.register()
+        #expect(first.requests.count == 2 && first.words.last == "registration ok")
+        let memories = first.agent.digestMemories(of: first.account)
+        #expect(memories.count == 1 && !"\(memories)".contains("wonderland"))
+        // The same registrar, and another process.
+        var second = try RegistrarWorld()
+        second.digest = first.digest
+        second.agent.recall(memories, of: second.account)
+        try second.register()
+        #expect(second.requests.count == 1 && second.words.last == "registration ok")
+        let count = try #require(try second.requests.first?.authentication(.authorization).first?["nc"])
+        #expect(count.text == "00000002")
+        // Who remembers what was used already is asked again, and no worse off.
+        var third = try RegistrarWorld()
+        third.digest = second.digest
+        third.agent.recall(memories, of: third.account)
+        try third.register()
+        #expect(third.requests.count == 2 && third.words.last == "registration ok")
+        // One with another password does not use it, and what is no challenge is passed over.
+        var fourth = try RegistrarWorld([])
+        fourth.agent.recall(
+            memories + [DigestMemory(isProxy: false, challenge: "nonsense", hosts: [], usedCount: 0)],
+            of: fourth.account
+        )
+        #expect(fourth.agent.digestMemories(of: fourth.account).isEmpty)
+    }
 }

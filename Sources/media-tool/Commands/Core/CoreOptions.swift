@@ -35,22 +35,11 @@ struct CoreServiceOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A mailbox, in place of accounts: `core mailbox`.", valueName: "host:port"))
     var mailbox: HostPort?
 
-    @Option(
-        help: ArgumentHelp(
-            "The own address and port for SIP. Default: the address that leads out of the machine, any port.",
-            valueName: "host:port"
-        )
-    )
-    var local: LocalAddress?
-
-    @Option(help: "What carries SIP: udp, tcp or tls; more for more. Default: all.")
-    var transport: [SIPTransportName] = []
-
-    @OptionGroup var tls: TLSOptions
+    @OptionGroup var place: PhoneOptions
 
     func validate() throws {
-        let ofSIP = [("--account", !account.isEmpty), ("--local", local != nil), ("--transport", !transport.isEmpty)]
-        guard mailbox != nil, let wrong = (ofSIP + tls.given).first(where: \.1)?.0 else { return }
+        let ofSIP = [("--account", !account.isEmpty)] + place.given
+        guard mailbox != nil, let wrong = ofSIP.first(where: \.1)?.0 else { return }
         throw ValidationError("'\(wrong)' is about SIP. Leave out '--mailbox', or it.")
     }
 
@@ -62,14 +51,10 @@ struct CoreServiceOptions: ParsableArguments {
         refusesCalls: Bool = false
     ) throws -> SIPService? {
         guard mailbox == nil else { return nil }
-        var configuration = PhoneConfiguration()
-        (configuration.local, configuration.product) = (local?.address, "media-tool")
-        if !transport.isEmpty { configuration.transports = transport.map(\.ofPhone) }
-        configuration.security = tls.security()
         return SIPService(
             secrets: try SecretFiles(group: group),
             accounts: account.isEmpty ? nil : Set(account),
-            configuration,
+            place.configuration(),
             engine: engine,
             provider: provider,
             refusesCalls: refusesCalls
@@ -114,14 +99,4 @@ struct CoreServiceOptions: ParsableArguments {
 
     /// Refuses an action that the other side cannot take.
     func check(_ action: MessageAction) throws { if mailbox != nil { try MailboxService.check(action) } }
-}
-
-extension SIPTransportName {
-    var ofPhone: PhoneConfiguration.Transport {
-        switch self {
-        case .udp: .udp
-        case .tcp: .tcp
-        case .tls: .tls
-        }
-    }
 }

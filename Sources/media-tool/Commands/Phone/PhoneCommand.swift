@@ -39,18 +39,7 @@ struct PhoneCommand: AsyncParsableCommand {
 
     @OptionGroup var own: AccountOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "The own address and port. Default: the address that leads out of the machine, any port.",
-            valueName: "host:port"
-        )
-    )
-    var local: LocalAddress?
-
-    @Option(help: "What carries messages: udp, tcp or tls; more for more. Default: all.")
-    var transport: [SIPTransportName] = []
-
-    @OptionGroup var tls: TLSOptions
+    @OptionGroup var place: PhoneOptions
 
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
@@ -85,13 +74,9 @@ struct PhoneCommand: AsyncParsableCommand {
         }
     }
 
-    private func phoneConfiguration() throws -> PhoneConfiguration {
-        var configuration = PhoneConfiguration()
-        configuration.local = local?.address
-        if !transport.isEmpty { configuration.transports = transport.map(\.ofPhone) }
-        configuration.security = tls.security()
+    private func phoneConfiguration() -> PhoneConfiguration {
+        var configuration = place.configuration()
         if !codec.isEmpty { configuration.codecs = codec }
-        configuration.product = "media-tool"
         return configuration
     }
 
@@ -99,7 +84,7 @@ struct PhoneCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         StandardOutput.watch()
-        let (accounts, configuration) = (try phoneAccounts(), try phoneConfiguration())
+        let (accounts, configuration) = (try phoneAccounts(), phoneConfiguration())
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
             let teller = SIPTeller(isJSON: common.json, hasEvents: true)
             let shell = PhoneShell(engine, teller, country: country)

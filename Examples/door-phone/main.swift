@@ -1,0 +1,78 @@
+// A door phone: it answers who calls it, one at a time, and opens the door on a key.
+//
+//     door-phone ACCOUNT [PROXY]       door-phone sip:door@example.org 'sip:192.0.2.1;lr'
+//
+// In the environment: PASSWORD of the account, OPEN_KEY (5), OPEN, a command that opens the door, ALLOWED, the addresses that
+// may open it, all where it is not there. Without an account, `door-phone 127.0.0.1:5060`, it is called by its address.
+import CallCore
+import Foundation
+import MediaEngine
+
+let variables = ProcessInfo.processInfo.environment
+guard let name = CommandLine.arguments.dropFirst().first else {
+    print("Usage: door-phone ACCOUNT|HOST:PORT [PROXY]")
+    exit(64)
+}
+let key = variables["OPEN_KEY"]?.first ?? "5"
+let allowed = variables["ALLOWED"].map { Set($0.split(separator: " ").map(String.init)) }
+
+/// Prints a line at once, also where nobody sits.
+func say(_ text: Any) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
+
+/// Opens the door.
+func openDoor() {
+    say("The door opens.")
+    guard let command = variables["OPEN"] else { return }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", command]
+    do { try process.run() } catch { say("The door does not open: \(error)") }
+}
+
+/// One call: the microphone at the door and its loudspeaker are the call card.
+func answer(_ call: PhoneCall) async {
+    do {
+        try await call.answer()
+        say("\(call.remote) is at the door.")
+        for await event in call.events {
+            guard case .key(key) = event else { continue }
+            if allowed?.contains(call.remote) ?? true { openDoor() } else { say("\(call.remote) may not open it.") }
+        }
+    } catch {
+        say("\(call.remote): \(error)")
+    }
+    say(await call.ended())
+}
+
+let start = ContinuousClock.now
+let engine = try CallEngine()
+var configuration = PhoneConfiguration()
+configuration.codecs = ["G722", "PCMU", "PCMA"]
+let account = name.hasPrefix("sip:") || name.hasPrefix("sips:")
+if !account {
+    let parts = name.split(separator: ":").map(String.init)
+    configuration.local = SocketAddress(host: parts[0], port: parts.count > 1 ? UInt16(parts[1]) ?? 5060 : 5060)
+}
+let phone = try await Phone(engine, configuration)
+say("The door is at \(phone.localAddress).")
+if account {
+    var own = try PhoneAccount(name, password: variables["PASSWORD"])
+    own.proxies = Array(CommandLine.arguments.dropFirst(2))
+    // One that is refused, or not answered, is tried again.
+    do { try await phone.register(own) } catch { say("\(name): \(error)") }
+    say("Registered after \(ContinuousClock.now - start).")
+}
+
+var isBusy = false
+for await event in phone.events {
+    guard case .incoming(let call) = event else { continue }
+    guard !isBusy else {
+        await call.reject(status: 486)
+        continue
+    }
+    isBusy = true
+    Task {
+        await answer(call)
+        isBusy = false
+    }
+}

@@ -1,6 +1,7 @@
 internal import CallBasics
 internal import Glibc
 internal import SIP
+internal import SIPTransport
 
 /// Texts that have come, and wait until whoever keeps them has them: one after the other.
 final class TextInbox: Sendable {
@@ -51,6 +52,7 @@ extension Phone {
         receipts: Set<TextReceipt.Kind> = []
     ) async throws -> String? {
         let type = "text/plain;charset=UTF-8"
+        composing.noteSent(to: uri)
         guard let id = id ?? (receipts.isEmpty ? nil : "\(CallUUID())") else {
             try await send(type, Array(text.utf8), to: uri, from: account)
             return nil
@@ -115,6 +117,41 @@ extension Phone {
         return InternetTime.text(unixMilliseconds: Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
     }
 
+    /// A key was pressed in a text for somebody, who is told that this side writes (RFC 3994): at the first key, and each
+    /// minute; 15 s behind the last that it writes no more.
+    ///
+    /// What is told back is `PhoneEvent.composing`. Nothing of it is kept, and nothing waits for it.
+    public func noteComposing(to uri: String, from account: String? = nil) {
+        composing.notePress(to: uri, account: account, at: SIPEndpoint<UserAgent>.now)
+        settleComposing()
+    }
+
+    private func settleComposing() {
+        while let output = composing.poll() {
+            switch output {
+            case .told(let peer, let isActive): continuation.yield(.composing(from: peer, isActive: isActive))
+            case .send(let isActive, let peer, let account):
+                let state = ComposingState(isActive: isActive, refresh: isActive ? 90 : nil)
+                Task { [weak self] in try? await self?.send(ComposingState.type, state.body, to: peer, from: account) }
+            }
+        }
+        guard composing.deadline != composingAlarm?.time else { return }
+        composingAlarm?.task.cancel()
+        composingAlarm = nil
+        guard let deadline = composing.deadline else { return }
+        let wait = max(deadline - SIPEndpoint<UserAgent>.now, .zero)
+        let task = Task { [weak self] in
+            do { try await Task.sleep(for: wait) } catch { return }
+            await self?.handleComposingTimeout()
+        }
+        composingAlarm = (deadline, task)
+    }
+
+    private func handleComposingTimeout() {
+        composing.handleTimeout(at: SIPEndpoint<UserAgent>.now)
+        settleComposing()
+    }
+
     // MARK: What comes
 
     /// Takes a MESSAGE, which is answered once it is kept.
@@ -128,10 +165,16 @@ extension Phone {
         guard let read else { return answer(message, transaction, 415) }
         let sender = read.sender.bytes.text
         switch read.content {
+        case .composing(let state):
+            answer(message, transaction, 200)
+            composing.receive(state.isActive, refresh: state.refresh, from: sender, at: SIPEndpoint<UserAgent>.now)
+            settleComposing()
         case .receipt(let notification):
             if let receipt = TextReceipt(notification, from: sender) { continuation.yield(.receipt(receipt)) }
             answer(message, transaction, 200)
         case .text(let text):
+            composing.noteText(from: sender)
+            settleComposing()
             var wishes: Set<TextReceipt.Kind> = []
             if read.wantsDelivery { wishes.insert(.delivered) }
             if read.wantsDisplay { wishes.insert(.displayed) }

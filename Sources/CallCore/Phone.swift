@@ -39,6 +39,7 @@ public actor Phone {
     private var listening: Task<Void, Never>?
     var watcher: NetworkWatcher?
     var calls: [CallHandle: PhoneCall] = [:]
+    private var callCount = 0
     /// In the order in which they were registered.
     var accounts: [(address: String, handle: AccountHandle)] = []
     /// Who waits for what comes of a registration.
@@ -46,6 +47,8 @@ public actor Phone {
     private var log = CallLog()
     /// Texts that are to be kept; nil where `events` tells of them.
     let inbox: TextInbox?
+    var composing = ComposingTable()
+    var composingAlarm: (time: MediaTime, task: Task<Void, Never>)?
     private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
     /// Whether there is a network: as the application says, and as the machine does.
     var network = (application: true, machine: true)
@@ -265,7 +268,15 @@ public actor Phone {
             _ = try? await media.end(after: .zero)
             throw error
         }
-        let call = PhoneCall(handle, at: endpoint, remote: (uri, nil), callID: callID, isOutgoing: true, media)
+        let call = PhoneCall(
+            handle,
+            number: takeNumber(),
+            at: endpoint,
+            remote: (uri, nil),
+            callID: callID,
+            isOutgoing: true,
+            media
+        )
         // Its events come in turns after this one.
         calls[handle] = call
         log.begin(handle, callID, with: (uri, nil), isOutgoing: true, unixSeconds: Self.unixSeconds)
@@ -274,6 +285,22 @@ public actor Phone {
         let address = localAddress
         if media.session.address != address.host { Task { await call.move(to: address) } }
         return call
+    }
+
+    private func takeNumber() -> Int {
+        callCount += 1
+        return callCount
+    }
+
+    /// The calls that are on, in the order in which they began.
+    public var currentCalls: [PhoneCall] { calls.values.sorted { $0.number < $1.number } }
+
+    /// Hangs up all calls, as each is at; a call screen ends calls by its actions, or by `resetCalls`.
+    public func hangUpAll() async { for call in currentCalls { await call.hangUp() } }
+
+    /// Holds all calls that talk; a call screen does so by its actions.
+    public func holdAll() async {
+        for call in currentCalls where await call.isAnswered { await call.setHeld(true) }
     }
 
     /// Sends a MESSAGE, and waits until it is taken.
@@ -297,6 +324,7 @@ public actor Phone {
         isClosed = true
         watcher?.close()
         inbox?.close()
+        composingAlarm?.task.cancel()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)
@@ -357,7 +385,14 @@ public actor Phone {
         let from = try? invite.from()
         let remote = (from?.uri.bytes.text ?? "", from?.displayName?.text)
         let callID = invite.callID?.text ?? ""
-        let call = PhoneCall(handle, at: endpoint, remote: remote, callID: callID, isOutgoing: false) { [weak self] in
+        let call = PhoneCall(
+            handle,
+            number: takeNumber(),
+            at: endpoint,
+            remote: remote,
+            callID: callID,
+            isOutgoing: false
+        ) { [weak self] in
             guard let self else { throw Self.closed }
             return try await makeSound($0)
         }

@@ -33,6 +33,39 @@ public actor PhoneCall {
     /// Quality and counts of its sound; nil before its end, and when no sound ever flowed, or its end failed.
     public private(set) var report: CallReport?
 
+    /// Where a call is.
+    public enum State: Hashable, Sendable {
+        /// It came, and was not answered.
+        case incoming
+        /// This side calls, and nothing is known of the other.
+        case outgoing
+        /// The other side rings.
+        case ringing
+        /// The other side is heard before its answer.
+        case earlyMedia
+        /// They talk.
+        case talking
+        /// This side holds it.
+        case held
+        /// The other side holds it.
+        case heldRemotely
+        /// It is over.
+        case ended
+    }
+
+    /// Where it is; when both sides hold it, `held`.
+    public var state: State {
+        if end != nil { return .ended }
+        if isAnswered { return held.us ? .held : held.them ? .heldRemotely : .talking }
+        guard isOutgoing else { return .incoming }
+        return hasEarlyMedia ? .earlyMedia : isRinging ? .ringing : .outgoing
+    }
+
+    /// How long they have talked; nil before the answer.
+    public var duration: Duration? { answerTime.map { (endTime ?? SIPEndpoint<UserAgent>.now) - $0 } }
+
+    /// The order in which calls of a phone began.
+    nonisolated let number: Int
     nonisolated let handle: CallHandle
     private nonisolated let endpoint: SIPEndpoint<UserAgent>
     private nonisolated let inbox: AsyncStream<AgentEvent>
@@ -44,6 +77,9 @@ public actor PhoneCall {
     private var sound: CallSound?
     private var isAnswering = false
     private var answerTime: MediaTime?
+    private var endTime: MediaTime?
+    private var isRinging = false
+    private var hasEarlyMedia = false
     /// What became of its sound, when that is why it ends.
     private var problem: String?
     private var held = (us: false, them: false)
@@ -58,6 +94,7 @@ public actor PhoneCall {
 
     init(
         _ handle: CallHandle,
+        number: Int,
         at endpoint: SIPEndpoint<UserAgent>,
         remote: (uri: String, name: String?),
         callID: String,
@@ -66,6 +103,7 @@ public actor PhoneCall {
         makeSound: SoundMaker? = nil
     ) {
         (self.handle, self.endpoint, self.callID, self.isOutgoing) = (handle, endpoint, callID, isOutgoing)
+        self.number = number
         (self.remote, remoteName) = remote
         (self.sound, self.makeSound) = (sound, makeSound)
         (inbox, mail) = AsyncStream.makeStream()
@@ -275,8 +313,13 @@ public actor PhoneCall {
 
     private func receive(_ event: AgentEvent) async {
         switch event {
-        case .progress(_, let response): continuation.yield(.progress(status: response.statusCode ?? 0))
-        case .agreed(_, let session): await agree(session)
+        case .progress(_, let response):
+            let status = response.statusCode ?? 0
+            if status == 180 { isRinging = true }
+            continuation.yield(.progress(status: status))
+        case .agreed(_, let session):
+            await agree(session)
+            if !isAnswered { hasEarlyMedia = isOutgoing }
         case .established:
             (isAnswered, answerTime) = (true, SIPEndpoint<UserAgent>.now)
             continuation.yield(.answered)
@@ -330,7 +373,8 @@ public actor PhoneCall {
     }
 
     private func finish(_ end: PhoneCallEnd) async {
-        let talk = answerTime.map { SIPEndpoint<UserAgent>.now - $0 } ?? .zero
+        endTime = SIPEndpoint<UserAgent>.now
+        let talk = duration ?? .zero
         keys?.cancel()
         do {
             report = try await sound?.end(after: talk)

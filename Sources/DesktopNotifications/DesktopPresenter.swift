@@ -72,12 +72,8 @@ public final class DesktopPresenter: NotificationPresenter {
         self.records = records
         texts = .localized(environment: environment)
         self.limit = limit
-        sessions = DesktopSessions {
-            let addresses = BusAddress.session(environment: environment)
-            let connection = try await BusConnection.connect(to: addresses, within: limit)
-            return try await DesktopSession(connection, until: .now + limit) { signal, owner in
-                if let performed = Self.action(of: signal, records, owner) { action.yield(performed) }
-            }
+        sessions = DesktopSessions(environment: environment, limit: limit) { signal, owner in
+            if let performed = Self.action(of: signal, records, owner) { action.yield(performed) }
         }
     }
 
@@ -103,25 +99,19 @@ public final class DesktopPresenter: NotificationPresenter {
             }
         }
         let room = notification.room.map { " (\($0))" } ?? ""
-        let answer = try await session.connection.call(
-            Self.call(
-                "Notify",
-                [
-                    .string(applicationName),
-                    .uint32(earlier),
-                    .string(""),
-                    .string((notification.sender ?? texts.fallback) + room),
-                    .string(notification.sender == nil ? "" : body(notification.text, in: session)),
-                    .strings(labels),
-                    .dictionary(["category": .string("im.received"), "urgency": .byte(1)]),
-                    .int32(-1),
-                ]
-            ),
+        let number = try await session.notify(
+            [
+                .string(applicationName),
+                .uint32(earlier),
+                .string(""),
+                .string((notification.sender ?? texts.fallback) + room),
+                .string(notification.sender == nil ? "" : session.body(notification.text)),
+                .strings(labels),
+                .dictionary(["category": .string("im.received"), "urgency": .byte(1)]),
+                .int32(-1),
+            ],
             until: .now + limit
         )
-        guard let number = answer.first?.uint32, number != 0 else {
-            throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
-        }
         try records.keep(number, of: notification.identifier, owner: session.owner)
     }
 
@@ -132,22 +122,8 @@ public final class DesktopPresenter: NotificationPresenter {
         try await sessions.use { session in
             guard let number = try records.number(of: identifier, owner: session.owner) else { return }
             records.forget(number, owner: session.owner)
-            do {
-                try await session.connection.call(
-                    Self.call("CloseNotification", [.uint32(number)]),
-                    until: .now + limit
-                )
-            } catch let error as NotificationError where error.code == .refused {
-                // It was closed meanwhile: some desktops call that an error.
-            }
+            try await session.close(number, until: .now + limit)
         }
-    }
-
-    /// The text as the desktop wants it: where it takes markup, letters that would be some are written as entities.
-    private func body(_ text: String, in session: DesktopSession) -> String {
-        guard session.capabilities.contains("body-markup") else { return text }
-        let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;"]
-        return text.map { entities[$0] ?? String($0) }.joined()
     }
 
     /// What a signal says was done.

@@ -72,6 +72,35 @@ final class DesktopSession: Sendable {
     var isOver: Bool { isReplaced.load(ordering: .relaxed) || connection.hasEnded }
 
     private static var ownerChanged: String { "NameOwnerChanged" }
+
+    /// Has something shown, and gives its number.
+    ///
+    /// - Throws: `NotificationError`
+    func notify(_ arguments: [BusValue], until deadline: ContinuousClock.Instant) async throws -> UInt32 {
+        let answer = try await connection.call(DesktopPresenter.call("Notify", arguments), until: deadline)
+        guard let number = answer.first?.uint32, number != 0 else {
+            throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
+        }
+        return number
+    }
+
+    /// Has it closed.
+    ///
+    /// - Throws: `NotificationError`
+    func close(_ number: UInt32, until deadline: ContinuousClock.Instant) async throws {
+        do {
+            try await connection.call(DesktopPresenter.call("CloseNotification", [.uint32(number)]), until: deadline)
+        } catch let error as NotificationError where error.code == .refused {
+            // It was closed meanwhile: some desktops call that an error.
+        }
+    }
+
+    /// A text as the desktop wants it: where it takes markup, letters that would be some are written as entities.
+    func body(_ text: String) -> String {
+        guard capabilities.contains("body-markup") else { return text }
+        let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;"]
+        return text.map { entities[$0] ?? String($0) }.joined()
+    }
 }
 
 /// The session that is used now; when it is over the next one takes its place.
@@ -82,6 +111,19 @@ actor DesktopSessions {
 
     init(open: @escaping @Sendable () async throws -> DesktopSession) {
         self.open = open
+    }
+
+    /// Sessions on the bus that `environment` names, which has `limit` to let us in, and its service as much; `take` gets signals.
+    init(
+        environment: [String: String],
+        limit: Duration,
+        take: @escaping @Sendable (BusSignal, _ owner: String) -> Void
+    ) {
+        open = {
+            let addresses = BusAddress.session(environment: environment)
+            let connection = try await BusConnection.connect(to: addresses, within: limit)
+            return try await DesktopSession(connection, until: .now + limit, take: take)
+        }
     }
 
     /// The session, opened when there is none.

@@ -111,6 +111,10 @@ public actor SIPService: CoreService {
             try await context.deliver(IncomingMessage(text))
             await self?.noteMessage()
         }
+        // What is to be sent for one waits until it is registered.
+        for account in try await store.accounts() where addresses?.contains(account.address) ?? true {
+            standing[account.address] = .pending
+        }
         (self.context, self.phone) = (context, phone)
         listening = Task { [weak self] in for await event in phone.events { await self?.handle(event) } }
     }
@@ -254,7 +258,14 @@ public actor SIPService: CoreService {
             return await note(account.address, .refused, reason: error.message)
         }
         let known = memories[account.address] ?? []
-        Task { try? await phone.register(made, recalling: known) }
+        Task {
+            do {
+                try await phone.register(made, recalling: known)
+            } catch let error as PhoneError where error.code == .invalid {
+                // Of all else events tell.
+                await note(account.address, .refused, reason: error.message)
+            } catch {}
+        }
     }
 
     /// Waits until an account is registered, for what it sends comes from it.

@@ -71,9 +71,13 @@ import Testing
         #expect(!come.isOutgoing && out.isOutgoing)
         try await come.ring()
         try await wait(out) { if case .progress(180) = $0 { true } else { false } }
+        #expect(await out.state == .ringing)
+        #expect(await come.state == .incoming)
+        #expect(await out.duration == nil)
         try await come.answer(Self.buzz(into: his))
         try await out.answered()
         #expect(await out.isAnswered)
+        #expect(await out.state == .talking)
         try await wait(toHear: hers)
         try await wait(toHear: his)
         try await out.sendDTMF("5")
@@ -83,6 +87,9 @@ import Testing
         await out.setHeld(true)
         try await wait(come) { if case .held(by: .them) = $0 { true } else { false } }
         try await wait(out) { if case .held(by: .us) = $0 { true } else { false } }
+        #expect(await out.state == .held)
+        #expect(await come.state == .heldRemotely)
+        #expect(await alice.currentCalls.map(\.callID) == [out.callID])
         await out.setHeld(false)
         try await wait(come) { if case .resumed(by: .them) = $0 { true } else { false } }
         try await wait(out) { if case .resumed(by: .us) = $0 { true } else { false } }
@@ -90,6 +97,9 @@ import Testing
         let (mine, theirs) = await (out.ended(), come.ended())
         #expect(mine.cause == .hungUp && mine.side == .them)
         #expect(theirs.cause == .hungUp && theirs.side == .us)
+        #expect(await out.state == .ended)
+        #expect(await out.duration ?? .zero > .zero)
+        #expect(await alice.currentCalls.isEmpty)
         for report in await [out.report, come.report] {
             let leg = try #require(report?.legs.first)
             #expect(leg.sent.packets > 0)
@@ -302,6 +312,25 @@ import Testing
             if text != nil { break }
         }
         #expect(text == "Tea?")
+        // A receipt, and that somebody writes, find their way back.
+        let id = try await alice.sendText("Milk?", to: "sip:bob@example.test", receipts: [.displayed])
+        for await case .text(let come) in bob.events {
+            await bob.noteComposing(to: come.sender)
+            try await bob.sendReceipt(.delivered, of: come)
+            try await bob.sendReceipt(.displayed, of: come)
+            break
+        }
+        var told: [String] = []
+        for await event in alice.events {
+            switch event {
+            case .composing("sip:bob@example.test", let isActive): told.append("writes \(isActive)")
+            case .receipt(let receipt) where receipt.id == id: told.append(receipt.kind.rawValue)
+            default: break
+            }
+            if told.count == 2 { break }
+        }
+        // Both leave at once, and only what was asked for.
+        #expect(Set(told) == ["writes true", "displayed"])
         let refusal = await #expect(throws: PhoneError.self) {
             try await alice.sendText("?", to: "sip:eve@example.test")
         }

@@ -2,17 +2,19 @@ internal import CallBasics
 
 /// A MESSAGE as its receiver takes it: out of its envelope, if it has one.
 ///
-/// Source: RFC 3428; RFC 3862; RFC 5438
+/// Source: RFC 3428; RFC 3862; RFC 3994; RFC 5438
 package struct InstantMessage: Hashable, Sendable {
     /// What it brings.
     package enum Content: Hashable, Sendable {
         case text(String)
         /// What became of a message of this side.
         case receipt(DispositionNotification)
+        /// Whether its sender is writing.
+        case composing(ComposingState)
     }
 
     /// The types of its body.
-    package static let types = ["text/plain", CPIMMessage.type, DispositionNotification.type]
+    package static let types = ["text/plain", CPIMMessage.type, DispositionNotification.type, ComposingState.type]
 
     /// What pushes name it by; several may share one.
     package let callID: String
@@ -48,6 +50,8 @@ package struct InstantMessage: Hashable, Sendable {
         }
         if type?.isNamed(Bytes(DispositionNotification.type)) == true {
             content = .receipt(try DispositionNotification(parsing: body))
+        } else if type?.isNamed(Bytes(ComposingState.type)) == true {
+            content = .composing(try ComposingState(parsing: body))
         } else if type?.isNamed("text", "plain") ?? true {
             content = .text(body.text)
         } else {

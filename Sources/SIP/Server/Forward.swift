@@ -100,8 +100,8 @@ struct Branch: Sendable {
         case forward(ForwardID)
         /// An ACK, which ends once it is sent.
         case acknowledgement
-        /// A text that was kept, for which nobody waits any more.
-        case text(TextID)
+        /// A text that was kept, for which nobody waits any more, and how often it has left with this.
+        case text(TextID, attempt: Int)
     }
 
     /// Without the own Via.

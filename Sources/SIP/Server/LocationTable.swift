@@ -34,6 +34,15 @@ struct Binding: Sendable {
         }
         return self.contact.uri.isEquivalent(to: contact.uri)
     }
+
+    /// Whether a Contact takes this binding away: it names no token then, which others must have in common (RFC 8599, section 4.1.2).
+    func isSame(asRemoved contact: NameAddress) -> Bool {
+        guard let own = try? SIPURI(self.contact.uri.withoutPush), let other = try? SIPURI(contact.uri.withoutPush)
+        else {
+            return false
+        }
+        return own.isEquivalent(to: other)
+    }
 }
 
 /// Names a binding; after its end the name stays unused.

@@ -221,7 +221,9 @@ extension SIPServer {
     private mutating func end(_ id: BranchID, _ response: SIPMessage?, at now: MediaTime) {
         guard let branch = remove(id) else { return }
         if let transaction = branch.transaction { branchOfTransaction[transaction] = nil }
-        if case .text(let text) = branch.purpose { return handleText(text, status: response?.statusCode, at: now) }
+        if case .text(let text, let attempt) = branch.purpose {
+            return handleText(text, attempt: attempt, status: response?.statusCode, at: now)
+        }
         guard let forwardID = branch.forward, var forward = forwards[forwardID] else { return }
         forward.branches.removeAll { $0 == id }
         if let response { forward.note(response) }

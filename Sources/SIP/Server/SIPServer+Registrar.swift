@@ -93,7 +93,7 @@ extension SIPServer {
         else { return 503 }
         for item in wanted {
             guard item.seconds > 0 else {
-                remove(known.filter { $0.isSame(as: item.contact) })
+                remove(known.filter { $0.isSame(as: item.contact) || $0.isSame(asRemoved: item.contact) })
                 continue
             }
             bindingOrder += 1

@@ -21,7 +21,9 @@ extension SIPServer {
     /// Source: RFC 8599, section 5.1
     func featureCapabilities(for request: SIPMessage) throws(SIPError) -> Bytes? {
         guard let settings = configuration.push else { return nil }
-        for contact in try request.contacts() {
+        let general: WholeNumber? = try request.value(.expires)
+        // Who takes a binding away names the service and no token (RFC 8599, section 4.1.2).
+        for contact in try request.contacts() where try contact.expires() ?? general?.value != 0 {
             guard let push = try pushParameters(of: contact) else { continue }
             let services = push.isQuery && push.provider.isEmpty ? settings.providers.sorted() : [push.provider]
             var value = "*" + services.map { ";+sip.pns=\"\($0)\"" }.joined()
@@ -114,8 +116,14 @@ extension SIPServer {
 
     /// Sends the oldest text of a user to the phone that came last; the next leaves when that was taken.
     private mutating func deliverText(of user: String, at now: MediaTime) {
-        guard texts.count(of: user) > 0, let binding = locations.bindings(of: user).max(by: { $0.order < $1.order }),
-            let id = texts.takeNext(of: user, isSecure: binding.contact.uri.scheme == .sips), let text = texts[id]
+        let bindings = locations.bindings(of: user)
+        guard texts.count(of: user) > 0, let binding = bindings.max(by: { $0.order < $1.order }),
+            let id = texts.takeNext(
+                of: user,
+                to: binding.contact.uri.bytes,
+                isSecure: binding.contact.uri.scheme == .sips,
+                { contact in bindings.contains { $0.contact.uri.bytes == contact } }
+            ), let text = texts[id]
         else { return }
         let target = ForwardTarget(binding)
         guard let passed = try? passedOn(text.request, to: target) else {
@@ -123,14 +131,15 @@ extension SIPServer {
             return
         }
         let flow = target.path.isEmpty ? target.flow : nil
-        let made = Branch(passed, .text(id), flow: flow, isSecure: text.isSecure || passed.isBoundForSIPS)
+        let purpose = Branch.Purpose.text(id, attempt: text.attempt)
+        let made = Branch(passed, purpose, flow: flow, isSecure: text.isSecure || passed.isBoundForSIPS)
         start(branches.insert { _ in made }, at: now)
     }
 
     /// A phone has taken a text, or not: that waits for the next who registers.
-    mutating func handleText(_ id: TextID, status: Int?, at now: MediaTime) {
+    mutating func handleText(_ id: TextID, attempt: Int, status: Int?, at now: MediaTime) {
         // Who refuses it for good does not get it again.
-        guard let status, TextStore.isFinal(status) else { return texts.giveBack(id) }
+        guard let status, TextStore.isFinal(status) else { return texts.giveBack(id, attempt: attempt) }
         guard let text = texts.remove(id) else { return }
         if status < 300 { tell(.fetched(user: text.user, callID: text.request.callID?.text ?? "")) }
         deliverText(of: text.user, at: now)

@@ -13,8 +13,10 @@ struct KeptText: Sendable {
     let request: SIPMessage
     /// Whether it may leave by TLS alone (RFC 3261, section 26.2.2).
     let isSecure: Bool
-    /// Whether it is on its way to a phone.
-    var isLeaving = false
+    /// The contact of the phone that it is on its way to; nil while it is on none.
+    fileprivate(set) var destination: Bytes?
+    /// How often it has left.
+    fileprivate(set) var attempt = 0
 }
 
 /// The texts for users who are away, in the order in which they came.
@@ -40,18 +42,27 @@ struct TextStore: Sendable {
         namesOfUser[user, default: []].append(name)
     }
 
-    /// The oldest text of a user, which leaves now for a phone that is reached by TLS alone or not; nil when there is none, or one is leaving already.
-    mutating func takeNext(of user: String, isSecure: Bool) -> TextID? {
+    /// The oldest text of a user, which leaves now for a phone that is reached by TLS alone or not; nil when there is none, or
+    /// one is on its way to a phone that is still there.
+    ///
+    /// A phone that has gone, or is another process at another address now, does not hold up the next.
+    mutating func takeNext(of user: String, to contact: Bytes, isSecure: Bool, _ isThere: (Bytes) -> Bool) -> TextID? {
         let names = namesOfUser[user] ?? []
-        guard !names.contains(where: { texts[$0]?.isLeaving == true }),
-            let name = names.first(where: { isSecure || texts[$0]?.isSecure == false })
-        else { return nil }
-        texts[name]?.isLeaving = true
+        for name in names {
+            guard let destination = texts[name]?.destination else { continue }
+            guard !isThere(destination) else { return nil }
+            texts[name]?.destination = nil
+        }
+        guard let name = names.first(where: { isSecure || texts[$0]?.isSecure == false }) else { return nil }
+        texts[name]?.destination = contact.detached
+        texts[name]?.attempt += 1
         return name
     }
 
-    /// A phone did not take it: it waits for the next.
-    mutating func giveBack(_ name: TextID) { texts[name]?.isLeaving = false }
+    /// A phone did not take it, which was sent for so many times: it waits for the next, unless it has left again since.
+    mutating func giveBack(_ name: TextID, attempt: Int) {
+        if texts[name]?.attempt == attempt { texts[name]?.destination = nil }
+    }
 
     @discardableResult
     mutating func remove(_ name: TextID) -> KeptText? {

@@ -8,6 +8,10 @@ public struct NotificationTexts: Sendable, Hashable {
     public var reply: String
     /// The label of the action that tells the sender.
     public var markAsSeen: String
+    /// What is shown of a call that rings, and of one that is on.
+    public var incomingCall = "Incoming call", call = "Call"
+    /// The labels of the actions that answer, decline and end a call.
+    public var answer = "Answer", decline = "Decline", hangUp = "Hang up"
 
     /// Words of your own.
     public init(fallback: String, invitation: String, reply: String, markAsSeen: String) {
@@ -41,30 +45,39 @@ public struct NotificationTexts: Sendable, Hashable {
             invitation: "Sie wurden in einen Chatraum eingeladen",
             reply: "Antworten",
             markAsSeen: "Als gelesen markieren"
-        ),
+        ).withCalls("Eingehender Anruf", "Anruf", "Annehmen", "Ablehnen", "Auflegen"),
         "es": NotificationTexts(
             fallback: "Ha recibido un mensaje nuevo",
             invitation: "Le han invitado a una sala de chat",
             reply: "Responder",
             markAsSeen: "Marcar como visto"
-        ),
+        ).withCalls("Llamada entrante", "Llamada", "Contestar", "Rechazar", "Colgar"),
         "fr": NotificationTexts(
             fallback: "Vous avez reçu un nouveau message",
             invitation: "Vous avez été invité dans un salon de discussion",
             reply: "Répondre",
             markAsSeen: "Marquer comme vu"
-        ),
+        ).withCalls("Appel entrant", "Appel", "Répondre", "Refuser", "Raccrocher"),
         "it": NotificationTexts(
             fallback: "Hai ricevuto un nuovo messaggio",
             invitation: "Sei stato invitato in una chat",
             reply: "Rispondi",
             markAsSeen: "Segna come visto"
-        ),
+        ).withCalls("Chiamata in arrivo", "Chiamata", "Rispondi", "Rifiuta", "Riaggancia"),
         "pt": NotificationTexts(
             fallback: "Recebeu uma nova mensagem",
             invitation: "Foi convidado para uma sala de conversa",
             reply: "Responder",
             markAsSeen: "Marcar como visto"
-        ),
+        ).withCalls("Chamada recebida", "Chamada", "Atender", "Recusar", "Desligar"),
     ]
+
+    private func withCalls(_ incoming: String, _ call: String, _ answer: String, _ decline: String, _ hangUp: String)
+        -> NotificationTexts
+    {
+        var texts = self
+        (texts.incomingCall, texts.call) = (incoming, call)
+        (texts.answer, texts.decline, texts.hangUp) = (answer, decline, hangUp)
+        return texts
+    }
 }

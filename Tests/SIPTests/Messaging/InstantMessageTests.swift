@@ -91,6 +91,22 @@ import Testing
         #expect(read.content == .receipt(receipt) && !read.wantsDelivery)
     }
 
+    @Test(
+        arguments: [
+            ("<state>active</state><contenttype>text/plain</contenttype><refresh>90</refresh>", true, 90),
+            ("<state>idle</state>", false, nil), ("<state>thinking</state><refresh>-1</refresh>", false, nil),
+        ] as [(String, Bool, Int?)]
+    )
+    func `that somebody writes is read, and written as it is read`(state: String, isActive: Bool, refresh: Int?) throws
+    {
+        let body = "<isComposing xmlns='urn:ietf:params:xml:ns:im-iscomposing'>\(state)</isComposing>"
+        let read = try ComposingState(parsing: Bytes(body))
+        #expect(read == ComposingState(isActive: isActive, refresh: refresh))
+        #expect(try ComposingState(parsing: read.body[...]) == read)
+        #expect(try InstantMessage(message(ComposingState.type, Array(body.utf8)))?.content == .composing(read))
+        #expect(throws: SIPError.self) { try ComposingState(parsing: Bytes("<isComposing/>")) }
+    }
+
     @Test func `another type is not taken, and what breaks its grammar is refused`() throws {
         #expect(try InstantMessage(message("image/png", [1])) == nil)
         #expect(try InstantMessage(message("message/cpim", letter("image/png", [1]).body())) == nil)

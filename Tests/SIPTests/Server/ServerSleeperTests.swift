@@ -224,4 +224,37 @@ import Testing
         #expect(world.network.lines.contains("1 SIP/2.0 415 Unsupported Media Type"))
         world.expectEmpty(bindings: 2)
     }
+
+    @Test func `a text on its way to a process that has died goes to the one that takes its place`() throws {
+        var world = try open()
+        var account = AccountConfiguration(identity: NameAddress(try SIPURI("sip:bob@example.test")))
+        account.credentials = [Credentials(userName: "bob", password: "builder")]
+        account.instance = "urn:uuid:00000000-0000-4000-8000-000000000001"
+        account.push = try PushParameters(team: "T", bundle: "b", tokens: [.remote: Secret("C112")])
+        let former = world.accounts[1]
+        world.network.with(1) { agent, now in agent.unregister(former, at: now) }
+        world.network.run(for: .seconds(1))
+        // Its token is not in the Contact that takes the binding away.
+        #expect(world.network.servers[0].server.counts.bindings == 1)
+        let made = account
+        var bobs: [Int: AccountHandle] = [:]
+        for index in [1, 2] { bobs[index] = world.network.with(index) { agent, _ in agent.addAccount(made) } }
+        let (first, second) = (try #require(bobs[1]), try #require(bobs[2]))
+        try world.network.with(1) { agent, now in try agent.register(first, at: now) }
+        world.network.run(for: .seconds(1))
+        let request = ServerWorld.request("MESSAGE", "sip:bob@example.test", id: "late")
+        #expect(try world.send(request + ["Content-Type: text/plain"], body: "Tea?") == ["SIP/2.0 202 Accepted"])
+        // The first process registers, and dies before the text is there.
+        world.network.arrives = { !$0.hasPrefix("MESSAGE sip:bob@192.0.2.2") }
+        world.network.with(1) { agent, now in agent.refresh(first, at: now) }
+        world.network.run(for: .seconds(2))
+        try world.network.with(2) { agent, now in try agent.register(second, at: now) }
+        world.network.run(for: .seconds(1))
+        #expect(world.network.words(2).contains("message Tea?"))
+        // What comes of the former way changes nothing any more.
+        world.network.run(for: .seconds(60))
+        #expect(!world.network.words(2).contains("message Tea?"))
+        #expect(world.network.servers[0].server.counts.texts == 0)
+        world.expectEmpty(bindings: 2)
+    }
 }

@@ -152,6 +152,11 @@ extension CoreMainCommand {
                 ],
                 text: "\(receipt.from.printable): \(receipt.kind.rawValue)\n"
             )
+        case .composing(let peer, let isActive):
+            common.show(
+                ["event": "composing", "from": .string(peer), "state": isActive ? "active" : "idle"],
+                text: "\(peer.printable) \(isActive ? "is writing" : "writes no more")\n"
+            )
         case .outgoing, .text: break
         }
     }

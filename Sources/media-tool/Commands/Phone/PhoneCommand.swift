@@ -162,6 +162,12 @@ struct PhoneCommand: AsyncParsableCommand {
                             try? await phone.sendReceipt(kind, of: text)
                         }
                     }
+                case .composing(let peer, let isActive):
+                    teller.tell(
+                        "composing",
+                        [("from", .string(peer)), ("state", isActive ? "active" : "idle")],
+                        text: "\(peer.printable) \(isActive ? "is writing." : "writes no more.")"
+                    )
                 case .receipt(let receipt):
                     teller.tell(
                         "receipt",

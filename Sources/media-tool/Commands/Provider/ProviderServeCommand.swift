@@ -1,7 +1,9 @@
 internal import CallBasics
 import ArgumentParser
 import CallCore
+import DesktopNotifications
 import LocalMessaging
+import MediaEngine
 import SharedPhone
 
 /// A call screen, by lines on standard input.
@@ -14,6 +16,8 @@ struct ProviderServeCommand: AsyncParsableCommand {
             "muted", playDTMF with "digits", setGroup with "with", start with "to"; {"transaction": [...]} for several, all or \
             none; {"audio": "activate"} or "deactivate"; {"reset": true}. "uuid" may be left out where one call alone can be \
             meant. Words: \(ScreenOrder.help).
+
+            With --desktop each call is a notification with buttons, too, where the session's bus has a service that shows them.
 
             The sound is activated while a call of this side or an answered one is on, unless --silent. It waits for the core, \
             and for the next one when that ends.
@@ -28,6 +32,9 @@ struct ProviderServeCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Answers each call that comes after so long.", valueName: "s"))
     var acceptAfter: Double?
+
+    @Flag(help: "Shows calls on the desktop, too, with buttons to answer, decline and hang up.")
+    var desktop = false
 
     @Flag(help: "Leaves the sound to others, or to lines.")
     var silent = false
@@ -52,12 +59,24 @@ struct ProviderServeCommand: AsyncParsableCommand {
         StandardOutput.watch()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let group = try place.container()
+        let buttons: DesktopCalls?
+        do {
+            let variables = ProcessEnvironment.variables
+            buttons = desktop ? try await .connect(applicationName: "media-tool", environment: variables) : nil
+        } catch {
+            throw ToolFailure("\(error)")
+        }
         let found = try await Interruption.orValue {
             try await ProviderCommand.connect(group, waiting: .seconds(fraction: wait), isScreen: true)
         }
         guard let screen = found else { return }
         teller.tell("listening", [("group", .string(group.path))], text: "The screen is on. Say: \(ScreenOrder.help)")
-        let shell = ScreenShell(screen, teller, acceptAfter: acceptAfter, isSilent: silent)
+        let shell = ScreenShell(screen, teller, buttons, acceptAfter: acceptAfter, isSilent: silent)
+        let pressing = Task {
+            guard let buttons else { return }
+            for await press in buttons.presses { await shell.obey(press) }
+        }
+        defer { pressing.cancel() }
         let showing = Task { for await event in screen.events { await shell.show(event) } }
         _ = try await Interruption.orValue { [seconds] in
             await withTaskGroup(of: Void.self) { group in
@@ -77,6 +96,7 @@ struct ProviderServeCommand: AsyncParsableCommand {
         }
         await screen.close()
         await showing.value
+        await shell.close()
         teller.tell("closed", text: "The screen is off.")
     }
 }
@@ -85,13 +105,22 @@ struct ProviderServeCommand: AsyncParsableCommand {
 actor ScreenShell {
     private let screen: ScreenClient
     private let teller: SIPTeller
+    private let buttons: DesktopCalls?
     private let acceptAfter: Double?
     private let isSilent: Bool
     private var calls: [ShownCall] = []
-    private var hasAudio = false
+    /// What the desktop shows, and whether as a call that is on.
+    private var onDesktop: [CallUUID: Bool] = [:]
 
-    init(_ screen: ScreenClient, _ teller: SIPTeller, acceptAfter: Double?, isSilent: Bool) {
-        (self.screen, self.teller, self.acceptAfter, self.isSilent) = (screen, teller, acceptAfter, isSilent)
+    init(
+        _ screen: ScreenClient,
+        _ teller: SIPTeller,
+        _ buttons: DesktopCalls?,
+        acceptAfter: Double?,
+        isSilent: Bool
+    ) {
+        (self.screen, self.teller, self.buttons) = (screen, teller, buttons)
+        (self.acceptAfter, self.isSilent) = (acceptAfter, isSilent)
     }
 
     // MARK: What happens
@@ -99,7 +128,7 @@ actor ScreenShell {
     func show(_ event: ScreenClient.Event) async {
         switch event {
         case .snapshot(let shown, let isAudioActive):
-            (calls, hasAudio) = (shown, isAudioActive)
+            calls = shown
             teller.tell(
                 "snapshot",
                 [("calls", .array(shown.map(\.json))), ("audioActive", .bool(isAudioActive))],
@@ -131,7 +160,6 @@ actor ScreenShell {
                 "\(action.kind.word): \(outcome.fault ?? outcome.word)."
             )
         case .audio(let isActive):
-            hasAudio = isActive
             teller.tell("audio", [("active", .bool(isActive))], text: "The sound is \(isActive ? "on" : "off").")
         case .interrupted: teller.tell("interrupted", text: "The core has gone. Waiting for the next.")
         }
@@ -142,9 +170,37 @@ actor ScreenShell {
     private func follow() async {
         guard let (now, isAudioActive) = try? await screen.calls() else { return }
         calls = now
+        await showOnDesktop()
         let isWanted = now.contains { $0.isConnected || $0.isOutgoing }
         guard !isSilent, isWanted != isAudioActive else { return }
         try? await screen.setAudioActive(isWanted)
+    }
+
+    /// Brings the desktop up to date; what it does not show is on the screen all the same.
+    private func showOnDesktop() async {
+        guard let buttons else { return }
+        for uuid in onDesktop.keys where !calls.contains(where: { $0.call == uuid }) {
+            onDesktop[uuid] = nil
+            try? await buttons.withdraw("\(uuid)")
+        }
+        for call in calls where onDesktop[call.call] != (call.isOutgoing || call.isConnected) {
+            let isOn = call.isOutgoing || call.isConnected
+            onDesktop[call.call] = isOn
+            let caller = call.update.displayName ?? call.update.remote
+            try? await buttons.show("\(call.call)", caller: caller, isOn: isOn)
+        }
+    }
+
+    /// Takes what is shown off the desktop.
+    func close() async {
+        calls = []
+        await showOnDesktop()
+    }
+
+    /// A button was pressed on the desktop.
+    func obey(_ press: DesktopCalls.Press) async {
+        guard let call = CallUUID(press.call) else { return }
+        _ = try? await screen.perform(press.action == .answer ? .answer : .end, on: call)
     }
 
     private func accept(_ uuid: CallUUID) {

@@ -214,10 +214,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         var left = count ?? .max
         while left > 0, let event = await iterator.next() {
             guard case .message(let message, _) = event, let read = try? InstantMessage(message) else { continue }
-            left -= 1
             let from = read.sender.bytes.text
             switch read.content {
             case .text(let text):
+                left -= 1
                 teller.tell(
                     "message",
                     [
@@ -229,6 +229,12 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     text: "\(from): \(text)"
                 )
                 try await acknowledge(read, party)
+            case .composing(let state):
+                teller.tell(
+                    "composing",
+                    [("from", .string(from)), ("state", state.isActive ? "active" : "idle")],
+                    text: "\(from) \(state.isActive ? "is writing" : "writes no more")."
+                )
             case .receipt(let receipt):
                 teller.tell(
                     "receipt",

@@ -14,8 +14,9 @@ struct SIPPushCommand: AsyncParsableCommand {
         abstract: "Delivers one push to a group, as the system does.",
         discussion: """
             The payload is JSON, as a push service delivers it: "call-id", "from-uri" and "display-name", or the same with _, also \
-            within "aps". A push of a call goes to the core that takes calls, which shows it at once; where none runs, one is \
-            started: `core main --calls`, or --launch. A push of a text does what `core notify` does.
+            within "aps"; or the last of the lines that `sip server --push-log` writes. A push of a call goes to the core that \
+            takes calls, which shows it at once; where none runs, one is started: `core main --calls`, or --launch. A push of a \
+            text does what `core notify` does.
 
             EXAMPLES
               media-tool sip push --group /tmp/group --payload push.json
@@ -31,8 +32,8 @@ struct SIPPushCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("What the push says; - reads standard input.", valueName: "file"), completion: .file())
     var payload: String
 
-    @Option(help: "What it is about: call or text.")
-    var kind = Kind.call
+    @Option(help: "What it is about: call or text. Default: what a line of the server says, else call.")
+    var kind: Kind?
 
     @Option(
         help: ArgumentHelp("What takes calls of the group, where nothing does; run by the shell.", valueName: "command")
@@ -45,11 +46,9 @@ struct SIPPushCommand: AsyncParsableCommand {
         common.startLogging()
         let begin = ContinuousClock.now
         let bytes = try TextFile.read(InputPath.path(of: payload), limit: 1 << 16)
-        guard let push = try? JSONDecoder().decode(PushPayload.self, from: Data(bytes)) else {
-            throw ToolFailure("\(payload) is no payload. Write {\"call-id\": \"...\"}.")
-        }
+        let (push, told) = try read(bytes)
         let group = try place.container()
-        guard kind == .call else { return try await notify(push, group) }
+        guard (kind ?? told ?? .call) == .call else { return try await notify(push, group) }
         let screen: ScreenClient
         if let running = try? await ScreenClient.connect(to: group, isScreen: false) {
             screen = running
@@ -70,6 +69,19 @@ struct SIPPushCommand: AsyncParsableCommand {
             ],
             text: "\(call) is shown after \(waited) ms\n"
         )
+    }
+
+    /// What the push says, and what it is about where it says that.
+    private func read(_ bytes: [UInt8]) throws -> (push: PushPayload, kind: Kind?) {
+        if let push = try? JSONDecoder().decode(PushPayload.self, from: Data(bytes)) { return (push, nil) }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        guard let words = lines.last?.split(separator: " "), words.first == "PUSH" else {
+            throw ToolFailure("\(payload) is no payload. Write {\"call-id\": \"...\"}.")
+        }
+        func value(_ name: String) -> String? {
+            words.first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+        }
+        return (PushPayload(callID: value("callid"), from: value("from")), value("method") == "INVITE" ? .call : .text)
     }
 
     private func notify(_ push: PushPayload, _ group: GroupContainer) async throws {

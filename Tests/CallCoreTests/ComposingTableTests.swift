@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Lets time go by, second by second, as a clock that is asked for deadlines would.
-    private mutating func pass(_ duration: Duration) -> [ComposingTable.Output] {
+    private mutating func elapse(_ duration: Duration) -> [ComposingTable.Output] {
         let end = now + duration
         while let deadline = table.deadline, deadline <= end {
             now = deadline
@@ -35,19 +35,19 @@ import Testing
         for _ in 0..<13 {
             table.notePress(to: "sip:b@x", account: "sip:a@x", at: now)
             all += outputs()
-            all += pass(.seconds(10))
+            all += elapse(.seconds(10))
         }
         // At 0, 60 and 120 s.
         #expect(all == [Self.sent(true), Self.sent(true), Self.sent(true)])
-        #expect(pass(.seconds(4)).isEmpty)
-        #expect(pass(.seconds(1)) == [Self.sent(false)])
+        #expect(elapse(.seconds(4)).isEmpty)
+        #expect(elapse(.seconds(1)) == [Self.sent(false)])
         #expect(table.deadline == nil)
     }
 
     @Test mutating func `a text that leaves ends the writing untold, and the next key is a first one`() {
         table.notePress(to: "sip:b@x", account: "sip:a@x", at: now)
         table.noteSent(to: "sip:b@x")
-        #expect(outputs() == [Self.sent(true)] && pass(.seconds(60)).isEmpty)
+        #expect(outputs() == [Self.sent(true)] && elapse(.seconds(60)).isEmpty)
         table.notePress(to: "sip:b@x", account: "sip:a@x", at: now)
         #expect(outputs() == [Self.sent(true)])
     }
@@ -55,14 +55,14 @@ import Testing
     @Test mutating func `who writes does so until it is told otherwise, a text comes, or the time is over`() {
         table.receive(true, refresh: 90, from: "sip:b@x", at: now)
         #expect(outputs() == [Self.told(true)])
-        _ = pass(.seconds(60))
+        _ = elapse(.seconds(60))
         table.receive(true, refresh: 90, from: "sip:b@x", at: now)
-        #expect(outputs().isEmpty && pass(.seconds(89)).isEmpty)
-        #expect(pass(.seconds(1)) == [Self.told(false)])
+        #expect(outputs().isEmpty && elapse(.seconds(89)).isEmpty)
+        #expect(elapse(.seconds(1)) == [Self.told(false)])
 
         table.receive(true, refresh: nil, from: "sip:b@x", at: now)
         #expect(
-            outputs() == [Self.told(true)] && pass(.seconds(119)).isEmpty && pass(.seconds(1)) == [Self.told(false)]
+            outputs() == [Self.told(true)] && elapse(.seconds(119)).isEmpty && elapse(.seconds(1)) == [Self.told(false)]
         )
         table.receive(true, refresh: .max, from: "sip:b@x", at: now)
         _ = outputs()
@@ -79,6 +79,6 @@ import Testing
             table.notePress(to: "sip:\(number)@x", account: nil, at: now)
         }
         #expect(outputs().count == 2 * ComposingTable.limit)
-        #expect(pass(.seconds(120)).count == 2 * ComposingTable.limit)
+        #expect(elapse(.seconds(120)).count == 2 * ComposingTable.limit)
     }
 }

@@ -124,16 +124,9 @@ import Testing
         try addAccount()
         let sending = try alice("message", "sip:bob@example.test", "Lunch?", "--receipts", "delivered", "--wait", "20")
         let callID = try callID("kept")
+        // The line of the server says that it is about a text.
         let notify = try ToolRun.finished(
-            "core",
-            "notify",
-            "--group",
-            group,
-            "--call-id",
-            callID,
-            "--local",
-            "127.0.0.1:0",
-            "--json"
+            "sip", "push", "--group", group, "--payload", folder.file("pushes"), "--json"
         )
         let shown = try notify.json()
         #expect(shown["text"] as? String == "Lunch?" && shown["source"] as? String == "executor", "\(notify.errors)")

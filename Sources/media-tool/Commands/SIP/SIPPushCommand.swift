@@ -43,12 +43,12 @@ struct SIPPushCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        common.startLogging()
         let begin = ContinuousClock.now
         let bytes = try TextFile.read(InputPath.path(of: payload), limit: 1 << 16)
         let (push, told) = try read(bytes)
         let group = try place.container()
         guard (kind ?? told ?? .call) == .call else { return try await notify(push, group) }
+        common.startLogging()
         let screen: ScreenClient
         if let running = try? await ScreenClient.connect(to: group, isScreen: false) {
             screen = running

@@ -42,8 +42,10 @@ public actor SIPService: CoreService {
     private let engine: CallEngine?
     private let provider: (any CallProvider)?
     private let refusesCalls: Bool
-    /// Notifies of registrations, messages and receipts.
+    /// Notifies of registrations and messages.
     private let changed = Notifier()
+    /// Notifies when receipts were sent, or could not be.
+    private let sent = Notifier()
     private var context: CoreContext?
     private var phone: Phone?
     private var ownEngine: CallEngine?
@@ -58,6 +60,8 @@ public actor SIPService: CoreService {
     /// Calls that wait for a main.
     private var waitingCalls: [PhoneCall] = []
     private var sending: Task<Void, Never>?
+    /// How many of them have not ended.
+    private var sendingCount = 0
 
     /// A service for the accounts of a group.
     ///
@@ -207,12 +211,11 @@ public actor SIPService: CoreService {
     public func stop() async {
         guard let phone else { return }
         sendReceipts()
-        let limit = Task { [sending] in
-            try? await Task.sleep(for: .seconds(2))
-            sending?.cancel()
+        let limit = ContinuousClock.now + .seconds(2)
+        while sendingCount > 0, .now < limit {
+            let count = sent.count
+            await sent.wait(after: count, until: limit)
         }
-        await sending?.value
-        limit.cancel()
         for call in waitingCalls { await call.reject(status: 480) }
         waitingCalls = []
         if let context, let bytes = try? JSONEncoder().encode(await phone.digestMemories) {
@@ -326,26 +329,39 @@ public actor SIPService: CoreService {
     private func sendReceipts() {
         guard let phone, let context, let store = context.store else { return }
         let former = sending
+        sendingCount += 1
         sending = Task { [weak self] in
             await former?.value
-            guard !Task.isCancelled, let receipts = try? await store.receipts() else { return }
-            for receipt in receipts {
-                guard await self?.isUsable(receipt.account) == true, !Task.isCancelled else { continue }
-                do {
-                    try await phone.sendReceipt(
-                        receipt.kind == .displayed ? .displayed : .delivered,
-                        of: receipt.messageID,
-                        to: receipt.recipient,
-                        from: receipt.account
-                    )
-                } catch let error as PhoneError where error.isFinal {
-                    // Its sender wants it no more, or takes none.
-                } catch {
+            for receipt in (try? await store.receipts()) ?? [] {
+                guard await self?.isUsable(receipt.account) == true, await Self.send(receipt, by: phone) else {
                     continue
                 }
                 try? await store.finish(receipt, as: context.epoch)
             }
+            await self?.noteSent()
         }
+    }
+
+    /// Sends a receipt; whether it is done with: taken, or wanted no more.
+    private static func send(_ receipt: MessageReceipt, by phone: Phone) async -> Bool {
+        do {
+            try await phone.sendReceipt(
+                receipt.kind == .displayed ? .displayed : .delivered,
+                of: receipt.messageID,
+                to: receipt.recipient,
+                from: receipt.account
+            )
+            return true
+        } catch let error as PhoneError {
+            return error.isFinal
+        } catch {
+            return false
+        }
+    }
+
+    private func noteSent() {
+        sendingCount -= 1
+        sent.notify()
     }
 
     /// Whether an account can send.

@@ -122,11 +122,20 @@ import Testing
 
     @Test func `a text wakes an executor, is shown once, and its sender hears of it; a reply comes back`() throws {
         try addAccount()
+        let registered = try main("--transport", "udp")
+        registered.interrupt()
+        registered.wait()
         let sending = try alice("message", "sip:bob@example.test", "Lunch?", "--receipts", "delivered", "--wait", "20")
         let callID = try callID("kept")
         // The line of the server says that it is about a text.
         let notify = try ToolRun.finished(
-            "sip", "push", "--group", group, "--payload", folder.file("pushes"), "--json"
+            "sip",
+            "push",
+            "--group",
+            group,
+            "--payload",
+            folder.file("pushes"),
+            "--json"
         )
         let shown = try notify.json()
         #expect(shown["text"] as? String == "Lunch?" && shown["source"] as? String == "executor", "\(notify.errors)")

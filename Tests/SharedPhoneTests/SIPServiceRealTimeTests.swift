@@ -211,6 +211,33 @@ import Testing
         await server.close()
     }
 
+    @Test func `an end does not wait for a receipt that nobody answers, which the next core sends`() async throws {
+        try await GroupAccounts(group: group).set(account())
+        let phone = try await alice()
+        let main = try MainCore(group: group, service: service())
+        try await main.start()
+        #expect(try await Polling.eventually { try await main.store.registrations().first?.state == "ok" })
+        let id = try await phone.sendText("Tea?", to: "sip:bob@example.test", receipts: [.displayed])
+        let callID = try #require(try await main.store.pending().first?.message.callID)
+        // Alice has gone without a word, and her server still knows her.
+        await phone.close(keepingBindings: true)
+        let acting = Task { try await main.perform(MessageAction(id: "a1", callID: callID, kind: .markAsSeen)) }
+        #expect(try await Polling.eventually { try await !main.store.receipts().isEmpty })
+        let begin = ContinuousClock.now
+        await main.stop()
+        // Two seconds for receipts, one for what the phone has sent.
+        #expect(ContinuousClock.now - begin < .seconds(8))
+        _ = await acting.result
+        #expect(try await main.store.receipts().map(\.messageID) == [id])
+        let back = try await alice()
+        let next = try MainCore(group: group, service: service())
+        try await next.start()
+        #expect(await receipts(of: back, 1).map(\.kind) == [.displayed])
+        await next.stop()
+        await back.close()
+        await server.close()
+    }
+
     @Test func `accounts that change while the core runs are used at once`() async throws {
         let accounts = try GroupAccounts(group: group)
         let main = try MainCore(group: group, service: service())

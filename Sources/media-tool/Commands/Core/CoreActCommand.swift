@@ -54,6 +54,11 @@ struct CoreActCommand: AsyncParsableCommand {
         let group = try groupOption.container()
         let core = try ExecutorCore(group: group, service: from.service(of: group), configuration: configuration)
         try await from.check(core.store, group.path)
+        if from.mailbox == nil, try await core.store.message(callID: callID) == nil {
+            throw ToolFailure(
+                "No message of the call-id \(callID) has come, or it was forgotten. See what `core notify` showed."
+            )
+        }
         let isDone = try await Interruption.orValue { try await core.perform(action) }
         _ = try await Interruption.orValue { await core.stop() }
         guard let isDone else { throw ToolFailure("Interrupted. What was queued is performed by the next core.") }

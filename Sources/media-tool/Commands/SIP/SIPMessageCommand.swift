@@ -44,7 +44,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
     )
     var receipts: ReceiptKinds?
 
-    @Option(help: ArgumentHelp("How long to wait for --receipts.", valueName: "s"))
+    @Option(help: ArgumentHelp("How long to wait for --receipts. Default: 30.", valueName: "s"))
     var wait: Double?
 
     @Option(help: ArgumentHelp("With --listen: end after so many messages.", valueName: "n"))

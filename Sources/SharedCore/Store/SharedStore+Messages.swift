@@ -5,7 +5,8 @@ internal import GRDB
 extension SharedStore {
     /// Keeps a message that was received: only after this may the service acknowledge it to its server.
     ///
-    /// The receipt that its sender asked for is queued with it.
+    /// The receipt that its sender asked for is queued with it. Of a message that the first version of the store has seen through,
+    /// the call-id alone is known.
     ///
     /// Returns: false for a message that is or was here, by its sender's identifier, or by its call-id and what distinguishes it.
     package func insert(_ message: IncomingMessage, as epoch: Epoch) async throws(StoreError) -> Bool {
@@ -14,12 +15,15 @@ extension SharedStore {
                 sql: """
                     INSERT INTO message
                         (key, callID, messageID, room, sender, account, text, wantedReceipts, receivedAt)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+                    WHERE NOT EXISTS (SELECT 1 FROM message WHERE callID = ? AND sender = x'')
+                    ON CONFLICT DO NOTHING
                     """
             ).execute(arguments: [
                 message.key.bytes, message.callID.bytes, message.messageID?.bytes, message.room?.bytes,
                 message.sender.bytes, message.account?.bytes, message.text.bytes,
                 message.wantedReceipts.map(\.rawValue).sorted().joined(separator: ","), Date().timeIntervalSince1970,
+                message.callID.bytes,
             ])
             guard db.changesCount > 0 else { return false }
             try Self.queue(.delivered, of: message, db)
@@ -132,16 +136,24 @@ extension SharedStore {
 
     /// Of several messages of one call-id the first that can be claimed; when none can, one that is claimed, else the last.
     private static func row(_ callID: String, _ db: Database) throws -> Row? {
+        let rows = try rows(callID, db)
+        let unseen = try rows.filter { try $0.optionalInteger("acknowledgedAt") == nil }
+        let open = try unseen.first { try $0.process("claimedByPid", "claimedByStart")?.isAlive != true }
+        return open ?? unseen.first ?? rows.last
+    }
+
+    /// The messages of a call-id, in the order in which they came: those of the sender who had it first.
+    ///
+    /// Whoever else uses it is not found by it: what is done with a message, as a reply, goes to whom it was for.
+    static func rows(_ callID: String, _ db: Database) throws -> [Row] {
         let statement = try db.cachedStatement(
-            sql: "SELECT * FROM message WHERE callID = ? ORDER BY acknowledgedAt IS NOT NULL, id"
+            sql: """
+                SELECT * FROM message WHERE callID = ?1
+                    AND sender = (SELECT sender FROM message WHERE callID = ?1 ORDER BY id LIMIT 1)
+                ORDER BY id
+                """
         )
-        let rows = try Row.fetchAll(statement, arguments: [callID.bytes])
-        let open = try rows.first { row in
-            guard try row.optionalInteger("acknowledgedAt") == nil else { return false }
-            return try row.process("claimedByPid", "claimedByStart")?.isAlive != true
-        }
-        if let open { return open }
-        return try rows.first { try $0.optionalInteger("acknowledgedAt") == nil } ?? rows.last
+        return try Row.fetchAll(statement, arguments: [callID.bytes])
     }
 }
 

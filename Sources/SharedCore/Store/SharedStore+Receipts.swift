@@ -15,9 +15,7 @@ extension SharedStore {
     /// Queues what the senders of a call-id's messages are told of a person who has seen them, in place of a receipt that still waits.
     package func queueDisplayed(callID: String, as epoch: Epoch) async throws(StoreError) {
         try await write(as: epoch, before: .beforeAction, after: .afterAction) { db in
-            for row in try Row.fetchAll(db, sql: "SELECT * FROM message WHERE callID = ?", arguments: [callID.bytes]) {
-                try Self.queue(.displayed, of: StoredMessage(row: row).message, db)
-            }
+            for row in try Self.rows(callID, db) { try Self.queue(.displayed, of: StoredMessage(row: row).message, db) }
         }
     }
 

@@ -84,6 +84,22 @@ import Testing
         #expect(try await !store.acknowledge(second))
     }
 
+    @Test func `a call-id is that of its first sender, also when another uses it`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        _ = try await store.insert(.sample("a", text: "first"), as: epoch)
+        _ = try await store.claim(callID: "a", by: .current)
+        #expect(try await store.acknowledge(callID: "a", by: .current))
+        var other = IncomingMessage(callID: "a", messageID: "m", sender: "sip:mallory@x", text: "no")
+        other.wantedReceipts = [.displayed]
+        #expect(try await store.insert(other, as: epoch))
+        // It is kept, and neither shown nor answered in the place of the first one.
+        #expect(try await store.pending().map(\.message.sender) == ["sip:mallory@x"])
+        #expect(try await store.claim(callID: "a", by: .current) == nil)
+        #expect(try await store.message(callID: "a")?.message.sender == "sip:sender@example.org")
+        try await store.queueDisplayed(callID: "a", as: epoch)
+        #expect(try await store.receipts().isEmpty)
+    }
+
     @Test func `a receipt is queued with its message, once, and a later one takes its place`() async throws {
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         var message = IncomingMessage(callID: "a", messageID: "m", sender: "sip:anna@x", text: "")

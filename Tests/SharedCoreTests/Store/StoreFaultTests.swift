@@ -208,12 +208,24 @@ import Testing
                 )
             }
         }
+        // One that was shown, of which neither text nor sender is known any more.
+        try await queue.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO message (callID, messageID, sender, text, receivedAt, acknowledgedAt, acknowledgedOrder)
+                    VALUES (?, ?, x'', x'', 1.0, 1, 1)
+                    """,
+                arguments: ["shown".bytes, "s".bytes]
+            )
+        }
         try queue.close()
         let store = try SharedStore(group: directory.group)
         let kept = [IncomingMessage.sample("a", messageID: "m"), .sample("b")]
         #expect(try await store.pending().map(\.message) == kept)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
-        for message in kept { #expect(try await !store.insert(message, as: epoch)) }
+        for message in kept + [.sample("shown", messageID: "s")] {
+            #expect(try await !store.insert(message, as: epoch))
+        }
         #expect(try await store.insert(.sample("c", messageID: "n"), as: epoch))
         let claim = try #require(try await store.claim(callID: "a", by: .current))
         #expect(try await store.acknowledge(claim))

@@ -3,11 +3,13 @@ internal import CallBasics
 /// An element of an XML document, with all that is in it: what bodies of messages tell.
 ///
 /// There are no types of documents and no entities but the five that XML has, so nothing is fetched and nothing grows. Only
-/// UTF-8 is read, 64 KiB of it, 16 elements deep and 4096 in all.
+/// UTF-8 is read, 64 KiB of it, 16 elements deep and 4096 in all, with 64 prefixes.
 /// Source: XML 1.0; Namespaces in XML 1.0
 package struct XMLElement: Hashable, Sendable {
     static let depth = 16
     static let count = 4096
+    /// Prefixes that are known at once.
+    static let prefixCount = 64
 
     /// What its prefix stands for; empty for none.
     package let namespace: String
@@ -132,6 +134,9 @@ private struct XMLReader {
         for attribute in attributes {
             if attribute.prefix == "xmlns" { namespaces[attribute.name] = attribute.value }
             if attribute.prefix.isEmpty, attribute.name == "xmlns" { namespaces[""] = attribute.value }
+        }
+        guard namespaces.count <= XMLElement.prefixCount else {
+            throw Self.refused("names more than \(XMLElement.prefixCount) prefixes")
         }
         let (prefix, local) = Self.split(tag)
         guard let namespace = namespaces[prefix] else { throw Self.refused("has a prefix that nothing names") }

@@ -41,6 +41,9 @@ import Testing
         let wide = { (count: Int) in "<a>" + String(repeating: "<b/>", count: count) + "</a>" }
         #expect(try read(wide(XMLElement.count - 1)).children.count == XMLElement.count - 1)
         #expect(throws: SIPError.self) { try read(wide(XMLElement.count)) }
+        let named = { (count: Int) in "<a" + (0..<count).map { " xmlns:p\($0)='u'" }.joined() + "/>" }
+        #expect(throws: Never.self) { try read(named(XMLElement.prefixCount - 1)) }
+        #expect(throws: SIPError.self) { try read(named(XMLElement.prefixCount)) }
         #expect(throws: SIPError.self) {
             try read("<a>" + String(repeating: " ", count: MessageLimits.byteCount) + "</a>")
         }

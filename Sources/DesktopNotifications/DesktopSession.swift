@@ -109,10 +109,6 @@ actor DesktopSessions {
     private var session: DesktopSession?
     private var opening: Task<DesktopSession, any Error>?
 
-    init(open: @escaping @Sendable () async throws -> DesktopSession) {
-        self.open = open
-    }
-
     /// Sessions on the bus that `environment` names, which has `limit` to let us in, and its service as much; `take` gets signals.
     init(
         environment: [String: String],

@@ -80,6 +80,8 @@ import Testing
             ["core", "notify", "--group", "g", "--call-id", "1", "--mailbox", "127.0.0.1:1", "--account", "x"],
             "--account"
         ),
+        (["core", "main", "--group", "g", "--au", "null"], "--au"),
+        (["sip", "push", "--group", "g", "--payload", "p", "--kind", "text", "--launch", "x"], "--launch"),
         (["provider", "act", "--group", "g", "dance"], "dance"),
         (["provider", "act", "--group", "g", "hold", "1"], "UUID"),
         (["provider", "serve", "--group", "g", "--accept-after", "-1"], "--accept-after"),

@@ -47,6 +47,14 @@ struct BindingOptions: ParsableArguments {
     )
     var aq: String?
 
+    /// The options, and whether they were given.
+    var given: [(String, Bool)] {
+        [
+            ("--au", au != nil), ("--au-playback", auPlayback != nil), ("--au-capture", auCapture != nil),
+            ("--aq", aq != nil),
+        ]
+    }
+
     /// Refuses flags for cards beside a file that is used in place of one.
     ///
     /// - Parameters:
@@ -55,12 +63,7 @@ struct BindingOptions: ParsableArguments {
     ///   - path: Its path; nil when it was not given.
     /// - Throws: `ValidationError` that names both options.
     func check(device: String? = nil, beside file: String, _ path: String?) throws {
-        guard path != nil else { return }
-        let flags = [
-            ("--device", device), ("--au", au), ("--au-playback", auPlayback), ("--au-capture", auCapture),
-            ("--aq", aq),
-        ]
-        guard let flag = flags.first(where: { $0.1 != nil })?.0 else { return }
+        guard path != nil, let flag = ([("--device", device != nil)] + given).first(where: \.1)?.0 else { return }
         throw ValidationError("'\(flag)' names a card, and '\(file)' takes its place. Leave out one.")
     }
 

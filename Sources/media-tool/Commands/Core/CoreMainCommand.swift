@@ -44,6 +44,9 @@ struct CoreMainCommand: AsyncParsableCommand {
         if let seconds, !(seconds > 0 && seconds <= 1e9) {
             throw ValidationError("--seconds takes a number above 0, not \(seconds).")
         }
+        if !calls, let wrong = roles.given.first(where: \.1)?.0 {
+            throw ValidationError("'\(wrong)' is about the sound of calls. Give '--calls', or leave it out.")
+        }
         guard !calls || from.mailbox == nil else {
             throw ValidationError("A mailbox has no calls. Leave out '--calls', or '--mailbox'.")
         }
@@ -55,7 +58,8 @@ struct CoreMainCommand: AsyncParsableCommand {
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         guard calls else {
-            return try await run(in: group, try from.phone(of: group, refusesCalls: true), nil, since: begin)
+            let phone = from.mailbox == nil ? try from.phone(of: group, refusesCalls: true) : nil
+            return try await run(in: group, phone, nil, since: begin)
         }
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
             let screens = ScreenServer()

@@ -43,15 +43,14 @@ struct CoreServiceOptions: ParsableArguments {
         throw ValidationError("'\(wrong)' is about SIP. Leave out '--mailbox', or it.")
     }
 
-    /// The phone of the group; nil with a mailbox.
+    /// The phone of the group.
     func phone(
         of group: GroupContainer,
         engine: CallEngine? = nil,
         provider: (any CallProvider)? = nil,
         refusesCalls: Bool = false
-    ) throws -> SIPService? {
-        guard mailbox == nil else { return nil }
-        return SIPService(
+    ) throws -> SIPService {
+        SIPService(
             secrets: try SecretFiles(group: group),
             accounts: account.isEmpty ? nil : Set(account),
             place.configuration(),
@@ -63,8 +62,7 @@ struct CoreServiceOptions: ParsableArguments {
 
     /// What a core of the group runs.
     func service(of group: GroupContainer) throws -> any CoreService {
-        guard let phone = try phone(of: group) else { return try mailboxService() }
-        return phone
+        if let mailbox { mailboxService(mailbox) } else { try phone(of: group) }
     }
 
     /// Refuses a group that has no account to run.
@@ -84,8 +82,7 @@ struct CoreServiceOptions: ParsableArguments {
     }
 
     /// A service that logs why there is no connection, once for each reason: it is made again for ever.
-    private func mailboxService() throws -> MailboxService {
-        guard let mailbox else { throw ToolFailure("There is no mailbox. Give --mailbox.") }
+    private func mailboxService(_ mailbox: HostPort) -> MailboxService {
         let logger = Logger(label: "mailbox")
         let told = Mutex("")
         return MailboxService(host: mailbox.host, port: Int(mailbox.port)) { error in

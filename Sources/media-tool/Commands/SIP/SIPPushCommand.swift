@@ -42,6 +42,12 @@ struct SIPPushCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        guard launch == nil || kind != .text else {
+            throw ValidationError("'--launch' takes calls. Leave it out, or '--kind text'.")
+        }
+    }
+
     func run() async throws {
         let begin = ContinuousClock.now
         let bytes = try TextFile.read(InputPath.path(of: payload), limit: 1 << 16)

@@ -1,12 +1,12 @@
 /// A time of day and its date, as UTC has them.
-struct UTCTime {
+package struct UTCTime: Hashable, Sendable {
     /// "2026-11-23".
-    let date: String
+    package let date: String
     /// "11:38:57.120".
-    let time: String
+    package let time: String
 
     /// The time so many milliseconds after the beginning of 1970.
-    init(unixMilliseconds: Int64) {
+    package init(unixMilliseconds: Int64) {
         let day: Int64 = 86_400_000
         let days = Int((Double(unixMilliseconds) / Double(day)).rounded(.down))
         let rest = Int(unixMilliseconds &- Int64(days) &* day)
@@ -29,4 +29,7 @@ struct UTCTime {
             "\(padded(year, 4))-\(padded(month < 10 ? month + 3 : month - 9, 2))"
             + "-\(padded(dayOfYear - (153 * month + 2) / 5 + 1, 2))"
     }
+
+    /// "2026-11-23T11:38:57.120Z", as messages tell it (RFC 3339, section 5.6).
+    package var internet: String { "\(date)T\(time)Z" }
 }

@@ -1,4 +1,4 @@
-internal import CallBasics
+package import CallBasics
 internal import Glibc
 internal import SIP
 internal import SIPTransport
@@ -10,7 +10,7 @@ final class TextInbox: Sendable {
 
     struct Item: Sendable {
         let text: PhoneText
-        let message: SIPMessage
+        let request: SIPMessage
         let transaction: TransactionID
     }
 
@@ -57,10 +57,15 @@ extension Phone {
             try await send(type, Array(text.utf8), to: uri, from: account)
             return nil
         }
-        var letter = try letter(id, to: uri, from: account, type, Array(text.utf8))
-        if receipts.contains(.delivered) { letter.wantedReceipts.append("positive-delivery") }
-        if receipts.contains(.failed) { letter.wantedReceipts.append("negative-delivery") }
-        if receipts.contains(.displayed) { letter.wantedReceipts.append("display") }
+        var letter = CPIMMessage.Letter(
+            from: try ownURI(account),
+            to: try PhoneError.uri(uri),
+            dateTime: UTCTime.now.internet,
+            messageID: id,
+            contentType: type,
+            Array(text.utf8)
+        )
+        letter.wantedReceipts = receipts.map(\.disposition).sorted()
         try await send(letter, to: uri, from: account)
         return id
     }
@@ -79,26 +84,18 @@ extension Phone {
         to uri: String,
         from account: String?
     ) async throws {
-        let notification = DispositionNotification(of: id, isDisplayed: kind == .displayed)
-        let body = notification.body(dateTime: Self.internetTime)
-        try await send(
-            letter("\(CallUUID())", to: uri, from: account, DispositionNotification.type, body),
-            to: uri,
-            from: account
+        let letter = CPIMMessage.Letter(
+            DispositionNotification(of: id, isDisplayed: kind == .displayed),
+            from: try ownURI(account),
+            to: try PhoneError.uri(uri),
+            dateTime: UTCTime.now.internet,
+            messageID: "\(CallUUID())"
         )
+        try await send(letter, to: uri, from: account)
     }
 
-    private func letter(_ id: String, to uri: String, from account: String?, _ type: String, _ content: [UInt8])
-        throws(PhoneError) -> CPIMMessage.Letter
-    {
-        CPIMMessage.Letter(
-            from: try PhoneError.uri(account ?? accounts.first?.address ?? ownAddress),
-            to: try PhoneError.uri(uri),
-            dateTime: Self.internetTime,
-            messageID: id,
-            contentType: type,
-            content
-        )
+    private func ownURI(_ account: String?) throws(PhoneError) -> SIPURI {
+        try PhoneError.uri(account ?? accounts.first?.address ?? ownAddress)
     }
 
     private var ownAddress: String {
@@ -109,12 +106,6 @@ extension Phone {
     private func send(_ letter: CPIMMessage.Letter, to uri: String, from account: String?) async throws {
         let body = try PhoneError.wrapping(.invalid) { () throws(SIPError) in try letter.body() }
         try await send(CPIMMessage.type, body, to: uri, from: account)
-    }
-
-    private static var internetTime: String {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return InternetTime.text(unixMilliseconds: Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
     }
 
     /// A key was pressed in a text for somebody, who is told that this side writes (RFC 3994): at the first key, and each
@@ -154,52 +145,49 @@ extension Phone {
 
     // MARK: What comes
 
-    /// Takes a MESSAGE, which is answered once it is kept.
-    func receive(_ message: SIPMessage, _ transaction: TransactionID) {
-        let read: InstantMessage?
-        do throws(SIPError) {
-            read = try InstantMessage(message)
-        } catch {
-            return answer(message, transaction, error.code.statusCode ?? 400)
-        }
-        guard let read else { return answer(message, transaction, 415) }
-        let sender = read.sender.bytes.text
-        switch read.content {
+    /// Takes a MESSAGE, which is answered once it is kept, or told.
+    func receive(_ message: InstantMessage, _ request: SIPMessage, _ transaction: TransactionID) {
+        let sender = message.sender.bytes.text
+        switch message.content {
         case .composing(let state):
-            answer(message, transaction, 200)
             composing.receive(state.isActive, refresh: state.refresh, from: sender, at: SIPEndpoint<UserAgent>.now)
             settleComposing()
+            answer(request, transaction, 200)
         case .receipt(let notification):
-            if let receipt = TextReceipt(notification, from: sender) { continuation.yield(.receipt(receipt)) }
-            answer(message, transaction, 200)
+            let receipt = TextReceipt(notification, from: sender)
+            answer(request, transaction, receipt.map { isTold(.receipt($0)) } ?? true ? 200 : 480)
         case .text(let text):
             composing.noteText(from: sender)
             settleComposing()
-            var wishes: Set<TextReceipt.Kind> = []
-            if read.wantsDelivery { wishes.insert(.delivered) }
-            if read.wantsDisplay { wishes.insert(.displayed) }
-            let text = PhoneText(
-                callID: read.callID,
-                id: read.messageID,
-                distinction: read.distinction,
-                sender: sender,
-                senderName: read.senderName,
-                account: accounts.first { (try? SIPURI($0.address))?.isEquivalent(to: read.receiver) == true }?.address,
-                text: text,
-                wantedReceipts: wishes
-            )
+            let text = PhoneText(message, text, account: address(of: message.receiver))
             if let inbox {
-                let item = TextInbox.Item(text: text, message: message, transaction: transaction)
-                if !inbox.put(item) { answer(message, transaction, 480) }
-            } else if case .enqueued = continuation.yield(.text(text)) {
-                answer(message, transaction, 200)
+                let item = TextInbox.Item(text: text, request: request, transaction: transaction)
+                if !inbox.put(item) { answer(request, transaction, 480) }
             } else {
-                answer(message, transaction, 480)
+                answer(request, transaction, isTold(.text(text)) ? 200 : 480)
             }
         }
     }
 
-    func answer(_ message: SIPMessage, _ transaction: TransactionID, _ status: Int) {
-        act { agent, now in agent.answer(message, transaction, status: status, at: now) }
+    /// Whether there was room for an event.
+    private func isTold(_ event: PhoneEvent) -> Bool {
+        if case .enqueued = continuation.yield(event) { true } else { false }
+    }
+
+    private func address(of receiver: SIPURI) -> String? {
+        accounts.first { (try? SIPURI($0.address))?.isEquivalent(to: receiver) == true }?.address
+    }
+
+    func answer(_ request: SIPMessage, _ transaction: TransactionID, _ status: Int) {
+        act { agent, now in agent.answer(request, transaction, status: status, at: now) }
+    }
+}
+
+extension UTCTime {
+    /// The time by the wall clock.
+    package static var now: UTCTime {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return UTCTime(unixMilliseconds: Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
     }
 }

@@ -113,7 +113,7 @@ public actor Phone {
                 for await item in inbox.items {
                     var isKept = true
                     do { try await keep(item.text) } catch { isKept = false }
-                    await self?.answer(item.message, item.transaction, isKept ? 200 : 480)
+                    await self?.answer(item.request, item.transaction, isKept ? 200 : 480)
                 }
             }
         }
@@ -365,7 +365,8 @@ public actor Phone {
         switch event {
         case .incoming(let handle, let invite): report(handle, invite)
         case .registration(let handle, let state, let reason): note(handle, state, reason)
-        case .message(let message, let transaction): if let transaction { receive(message, transaction) }
+        case .message(let message, let request, let transaction):
+            if let transaction { receive(message, request, transaction) }
         case .response(let errand, let response, _):
             guard let status = response.statusCode, status >= 200 else { return }
             let words = "\(status) \(response.reasonPhrase)"

@@ -1,4 +1,4 @@
-internal import SIP
+package import SIP
 
 /// A text that has come.
 ///
@@ -32,6 +32,15 @@ public struct TextReceipt: Hashable, Sendable {
         case displayed
         /// It was not delivered, or the other side does not tell.
         case failed
+
+        /// As Disposition-Notification asks for it (RFC 5438, section 6.3).
+        package var disposition: String {
+            switch self {
+            case .delivered: "positive-delivery"
+            case .displayed: "display"
+            case .failed: "negative-delivery"
+            }
+        }
     }
 
     /// The identifier that this side gave to the text.
@@ -44,7 +53,7 @@ public struct TextReceipt: Hashable, Sendable {
 
 extension TextReceipt {
     /// What a notification tells; nil for what servers on the way do with a text.
-    init?(_ notification: DispositionNotification, from sender: String) {
+    package init?(_ notification: DispositionNotification, from sender: String) {
         switch notification.status {
         case .delivered: kind = .delivered
         case .displayed: kind = .displayed
@@ -52,5 +61,17 @@ extension TextReceipt {
         case .processed, .stored: return nil
         }
         (id, from) = (notification.messageID, sender)
+    }
+}
+
+extension PhoneText {
+    init(_ message: InstantMessage, _ text: String, account: String?) {
+        (callID, id, distinction) = (message.callID, message.messageID, message.distinction)
+        (sender, senderName) = (message.sender.bytes.text, message.senderName)
+        (self.account, self.text) = (account, text)
+        var wishes: Set<TextReceipt.Kind> = []
+        if message.wantsDelivery { wishes.insert(.delivered) }
+        if message.wantsDisplay { wishes.insert(.displayed) }
+        wantedReceipts = wishes
     }
 }

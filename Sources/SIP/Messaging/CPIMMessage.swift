@@ -109,6 +109,24 @@ package struct CPIMMessage: Hashable, Sendable {
             (self.contentType, self.content) = (contentType, content)
         }
 
+        /// A receipt, of which nobody is told what becomes.
+        package init(
+            _ notification: DispositionNotification,
+            from: SIPURI,
+            to: SIPURI,
+            dateTime: String,
+            messageID: String
+        ) {
+            self.init(
+                from: from,
+                to: to,
+                dateTime: dateTime,
+                messageID: messageID,
+                contentType: DispositionNotification.type,
+                notification.body(dateTime: dateTime)
+            )
+        }
+
         /// A body of the type message/cpim.
         ///
         /// Throws: `invalidCharacter` when a value would end its line

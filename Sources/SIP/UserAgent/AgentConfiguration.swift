@@ -108,7 +108,7 @@ package enum AgentEvent: Sendable {
     case transferRequested(CallHandle, TransferRequest)
     case ended(CallHandle, CallEnd)
     /// A message has come; it was answered 200, or waits for `answer` where a transaction is named.
-    case message(SIPMessage, TransactionID?)
+    case message(InstantMessage, SIPMessage, TransactionID?)
     /// A provisional or the final response to a request of the user.
     case response(ErrandID, SIPMessage, Flow)
     case failed(ErrandID, RequestFailure)

@@ -56,7 +56,7 @@ extension UserAgent {
             switch request.method {
             case .invite?: try receiveCall(request, transaction, on: flow, at: now)
             case .options?: try answerOptions(request, transaction, at: now)
-            case .message?: receiveMessage(request, transaction, at: now)
+            case .message?: try receiveMessage(request, transaction, at: now)
             default: respond(481, to: request, transaction, at: now)
             }
         } catch {
@@ -93,7 +93,7 @@ extension UserAgent {
         case .refer?: try receiveTransfer(request, transaction, handle, at: now)
         case .notify?: try receiveNotification(request, transaction, handle, at: now)
         case .options?: try answerOptions(request, transaction, at: now)
-        case .message?: receiveMessage(request, transaction, at: now)
+        case .message?: try receiveMessage(request, transaction, at: now)
         default: respond(481, to: request, transaction, at: now)
         }
     }
@@ -113,24 +113,27 @@ extension UserAgent {
         transactions.respond(response, to: transaction, at: now)
     }
 
-    private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime) {
-        guard !configuration.answersMessages else {
-            respond(200, to: request, transaction, at: now)
-            return tell(.message(request, nil))
+    /// Tells of a MESSAGE that can be read; in its envelope, too, it has to be of a type that is taken.
+    private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
+        throws(SIPError)
+    {
+        guard let message = try InstantMessage(request) else {
+            let types = InstantMessage.types.joined(separator: ", ")
+            return respond(415, to: request, transaction, [.init(name: .accept, value: types)], at: now)
         }
-        tell(.message(request, transaction))
+        let waits = !configuration.answersMessages
+        if !waits { respond(200, to: request, transaction, at: now) }
+        tell(.message(message, request, waits ? transaction : nil))
     }
 
     /// Answers a MESSAGE that waits for that.
     package mutating func answer(
-        _ message: SIPMessage,
+        _ request: SIPMessage,
         _ transaction: TransactionID,
         status: Int,
         at now: MediaTime
     ) {
-        let headers: [Capabilities.Refusal.Header] =
-            status == 415 ? [.init(name: .accept, value: InstantMessage.types.joined(separator: ", "))] : []
-        respond(status, to: message, transaction, headers, at: now)
+        respond(status, to: request, transaction, at: now)
         settle(at: now)
     }
 

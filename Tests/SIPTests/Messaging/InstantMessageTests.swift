@@ -39,7 +39,7 @@ import Testing
         ] as [(Int64, String)]
     )
     func `a time is written as RFC 3339 says`(time: Int64, text: String) {
-        #expect(InternetTime.text(unixMilliseconds: time) == text)
+        #expect(UTCTime(unixMilliseconds: time).internet == text)
     }
 
     private func message(_ type: String?, _ body: [UInt8]) throws -> SIPMessage {
@@ -117,6 +117,23 @@ import Testing
         #expect(throws: SIPError.self) { try wrong.body() }
     }
 
+    @Test(arguments: [false, true])
+    func `what cannot be read, or is of no type that is taken, is refused and not told`(answers: Bool) throws {
+        var world = VirtualNetwork()
+        _ = try world.add("alice")
+        _ = try world.add("bob") { $0.answersMessages = answers }
+        let bob = try SIPURI("sip:bob@192.0.2.2")
+        let bodies = [try letter("image/png", [1]).body(), Array("From: a".utf8), try letter("text/plain", []).body()]
+        for body in bodies {
+            _ = try world.with(0) { agent, now in
+                try agent.send(.message, to: bob, type: CPIMMessage.type, body: body, at: now)
+            }
+            world.run(for: .seconds(1))
+        }
+        #expect(world.words(0) == ["response 415", "response 400"] + (answers ? ["response 200"] : []))
+        #expect(world.words(1).count == 1)
+    }
+
     @Test func `a message that is to be kept first is answered when it is, and once`() throws {
         var world = VirtualNetwork()
         _ = try world.add("alice")
@@ -129,7 +146,7 @@ import Testing
             world.run(for: .seconds(3))
             // It was sent again and again meanwhile, and told once.
             let waiting = world.nodes[1].events.compactMap { event -> (SIPMessage, TransactionID)? in
-                if case .message(let message, let transaction?) = event { (message, transaction) } else { nil }
+                if case .message(_, let request, let transaction?) = event { (request, transaction) } else { nil }
             }
             let (message, transaction) = try #require(waiting.last)
             #expect(world.words(1) == ["message \(text)"] && world.words(0) == [])

@@ -42,7 +42,7 @@ extension AgentEvent {
         case .transfer(_, let progress): "transfer \(progress)"
         case .transferRequested(_, let request): "asked for \(request.target)"
         case .ended(_, let end): "ended \(end.side) \(end.cause)"
-        case .message(let message, _): "message \(String(decoding: message.body, as: UTF8.self))"
+        case .message(_, let request, _): "message \(String(decoding: request.body, as: UTF8.self))"
         case .response(_, let response, _): "response \(response.statusCode ?? 0)"
         case .failed: "failed"
         case .subscription(_, let event): event.word

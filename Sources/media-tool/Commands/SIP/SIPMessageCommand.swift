@@ -1,7 +1,6 @@
 import ArgumentParser
 import CallBasics
 import CallCore
-import FoundationEssentials
 import MediaEngine
 import SIP
 import SIPTransport
@@ -110,9 +109,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         }
         defer { watch.cancel() }
         let peer = uri ?? ""
-        var (sentAt, left, waiting): (ContinuousClock.Instant?, Set<TextReceipt.Kind>, Task<Void, Never>?) = (
-            nil, [], nil
-        )
+        // A receipt may be faster than the answer.
+        var left = receipts?.kinds ?? []
+        var (sentAt, waiting): (ContinuousClock.Instant?, Task<Void, Never>?)
+        let begin = ContinuousClock.now
         defer { waiting?.cancel() }
         while let event = await iterator.next() {
             switch event {
@@ -131,31 +131,24 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     ],
                     text: code == 202 ? "Taken by a server, which keeps it.\n" : "Sent.\n"
                 )
-                (sentAt, left) = (.now, receipts?.kinds ?? [])
+                sentAt = .now
                 waiting = Task {
                     do { try await Task.sleep(for: .seconds(fraction: wait ?? 30)) } catch { return }
                     await party.endpoint.close()
                 }
             case .failed(id, let failure): throw await party.failure(failure, peer)
-            case .message(let message, _):
-                guard let read = try? InstantMessage(message), case .receipt(let receipt) = read.content,
-                    receipt.messageID == letter?.messageID
+            case .message(let message, _, _):
+                let from = message.sender.bytes.text
+                guard case .receipt(let notification) = message.content, notification.messageID == letter?.messageID,
+                    let kind = TextReceipt(notification, from: from)?.kind
                 else { continue }
-                let kind: TextReceipt.Kind? =
-                    switch receipt.status {
-                    case .delivered: .delivered
-                    case .displayed: .displayed
-                    case .failed, .forbidden, .error: .failed
-                    case .processed, .stored: nil
-                    }
-                guard let kind else { continue }
-                let waited = sentAt.map { ContinuousClock.now - $0 } ?? .zero
+                let waited = ContinuousClock.now - (sentAt ?? begin)
                 common.show(
                     [
-                        "event": "receipt", "messageID": .string(receipt.messageID), "kind": .string(kind.rawValue),
-                        "from": .string(read.sender.bytes.text), "afterMs": .number(waited.milliseconds),
+                        "event": "receipt", "messageID": .string(notification.messageID),
+                        "kind": .string(kind.rawValue), "from": .string(from), "afterMs": .number(waited.milliseconds),
                     ],
-                    text: "\(read.sender.bytes.text.printable): \(kind.rawValue)\n"
+                    text: "\(from.printable): \(kind.rawValue)\n"
                 )
                 left.remove(kind)
                 if kind == .failed { left = [] }
@@ -181,18 +174,13 @@ struct SIPMessageCommand: AsyncParsableCommand {
         var letter = CPIMMessage.Letter(
             from: try sip.identity()?.uri ?? SIPURI("sip:\(host)"),
             to: target,
-            dateTime: Self.internetTime,
-            messageID: UUID().uuidString.lowercased(),
+            dateTime: UTCTime.now.internet,
+            messageID: "\(CallUUID())",
             contentType: Self.plain,
             Array((text ?? "").utf8)
         )
-        if receipts?.kinds.contains(.delivered) == true { letter.wantedReceipts.append("positive-delivery") }
-        if receipts?.kinds.contains(.displayed) == true { letter.wantedReceipts.append("display") }
+        letter.wantedReceipts = (receipts?.kinds ?? []).map(\.disposition).sorted()
         return letter
-    }
-
-    private static var internetTime: String {
-        InternetTime.text(unixMilliseconds: Int64(Date().timeIntervalSince1970 * 1000))
     }
 
     private func receive(_ party: SIPParty) async throws {
@@ -213,7 +201,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         var left = count ?? .max
         while left > 0, let event = await iterator.next() {
-            guard case .message(let message, _) = event, let read = try? InstantMessage(message) else { continue }
+            guard case .message(let read, let request, _) = event else { continue }
             let from = read.sender.bytes.text
             switch read.content {
             case .text(let text):
@@ -223,17 +211,17 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     [
                         ("callID", .string(read.callID)), ("messageID", JSONValue(read.messageID)),
                         ("from", .string(from)),
-                        ("contentType", .string(message.values(named: "Content-Type").first ?? "text/plain")),
+                        ("contentType", .string(request.values(named: "Content-Type").first ?? "text/plain")),
                         ("text", .string(text)),
                     ],
-                    text: "\(from): \(text)"
+                    text: "\(from.printable): \(text.printable)"
                 )
                 try await acknowledge(read, party)
             case .composing(let state):
                 teller.tell(
                     "composing",
                     [("from", .string(from)), ("state", state.isActive ? "active" : "idle")],
-                    text: "\(from) \(state.isActive ? "is writing" : "writes no more")."
+                    text: "\(from.printable) \(state.isActive ? "is writing" : "writes no more")."
                 )
             case .receipt(let receipt):
                 teller.tell(
@@ -242,7 +230,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                         ("messageID", .string(receipt.messageID)), ("kind", .string(receipt.status.rawValue)),
                         ("from", .string(from)),
                     ],
-                    text: "\(from): \(receipt.status.rawValue)"
+                    text: "\(from.printable): \(receipt.status.rawValue)"
                 )
             }
         }
@@ -254,12 +242,11 @@ struct SIPMessageCommand: AsyncParsableCommand {
         let wishes = [(message.wantsDelivery, false), (message.wantsDisplay, true)].filter(\.0)
         for (_, isDisplayed) in wishes {
             let letter = CPIMMessage.Letter(
+                DispositionNotification(of: id, isDisplayed: isDisplayed),
                 from: message.receiver,
                 to: message.sender,
-                dateTime: Self.internetTime,
-                messageID: UUID().uuidString.lowercased(),
-                contentType: DispositionNotification.type,
-                DispositionNotification(of: id, isDisplayed: isDisplayed).body(dateTime: Self.internetTime)
+                dateTime: UTCTime.now.internet,
+                messageID: "\(CallUUID())"
             )
             let (account, target, body) = (party.account, message.sender, try letter.body())
             _ = try await party.endpoint.perform { agent, now in

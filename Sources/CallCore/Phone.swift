@@ -1,7 +1,5 @@
 internal import CallBasics
-internal import Glibc
 public import MediaEngine
-internal import SDP
 package import SIP
 internal import SIPTransport
 internal import Synchronization
@@ -27,24 +25,24 @@ public actor Phone {
     public nonisolated var localAddress: SocketAddress { place.withLock { $0 } }
     nonisolated let place: Mutex<SocketAddress>
     /// What servers know it by over all its addresses (RFC 5626, section 4.1).
-    private nonisolated let instance: String
+    nonisolated let instance: String
     /// Calls of the phone that hear each other: take in `PhoneCall.media`, or have the screen act by `setGroup`.
     ///
     /// It can be recorded as a whole. With a screen, only that takes calls in and out.
     public nonisolated let conference: Conference
     nonisolated let engine: CallEngine
-    private nonisolated let configuration: PhoneConfiguration
+    nonisolated let configuration: PhoneConfiguration
     nonisolated let endpoint: SIPEndpoint<UserAgent>
     let continuation: AsyncStream<PhoneEvent>.Continuation
     private var listening: Task<Void, Never>?
     var watcher: NetworkWatcher?
     var calls: [CallHandle: PhoneCall] = [:]
-    private var callCount = 0
+    var callCount = 0
     /// In the order in which they were registered.
     var accounts: [(address: String, handle: AccountHandle)] = []
     /// Who waits for what comes of a registration.
-    private var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
-    private var log = CallLog()
+    var registering: [AccountHandle: CheckedContinuation<Void, any Error>] = [:]
+    var log = CallLog()
     /// Texts that are to be kept; nil where `events` tells of them.
     let inbox: TextInbox?
     var composing = ComposingTable()
@@ -165,142 +163,11 @@ public actor Phone {
 
     // MARK: What it is asked to do
 
-    /// Registers an account, and keeps it registered: also at servers that are gone for a while, and behind a NAT.
-    ///
-    /// An account of the same address is replaced. What becomes of it, now and later, `events` tells, too. One that was refused,
-    /// or not answered, stays, and is tried again until `unregister`.
-    ///
-    /// - Throws: `PhoneError` when the server refuses it, or does not answer, or there is no network
-    public func register(_ account: PhoneAccount) async throws { try await register(account, recalling: []) }
-
-    /// As the other; the account goes on where that of another process has ended.
-    package func register(_ account: PhoneAccount, recalling memories: [DigestMemory]) async throws {
-        let made = try account.configuration(instance: instance)
-        guard !isClosed else { throw Self.closed }
-        if let former = accounts.firstIndex(where: { $0.address == account.address }) {
-            forget(accounts.remove(at: former).handle)
-        }
-        let handle = act { agent, _ in
-            let handle = agent.addAccount(made)
-            agent.recall(memories, of: handle)
-            return handle
-        }
-        accounts.append((account.address, handle))
-        try await withCheckedThrowingContinuation { waiter in
-            registering[handle] = waiter
-            do throws(SIPError) {
-                try act { agent, now throws(SIPError) in try agent.register(handle, at: now) }
-            } catch {
-                settle(handle, PhoneError(.invalid, error.message))
-            }
-            if !isNetworkReachable { settle(handle, Self.noNetwork) }
-        }
-    }
-
-    /// What each account knows of the realms that have asked it, for the next process.
-    package var digestMemories: [String: [DigestMemory]] {
-        accounts.reduce(into: [:]) { memories, account in
-            let handle = account.handle
-            memories[account.address] = act { agent, _ in agent.digestMemories(of: handle) }
-        }
-    }
-
     /// Secures connections from now on as told, with files read anew, as when a certificate was renewed; those that are open stay.
     ///
     /// - Throws: `security` when a file cannot be used; all is as before then
     public func secure(by security: SIPSecurity) async throws {
         do { try await endpoint.secure(by: security) } catch { throw PhoneError(.security, "\(error)") }
-    }
-
-    /// Takes the binding of an account away; others of the same address, of other phones, stay.
-    public func unregister(_ address: String) {
-        guard let place = accounts.firstIndex(where: { $0.address == address }) else { return }
-        let handle = accounts.remove(at: place).handle
-        settle(handle, PhoneError(.state, "\(address) was unregistered."))
-        noteRenewed(handle)
-        act { agent, now in agent.unregister(handle, at: now) }
-    }
-
-    /// Calls somebody; `PhoneCall.answered` waits for the answer.
-    ///
-    /// - Parameters:
-    ///   - uri: Whom, such as `sip:bob@example.org` or `sip:192.0.2.7`.
-    ///   - account: The address of the account that calls; nil for the first one, or none.
-    ///   - headers: Further headers of the INVITE.
-    ///   - sound: Says where the call's sound comes from and goes to; the engine's call card unless it says otherwise.
-    /// - Returns: The call, on its way.
-    /// - Throws: `PhoneError` when the URI cannot be called, `EngineError` when there is no port or no such codec
-    public func call(
-        _ uri: String,
-        from account: String? = nil,
-        headers: [(name: String, value: String)] = [],
-        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }
-    ) async throws -> PhoneCall {
-        let call = try await place(uri, from: account, headers: headers, sound)
-        consult { desk, _ in desk.noteOutgoing(call.handle, callID: call.callID, CallUpdate(remote: uri)) }
-        return call
-    }
-
-    func place(
-        _ uri: String,
-        from account: String?,
-        headers: [(name: String, value: String)],
-        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
-    ) async throws -> PhoneCall {
-        let target = try PhoneError.uri(uri)
-        let sender = try account.map(handle) ?? accounts.first?.handle
-        guard !isClosed else { throw Self.closed }
-        let media = try await makeSound(sound)
-        var made = UserAgent.CallWishes(session: media.session, account: sender)
-        made.headers = headers
-        let wishes = made
-        let (handle, callID): (CallHandle, String)
-        do throws(PhoneError) {
-            // Meanwhile, ports were opened.
-            guard !isClosed else { throw Self.closed }
-            (handle, callID) = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
-                try act { agent, now throws(SIPError) in
-                    let handle = try agent.call(target, wishes, at: now)
-                    return (handle, agent.callID(of: handle) ?? "")
-                }
-            }
-        } catch {
-            _ = try? await media.end(after: .zero)
-            throw error
-        }
-        let call = PhoneCall(
-            handle,
-            number: takeNumber(),
-            at: endpoint,
-            remote: (uri, nil),
-            callID: callID,
-            isOutgoing: true,
-            media
-        )
-        // Its events come in turns after this one.
-        calls[handle] = call
-        log.begin(handle, callID, with: (uri, nil), isOutgoing: true, unixSeconds: Self.unixSeconds)
-        Task { await call.run() }
-        // Meanwhile, the phone may have moved.
-        let address = localAddress
-        if media.session.address != address.host { Task { await call.move(to: address) } }
-        return call
-    }
-
-    private func takeNumber() -> Int {
-        callCount += 1
-        return callCount
-    }
-
-    /// The calls that are on, in the order in which they began.
-    public var currentCalls: [PhoneCall] { calls.values.sorted { $0.number < $1.number } }
-
-    /// Hangs up all calls, as each is at; a call screen ends calls by its actions, or by `resetCalls`.
-    public func hangUpAll() async { for call in currentCalls { await call.hangUp() } }
-
-    /// Holds all calls that talk; a call screen does so by its actions.
-    public func holdAll() async {
-        for call in currentCalls where await call.isAnswered { await call.setHeld(true) }
     }
 
     /// Sends a MESSAGE, and waits until it is taken.
@@ -341,23 +208,8 @@ public actor Phone {
         continuation.finish()
     }
 
-    private static let noNetwork = PhoneError(.noNetwork, "There is no network. It is registered once there is.")
-    private static let closed = PhoneError(.state, "The phone was closed. Make another.")
-
-    func handle(of address: String) throws(PhoneError) -> AccountHandle {
-        if let account = accounts.first(where: { $0.address == address }) { return account.handle }
-        throw PhoneError(.state, "\(address) is no account of this phone. Register it first.")
-    }
-
-    private func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
-        try await CallSound(
-            engine,
-            at: localAddress.host,
-            codecs: configuration.codecs,
-            packetTime: configuration.packetTime,
-            ends
-        )
-    }
+    static let noNetwork = PhoneError(.noNetwork, "There is no network. It is registered once there is.")
+    static let closed = PhoneError(.state, "The phone was closed. Make another.")
 
     // MARK: What the agent tells
 
@@ -382,115 +234,17 @@ public actor Phone {
         }
     }
 
-    private func report(_ handle: CallHandle, _ invite: SIPMessage) {
-        let from = try? invite.from()
-        let remote = (from?.uri.bytes.text ?? "", from?.displayName?.text)
-        let callID = invite.callID?.text ?? ""
-        let call = PhoneCall(
-            handle,
-            number: takeNumber(),
-            at: endpoint,
-            remote: remote,
-            callID: callID,
-            isOutgoing: false
-        ) { [weak self] in
-            guard let self else { throw Self.closed }
-            return try await makeSound($0)
-        }
-        calls[handle] = call
-        log.begin(handle, callID, with: remote, isOutgoing: false, unixSeconds: Self.unixSeconds)
-        Task { await call.run() }
-        consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
-        if case .enqueued = continuation.yield(.incoming(call)) { return }
-        // The screen decides, whoever else listens.
-        guard screen == nil else { return }
-        act { agent, now in agent.reject(handle, status: 480, at: now) }
-    }
-
-    private func note(_ handle: AccountHandle, _ state: Registration.State, _ reason: Registration.Reason) {
-        let address = accounts.first { $0.handle == handle }?.address
-        switch state {
-        case .ok:
-            noteRenewed(handle)
-            settle(handle, nil)
-            if let address { continuation.yield(.registered(address)) }
-        case .failed:
-            noteRenewed(handle)
-            let problem = problem(reason)
-            settle(handle, problem)
-            if let address { continuation.yield(.unregistered(address, problem)) }
-        case .cleared: act { agent, now in agent.removeAccount(handle, at: now) }
-        case .none:
-            noteRenewed(handle)
-            guard reason == .networkDown else { return }
-            settle(handle, Self.noNetwork)
-            if let address { continuation.yield(.unregistered(address, Self.noNetwork)) }
-        case .progress, .refreshing: break
-        }
-    }
-
     /// Why the last connection by TLS could not be made, once.
-    private var securityFailure: String? { endpoint.assumeIsolated { $0.takeSecurityFailure() }?.message }
-
-    private func problem(_ reason: Registration.Reason) -> PhoneError {
-        switch reason {
-        case .status(let status) where status == 401 || status == 407:
-            PhoneError(.refused(status: status), "The server wants another password, or another name (\(status)).")
-        case .status(let status):
-            PhoneError(.refused(status: status), "The server refused the registration: \(status).")
-        case .failure:
-            PhoneError(.unanswered, (securityFailure ?? "The registrar cannot be reached.") + " It is tried again.")
-        case .notListed: PhoneError(.unanswered, "The server lists other phones and not this one. It is tried again.")
-        default: PhoneError(.state, "The account cannot be registered.")
-        }
-    }
-
-    // MARK: What is over
-
-    /// Calls that are over, the newest first, 256 of them at most; `events` tells of each as it ends.
-    public var callLog: [CallLogEntry] { log.entries }
-
-    /// Calls that nobody took since `resetMissedCalls`; one that another phone of the user answered is none.
-    public var missedCallCount: Int { log.missedCount }
-
-    /// They have been looked at.
-    public func resetMissedCalls() { log.resetMissed() }
-
-    private func write(_ event: AgentEvent, of handle: CallHandle) {
-        switch event {
-        case .established: log.noteAnswered(handle, at: SIPEndpoint<UserAgent>.now)
-        case .ended(_, let end):
-            guard let entry = log.noteEnd(handle, end, at: SIPEndpoint<UserAgent>.now) else { return }
-            continuation.yield(.logged(entry))
-        default: break
-        }
-    }
-
-    /// A call that a push has told of never came.
-    func writeMissed(_ callID: String?, _ update: CallUpdate) {
-        continuation.yield(.logged(log.noteMissed(callID, update, unixSeconds: Self.unixSeconds)))
-    }
-
-    private static var unixSeconds: Int64 { Int64(time(nil)) }
+    var securityFailure: String? { endpoint.assumeIsolated { $0.takeSecurityFailure() }?.message }
 
     // MARK: Who waits
-
-    private func settle(_ handle: AccountHandle, _ problem: PhoneError?) {
-        registering.removeValue(forKey: handle)?.resume(with: Self.result(problem))
-    }
 
     private func settle(_ errand: ErrandID, _ problem: PhoneError?) {
         texts.removeValue(forKey: errand)?.resume(with: Self.result(problem))
     }
 
-    private static func result(_ problem: PhoneError?) -> Result<Void, any Error> {
+    static func result(_ problem: PhoneError?) -> Result<Void, any Error> {
         problem.map { .failure($0) } ?? .success(())
-    }
-
-    private func forget(_ handle: AccountHandle) {
-        settle(handle, PhoneError(.state, "Another account of the same address has taken its place."))
-        noteRenewed(handle)
-        act { agent, now in agent.removeAccount(handle, at: now) }
     }
 
     /// Lets the agent do something in this very turn, for both are on one event loop.

@@ -4,7 +4,6 @@ internal import Foundation
 public import MediaEngine
 internal import SIP
 public import SharedCore
-internal import Synchronization
 
 /// The phone of a group of processes, as the service of its core: the accounts of the group are registered by whichever process
 /// runs the core, and what comes for them is in the store before the server hears that it was taken.
@@ -366,40 +365,4 @@ public actor SIPService: CoreService {
 
     /// Whether an account can send.
     private func isUsable(_ account: String?) -> Bool { account.map { standing[$0] == .registered } ?? true }
-}
-
-extension PhoneError {
-    /// Whether it will be the same the next time.
-    fileprivate var isFinal: Bool {
-        switch code {
-        case .refused(let status): ![401, 407, 408, 480, 486].contains(status) && !(500..<600).contains(status)
-        case .invalid: true
-        default: false
-        }
-    }
-}
-
-extension PhoneError {
-    fileprivate var isOfPassword: Bool { code == .refused(status: 401) || code == .refused(status: 407) }
-}
-
-extension IncomingMessage {
-    fileprivate init(_ text: PhoneText) {
-        self.init(callID: text.callID, messageID: text.id, sender: text.sender, text: text.text)
-        (distinction, account) = (text.distinction, text.account)
-        if text.wantedReceipts.contains(.delivered) { wantedReceipts.insert(.delivered) }
-        if text.wantedReceipts.contains(.displayed) { wantedReceipts.insert(.displayed) }
-    }
-}
-
-extension CallRecord {
-    fileprivate init(_ entry: CallLogEntry) {
-        self.init(
-            callID: entry.id,
-            remote: entry.remote,
-            direction: entry.isOutgoing ? .outgoing : .incoming,
-            startedAt: Date(timeIntervalSince1970: TimeInterval(entry.unixSeconds)),
-            duration: entry.outcome == .talked ? .milliseconds(Int64(entry.talkSeconds * 1000)) : nil
-        )
-    }
 }

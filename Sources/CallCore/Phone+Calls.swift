@@ -1,0 +1,156 @@
+internal import CallBasics
+internal import Glibc
+public import MediaEngine
+internal import SDP
+internal import SIP
+internal import SIPTransport
+
+/// The calls of a phone: those that are on, and those that are over.
+extension Phone {
+    /// Calls somebody; `PhoneCall.answered` waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - uri: Whom, such as `sip:bob@example.org` or `sip:192.0.2.7`.
+    ///   - account: The address of the account that calls; nil for the first one, or none.
+    ///   - headers: Further headers of the INVITE.
+    ///   - sound: Says where the call's sound comes from and goes to; the engine's call card unless it says otherwise.
+    /// - Returns: The call, on its way.
+    /// - Throws: `PhoneError` when the URI cannot be called, `EngineError` when there is no port or no such codec
+    public func call(
+        _ uri: String,
+        from account: String? = nil,
+        headers: [(name: String, value: String)] = [],
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }
+    ) async throws -> PhoneCall {
+        let call = try await place(uri, from: account, headers: headers, sound)
+        consult { desk, _ in desk.noteOutgoing(call.handle, callID: call.callID, CallUpdate(remote: uri)) }
+        return call
+    }
+
+    func place(
+        _ uri: String,
+        from account: String?,
+        headers: [(name: String, value: String)],
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) async throws -> PhoneCall {
+        let target = try PhoneError.uri(uri)
+        let sender = try account.map(handle) ?? accounts.first?.handle
+        guard !isClosed else { throw Self.closed }
+        let media = try await makeSound(sound)
+        var made = UserAgent.CallWishes(session: media.session, account: sender)
+        made.headers = headers
+        let wishes = made
+        let (handle, callID): (CallHandle, String)
+        do throws(PhoneError) {
+            // Meanwhile, ports were opened.
+            guard !isClosed else { throw Self.closed }
+            (handle, callID) = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
+                try act { agent, now throws(SIPError) in
+                    let handle = try agent.call(target, wishes, at: now)
+                    return (handle, agent.callID(of: handle) ?? "")
+                }
+            }
+        } catch {
+            _ = try? await media.end(after: .zero)
+            throw error
+        }
+        let call = PhoneCall(
+            handle,
+            number: takeNumber(),
+            at: endpoint,
+            remote: (uri, nil),
+            callID: callID,
+            isOutgoing: true,
+            media
+        )
+        // Its events come in turns after this one.
+        calls[handle] = call
+        log.begin(handle, callID, with: (uri, nil), isOutgoing: true, unixSeconds: Self.unixSeconds)
+        Task { await call.run() }
+        // Meanwhile, the phone may have moved.
+        let address = localAddress
+        if media.session.address != address.host { Task { await call.move(to: address) } }
+        return call
+    }
+
+    private func takeNumber() -> Int {
+        callCount += 1
+        return callCount
+    }
+
+    /// The calls that are on, in the order in which they began.
+    public var currentCalls: [PhoneCall] { calls.values.sorted { $0.number < $1.number } }
+
+    /// Hangs up all calls, as each is at; a call screen ends calls by its actions, or by `resetCalls`.
+    public func hangUpAll() async { for call in currentCalls { await call.hangUp() } }
+
+    /// Holds all calls that talk; a call screen does so by its actions.
+    public func holdAll() async {
+        for call in currentCalls where await call.isAnswered { await call.setHeld(true) }
+    }
+
+    private func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
+        try await CallSound(
+            engine,
+            at: localAddress.host,
+            codecs: configuration.codecs,
+            packetTime: configuration.packetTime,
+            ends
+        )
+    }
+
+    // MARK: What the agent tells
+
+    func report(_ handle: CallHandle, _ invite: SIPMessage) {
+        let from = try? invite.from()
+        let remote = (from?.uri.bytes.text ?? "", from?.displayName?.text)
+        let callID = invite.callID?.text ?? ""
+        let call = PhoneCall(
+            handle,
+            number: takeNumber(),
+            at: endpoint,
+            remote: remote,
+            callID: callID,
+            isOutgoing: false
+        ) { [weak self] in
+            guard let self else { throw Self.closed }
+            return try await makeSound($0)
+        }
+        calls[handle] = call
+        log.begin(handle, callID, with: remote, isOutgoing: false, unixSeconds: Self.unixSeconds)
+        Task { await call.run() }
+        consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
+        if case .enqueued = continuation.yield(.incoming(call)) { return }
+        // The screen decides, whoever else listens.
+        guard screen == nil else { return }
+        act { agent, now in agent.reject(handle, status: 480, at: now) }
+    }
+
+    // MARK: What is over
+
+    /// Calls that are over, the newest first, 256 of them at most; `events` tells of each as it ends.
+    public var callLog: [CallLogEntry] { log.entries }
+
+    /// Calls that nobody took since `resetMissedCalls`; one that another phone of the user answered is none.
+    public var missedCallCount: Int { log.missedCount }
+
+    /// They have been looked at.
+    public func resetMissedCalls() { log.resetMissed() }
+
+    func write(_ event: AgentEvent, of handle: CallHandle) {
+        switch event {
+        case .established: log.noteAnswered(handle, at: SIPEndpoint<UserAgent>.now)
+        case .ended(_, let end):
+            guard let entry = log.noteEnd(handle, end, at: SIPEndpoint<UserAgent>.now) else { return }
+            continuation.yield(.logged(entry))
+        default: break
+        }
+    }
+
+    /// A call that a push has told of never came.
+    func writeMissed(_ callID: String?, _ update: CallUpdate) {
+        continuation.yield(.logged(log.noteMissed(callID, update, unixSeconds: Self.unixSeconds)))
+    }
+
+    private static var unixSeconds: Int64 { Int64(time(nil)) }
+}

@@ -1,0 +1,39 @@
+internal import CallCore
+internal import Foundation
+internal import SharedCore
+
+extension PhoneError {
+    /// Whether it will be the same the next time.
+    var isFinal: Bool {
+        switch code {
+        case .refused(let status): ![401, 407, 408, 480, 486].contains(status) && !(500..<600).contains(status)
+        case .invalid: true
+        default: false
+        }
+    }
+}
+
+extension PhoneError {
+    var isOfPassword: Bool { code == .refused(status: 401) || code == .refused(status: 407) }
+}
+
+extension IncomingMessage {
+    init(_ text: PhoneText) {
+        self.init(callID: text.callID, messageID: text.id, sender: text.sender, text: text.text)
+        (distinction, account) = (text.distinction, text.account)
+        if text.wantedReceipts.contains(.delivered) { wantedReceipts.insert(.delivered) }
+        if text.wantedReceipts.contains(.displayed) { wantedReceipts.insert(.displayed) }
+    }
+}
+
+extension CallRecord {
+    init(_ entry: CallLogEntry) {
+        self.init(
+            callID: entry.id,
+            remote: entry.remote,
+            direction: entry.isOutgoing ? .outgoing : .incoming,
+            startedAt: Date(timeIntervalSince1970: TimeInterval(entry.unixSeconds)),
+            duration: entry.outcome == .talked ? .milliseconds(Int64(entry.talkSeconds * 1000)) : nil
+        )
+    }
+}

@@ -94,7 +94,7 @@ public struct PhoneAccount: Sendable {
     /// What the agent makes an account from.
     ///
     /// Throws: `invalid`
-    func configuration(instance: String) throws(PhoneError) -> AccountConfiguration {
+    package func configuration(instance: String) throws(PhoneError) -> AccountConfiguration {
         let identity = NameAddress(try PhoneError.uri(address), displayName: displayName)
         var made = AccountConfiguration(identity: identity)
         made.credentials = [credentials].compactMap(\.self)

@@ -234,7 +234,8 @@ public actor SIPService: CoreService {
         return (phone, context)
     }
 
-    private static func instance(in store: SharedStore, as epoch: Epoch) async throws -> String {
+    /// The instance of the group, which is made once.
+    package static func instance(in store: SharedStore, as epoch: Epoch) async throws -> String {
         if let kept = try await store.kept(instanceName) {
             let text = String(decoding: kept, as: UTF8.self)
             if CallUUID(text) != nil { return text }

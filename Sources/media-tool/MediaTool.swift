@@ -67,9 +67,12 @@ struct MediaTool: AsyncParsableCommand {
     /// Prints what failed as JSON, too, where scripts read it.
     private static func tellScripts(_ error: any Error) {
         let arguments = CommandLine.arguments.dropFirst()
-        let names = [SIPCommand.configuration.commandName, PhoneCommand.configuration.commandName]
-        guard names.contains(arguments.first), arguments.contains("--json"),
-            let failure = error as? ToolFailure, !failure.isReported
+        let commands =
+            [SIPCommand.self, PhoneCommand.self, ProviderCommand.self, CoreCommand.self] as [any ParsableCommand.Type]
+        let names = commands.map { $0.configuration.commandName }
+        let failure = error as? ToolFailure ?? ToolFailure("\(error)")
+        guard names.contains(arguments.first), arguments.contains("--json"), exitCode(for: error) == .failure,
+            !failure.isReported
         else { return }
         StandardOutput.write(failure.json.text + "\n")
     }

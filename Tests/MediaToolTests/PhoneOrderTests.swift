@@ -31,6 +31,9 @@ import Testing
                 #"{"action":"push","payload":{"call_id":"a","aps":{"from-uri":"sip:b@c"}}}"#,
                 .push(PushPayload(callID: "a", from: "sip:b@c")), nil
             ),
+            (
+                "network off", #"{"action":"setNetworkReachable","reachable":false}"#, .network(isReachable: false), nil
+            ),
             ("quit", #"{"action":"quit"}"#, .quit, nil),
         ]
         for (words, json, kind, call) in pairs {

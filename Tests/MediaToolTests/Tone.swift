@@ -5,6 +5,7 @@ import MediaEngine
 struct Tone {
     static let ours = Tone(frequency: 1000)
     static let baresip = Tone(frequency: 440)
+    static let linphone = Tone(frequency: 700)
 
     let frequency: Double
 

@@ -30,6 +30,7 @@ final class ToolRun {
         folder = try Scratch()
         var variables = ProcessInfo.processInfo.environment
         variables["XDG_CONFIG_HOME"] = folder.path
+        variables["XDG_STATE_HOME"] = folder.path
         variables["MEDIA_ENGINE_AU"] = "null"
         variables["MEDIA_ENGINE_AQ"] = "null"
         run = try ProgramRun(program, arguments, environment: variables.merging(environment) { $1 })

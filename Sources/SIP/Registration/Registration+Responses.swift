@@ -10,6 +10,7 @@ extension Registration {
         guard let running, let status = response.statusCode, status >= 200,
             let cSeq = try? response.cSeq(), cSeq.number == running.request.number, cSeq.method == .register
         else { return }
+        phrase = response.reasonPhrase
         if running.wish == .unregister {
             return finish(.cleared, status < 300 ? .accepted : .status(status))
         }
@@ -34,6 +35,7 @@ extension Registration {
         at now: MediaTime
     ) {
         guard let running, running.request.number == number else { return }
+        phrase = nil
         if running.wish == .unregister { return finish(.cleared, .failure(failure)) }
         retry(.failure(failure), nil, surroundings, at: now)
     }

@@ -86,6 +86,8 @@ package struct Registration: Sendable {
     var schedule: RegistrationSchedule
     private let callID, tag: Bytes
     private var number: UInt32 = 0
+    /// What the last final response was called by the registrar; nil before it, and when there was none.
+    package internal(set) var phrase: String?
     private var outputs: [Output] = []
 
     /// The generator gives Call-ID and tag, and spreads the times.
@@ -103,6 +105,9 @@ package struct Registration: Sendable {
     /// Whether a request is under way.
     package var isRunning: Bool { running != nil }
 
+    /// How many REGISTERs were sent, those that answer challenges among them.
+    package var requestCount: Int { Int(number) }
+
     /// Makes the binding, or makes it anew: by wish, or when credentials have changed.
     package mutating func register(at now: MediaTime) {
         isWanted = true
@@ -115,10 +120,11 @@ package struct Registration: Sendable {
         begin(.register, .wish)
     }
 
-    /// Takes the own binding away, no other.
-    package mutating func unregister(at now: MediaTime) {
+    /// Takes the own binding away, no other; with `isOfFormer` also one that a process before this one, of the same instance, may
+    /// have made.
+    package mutating func unregister(isOfFormer: Bool = false, at now: MediaTime) {
         isWanted = false
-        guard mayBeBound || running != nil else {
+        guard mayBeBound || running != nil || isOfFormer else {
             deadline = nil
             return enter(.cleared, .wish)
         }

@@ -27,6 +27,16 @@ package struct RegistrationConfiguration: Hashable, Sendable {
     package var routes: [NameAddress] = []
     /// How long the binding is asked to last, in seconds.
     package var expires: UInt32 = 3600
+    /// Headers beside those that a registration has.
+    package var headers: [Header] = []
+
+    /// A header, as it is written.
+    package struct Header: Hashable, Sendable {
+        package var name: String
+        package var value: String
+
+        package init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
+    }
 
     package init(addressOfRecord: SIPURI, registrar: SIPURI, contact: SIPURI) {
         (self.addressOfRecord, self.registrar, self.contact) = (addressOfRecord, registrar, contact)
@@ -63,6 +73,7 @@ struct RegisterRequest: Sendable {
         try message.append(.contact, contact(configuration))
         try message.append(.expires, WholeNumber(expires))
         try message.append(.supported, Bytes("path, outbound, gruu"))
+        for header in configuration.headers { try message.append(named: header.name, header.value) }
         return message
     }
 

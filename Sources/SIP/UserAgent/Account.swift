@@ -16,6 +16,8 @@ package struct AccountConfiguration: Sendable {
     package var push: PushParameters?
     /// Whether this side refreshes in time by itself, also while it sleeps (RFC 8599, section 4.1.4).
     package var wakesItself = false
+    /// Headers of its REGISTERs beside those that they have.
+    package var headers: [RegistrationConfiguration.Header] = []
 
     package init(identity: NameAddress) { self.identity = identity }
 }
@@ -64,17 +66,24 @@ extension UserAgent {
     ///
     /// Throws: `badRequest` when there is no own address, or the address of record cannot be registered
     package mutating func register(_ handle: AccountHandle, at now: MediaTime) throws(SIPError) {
-        guard var account = accounts[handle] else { throw Self.noAccount }
-        if account.registration == nil {
-            account.registration = Registration(
-                try wishes(of: account),
-                generator: SeededGenerator(seed: generator.next())
-            )
-        }
-        account.registration?.register(at: now)
-        accounts[handle] = account
+        try withRegistration(of: handle) { $0.register(at: now) }
         settle(handle, at: now)
         settle(at: now)
+    }
+
+    private mutating func withRegistration(of handle: AccountHandle, _ body: (inout Registration) -> Void)
+        throws(SIPError)
+    {
+        guard var account = accounts[handle] else { throw Self.noAccount }
+        var registration: Registration
+        if let known = account.registration {
+            registration = known
+        } else {
+            registration = Registration(try wishes(of: account), generator: SeededGenerator(seed: generator.next()))
+        }
+        body(&registration)
+        account.registration = registration
+        accounts[handle] = account
     }
 
     /// Takes the own binding away, no other.
@@ -82,6 +91,15 @@ extension UserAgent {
         guard var account = accounts[handle] else { return }
         account.registration?.unregister(at: now)
         accounts[handle] = account
+        settle(handle, at: now)
+        settle(at: now)
+    }
+
+    /// Takes the binding away that a process before this one, of the same instance, may have made.
+    ///
+    /// Throws: as `register`
+    package mutating func unregisterFormer(_ handle: AccountHandle, at now: MediaTime) throws(SIPError) {
+        try withRegistration(of: handle) { $0.unregister(isOfFormer: true, at: now) }
         settle(handle, at: now)
         settle(at: now)
     }
@@ -125,6 +143,9 @@ extension UserAgent {
         accounts[handle] = account
     }
 
+    /// How the registration of an account stands; nil before its first wish.
+    package func registration(of handle: AccountHandle) -> Registration? { accounts[handle]?.registration }
+
     /// What is bound; nil when nothing is.
     package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
 
@@ -148,7 +169,7 @@ extension UserAgent {
             contact: try SIPURI(parsing: Bytes("sip:unbound.invalid"))
         )
         (wishes.instance, wishes.expires) = (account.configuration.instance, account.configuration.expires)
-        wishes.routes = account.configuration.routes
+        (wishes.routes, wishes.headers) = (account.configuration.routes, account.configuration.headers)
         account.configuration.write(to: &wishes)
         return wishes
     }
@@ -229,8 +250,9 @@ extension UserAgent {
     }
 
     /// A flow carries nothing any more: who was registered by it registers anew.
-    mutating func handleDeath(of flow: Flow, at now: MediaTime) {
+    mutating func handleDeath(of flow: Flow, _ end: FlowEnd, at now: MediaTime) {
         for handle in accounts.names where accounts[handle]?.flow == flow {
+            tell(.flowEnded(handle, flow, end))
             accounts[handle]?.flow = nil
             guard var account = accounts[handle] else { continue }
             account.registration?.refresh(at: now)

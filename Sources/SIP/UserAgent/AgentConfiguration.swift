@@ -90,6 +90,8 @@ package enum AgentEvent: Sendable {
     case registration(AccountHandle, Registration.State, Registration.Reason)
     /// A REGISTER that had no answer; the state follows.
     case registrationFailed(AccountHandle, RequestFailure)
+    /// The way that an account was registered by carries nothing any more; the account registers anew.
+    case flowEnded(AccountHandle, Flow, FlowEnd)
     /// Somebody calls: ring, answer or reject.
     case incoming(CallHandle, SIPMessage)
     /// A provisional response to the own INVITE, but 100.

@@ -1,6 +1,9 @@
 package import CallBasics
 
 extension UserAgent {
+    /// Whether there is a network, as was said last.
+    package var isNetworkReachable: Bool { isReachable }
+
     /// Says whether there is a network; at first there is.
     ///
     /// Without one, accounts are not registered, and say so; calls stay for `networkPatience`, and what is wanted of them

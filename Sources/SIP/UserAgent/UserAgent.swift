@@ -193,9 +193,9 @@ package struct UserAgent: SIPElement {
         case .message(let message, let flow):
             receivedCount += 1
             transactions.receive(message, on: flow, at: now)
-        case .died(let flow, _):
+        case .died(let flow, let end):
             transactions.handleTransportError(on: flow, at: now)
-            handleDeath(of: flow, at: now)
+            handleDeath(of: flow, end, at: now)
         }
     }
 

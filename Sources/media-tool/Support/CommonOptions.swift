@@ -67,12 +67,12 @@ struct BindingOptions: ParsableArguments {
         throw ValidationError("'\(flag)' names a card, and '\(file)' takes its place. Leave out one.")
     }
 
-    /// The bindings of flags, environment and file.
+    /// The bindings of flags, environment and file; `device` is the call card, where `--device` names it.
     ///
     /// - Throws: `CardError` that names the flag, the variable or the line that is wrong.
-    func bindings() throws -> CardBindings {
+    func bindings(device: String? = nil) throws -> CardBindings {
         var flags: [String: String] = [:]
-        flags["au"] = au
+        flags["au"] = device ?? au
         flags["au.playback"] = auPlayback
         flags["au.capture"] = auCapture
         flags["aq"] = aq
@@ -80,9 +80,9 @@ struct BindingOptions: ParsableArguments {
     }
 
     /// How an engine in real time is made that has these bindings.
-    func engineConfiguration() throws -> CallEngineConfiguration {
+    func engineConfiguration(device: String? = nil) throws -> CallEngineConfiguration {
         var configuration = CallEngineConfiguration()
-        configuration.cardBindings = try bindings()
+        configuration.cardBindings = try bindings(device: device)
         return configuration
     }
 }

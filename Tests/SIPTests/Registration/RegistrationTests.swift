@@ -87,9 +87,10 @@ import Testing
             $0.featureTags = ["audio", "+sip.pnsreg"]
         }
         let route = try NameAddress(parsing: Bytes("<sip:proxy.example.com;lr>"))
-        change { $0.routes = [route] }
+        change { ($0.routes, $0.headers) = ([route], [.init("X-Door", "front")]) }
         wish { $0.register(at: $1) }
         let message = try #require(sent.first)
+        #expect(message.values(named: "X-Door") == ["front"])
         var routed = message
         try routed.append(.via, Bytes("SIP/2.0/UDP 192.0.2.2;branch=z9hG4bKa"))
         _ = try routed.validated()
@@ -351,6 +352,23 @@ import Testing
         #expect(states.last == .cleared)
         #expect(reasons.last == .failure(.timeout))
         #expect(registration.deadline == nil)
+    }
+
+    @Test mutating func `the binding of a process before this one is taken away by a REGISTER of its own`() throws {
+        wish { $0.unregister(isOfFormer: true, at: $1) }
+        #expect(sent.last?.first(.expires)?.text == "0")
+        try answer(200)
+        #expect(states == [.progress, .cleared] && reasons.last == .accepted)
+        #expect(registration.requestCount == 1)
+    }
+
+    @Test mutating func `the registrar's own words, and how many requests it took, are known`() throws {
+        wish { $0.register(at: $1) }
+        try answer(403)
+        #expect(registration.phrase == "x" && registration.requestCount == 1)
+        wish { $0.register(at: $1) }
+        registration.fail(.timeout, number: 2, at: now)
+        #expect(registration.phrase == nil && registration.requestCount == 2)
     }
 
     @Test mutating func `wishes during a request are done once after it`() throws {

@@ -30,6 +30,7 @@ extension AgentEvent {
         switch self {
         case .registration(_, let state, _): "registration \(state)"
         case .registrationFailed: "registration unanswered"
+        case .flowEnded(_, _, let end): "flow \(end)"
         case .incoming: "incoming"
         case .progress(_, let response): "progress \(response.statusCode ?? 0)"
         case .agreed(_, let session):

@@ -29,6 +29,8 @@ struct PhoneOrder: Equatable {
         case volume(Double)
         /// A push has come.
         case push(PushPayload)
+        /// Says whether there is a network.
+        case network(isReachable: Bool)
         case help, quit
     }
 
@@ -56,6 +58,8 @@ struct PhoneOrder: Equatable {
         log                  what is over, and what was missed
         devices, device NAME, volume DB
         push JSON            take a push, as its service delivers it
+        network off, network on
+                             take the network for gone, and for back
         quit                 hang up, un-register, end
         """
 
@@ -127,6 +131,12 @@ struct PhoneOrder: Equatable {
                 throw PhoneOrderFault("A volume is -60 to 20 dB. Say volume -6.")
             }
             self = Self(.volume(value))
+        case "network":
+            let word = try argument("on or off")
+            guard rest.count == 1, word == "on" || word == "off" else {
+                throw PhoneOrderFault("A network is on or off. Say network on.")
+            }
+            self = Self(.network(isReachable: word == "on"))
         case "swap": self = try alone(.swap)
         case "calls": self = try alone(.calls)
         case "log": self = try alone(.log)
@@ -156,6 +166,7 @@ struct PhoneOrder: Equatable {
         var name: String?
         var db: Double?
         var payload: PushPayload?
+        var reachable: Bool?
     }
 
     private init(json line: String) throws(PhoneOrderFault) {
@@ -188,6 +199,7 @@ struct PhoneOrder: Equatable {
             guard value >= -60, value <= 20 else { throw PhoneOrderFault("A volume is -60 to 20 dB.", id: wire.id) }
             kind = .volume(value)
         case "push": kind = .push(try need(wire.payload, "payload"))
+        case "setNetworkReachable": kind = .network(isReachable: try need(wire.reachable, "reachable"))
         case "quit": kind = .quit
         default: throw PhoneOrderFault("There is no action \(wire.action). See media-tool help phone.", id: wire.id)
         }

@@ -249,6 +249,7 @@ actor PhoneShell: CallProvider {
             let talking = calls.values.filter(\.isTalking)
             await attempt(order) { _ in for call in talking { await self.set(value, of: call.uuid) } }
         case .push(let payload): await attempt(order) { await $0.receive(payload) }
+        case .network(let isReachable): await attempt(order) { await $0.setNetworkReachable(isReachable) }
         case .help: teller.tell("help", [("text", .string(PhoneOrder.help))], text: PhoneOrder.help)
         case .quit: break
         }

@@ -33,6 +33,9 @@ struct ProviderServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Answers each call that comes after so long.", valueName: "s"))
     var acceptAfter: Double?
 
+    @Flag(help: "Asks for each line by a prompt, for people at a terminal.")
+    var interactive = false
+
     @Flag(help: "Shows calls on the desktop, too, with buttons to answer, decline and hang up.")
     var desktop = false
 
@@ -49,6 +52,9 @@ struct ProviderServeCommand: AsyncParsableCommand {
 
     func validate() throws {
         try Quantity.check("--accept-after", acceptAfter, in: 0...3600, "s")
+        guard !interactive || !common.json && acceptAfter == nil else {
+            throw ValidationError("'--interactive' is for people. Leave it out, or '--json' and '--accept-after'.")
+        }
         try Quantity.check("--wait", wait, in: Quantity.seconds, "s")
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
     }
@@ -78,13 +84,15 @@ struct ProviderServeCommand: AsyncParsableCommand {
         }
         defer { pressing.cancel() }
         let showing = Task { for await event in screen.events { await shell.show(event) } }
-        _ = try await Interruption.orValue { [seconds] in
+        _ = try await Interruption.orValue { [seconds, interactive] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     let input = InputLines()
+                    if interactive { StandardError.write("> ") }
                     for await line in input.lines {
                         guard await shell.obey(line) else { return }
                         input.take()
+                        if interactive { StandardError.write("> ") }
                     }
                     // A screen without a keyboard stays.
                     await Interruption.wait()

@@ -36,19 +36,20 @@ struct AccountOptions: ParsableArguments {
 
     @OptionGroup var push: PushOptions
 
-    func validate() throws {
-        try check([
+    /// What belongs to an account, and whether it was given.
+    var given: [(name: String, isGiven: Bool)] {
+        [
             ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
             ("--push-...", push.isGiven),
-        ])
+        ]
     }
 
     /// Refuses flags that only an account gives a meaning.
     ///
-    /// - Parameter flags: The flags, and whether each was given.
+    /// - Parameter flags: Others of that kind, and whether each was given.
     /// - Throws: `ValidationError` that names the first
     func check(_ flags: [(name: String, isGiven: Bool)]) throws {
-        guard account == nil, let wrong = flags.first(where: \.isGiven)?.name else { return }
+        guard account == nil, let wrong = (given + flags).first(where: \.isGiven)?.name else { return }
         throw ValidationError("'\(wrong)' belongs to an account. Give '--account', or leave it out.")
     }
 

@@ -2,11 +2,16 @@ import ArgumentParser
 import CallBasics
 import CallCore
 import MediaEngine
+import SDP
 import SIP
 import SIPTransport
 
 /// What is done with calls that come.
-enum AnswerPolicy: String, ExpressibleByArgument, CaseIterable { case accept, ring, reject, busy }
+enum AnswerPolicy: String, ExpressibleByArgument, CaseIterable {
+    case accept, ring, reject, busy
+    /// Says nothing until it is accepted, as of a call whose push was answered before it came.
+    case `defer`
+}
 
 /// Answers calls by SIP.
 struct SIPAnswerCommand: AsyncParsableCommand {
@@ -34,7 +39,12 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("End after so many calls.", valueName: "n"))
     var calls: Int?
 
-    @Option(help: "What is done with a call: accept, ring (and not answer), reject, busy.")
+    @Option(
+        help: """
+            What is done with a call: accept, ring (and not answer), reject, busy; defer rings nowhere, and answers after --after, \
+            as a pushed call whose answer was pressed before it came.
+            """
+    )
     var policy = AnswerPolicy.accept
 
     @Option(help: ArgumentHelp("The code that --policy reject answers, 400 to 699. Default: 603.", valueName: "n"))
@@ -42,6 +52,9 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Ring so long before a call is accepted or refused.", valueName: "s"))
     var after: Double = 0
+
+    @Flag(help: "Describe the session while it rings (183), so that sound flows before the answer.")
+    var earlyMedia = false
 
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
     var seconds: Double?
@@ -59,10 +72,18 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         if echo, let other = [("--input", sound.input), ("--output", sound.output)].first(where: { $0.1 != nil })?.0 {
             throw ValidationError("'--echo' sends back what is heard, in the place of '\(other)'. Leave out one.")
         }
-        try sound.roles.check(beside: "--echo", echo ? "" : nil)
+        guard !earlyMedia || after > 0 || policy == .ring, policy != .defer || !earlyMedia else {
+            throw ValidationError("'--early-media' is about ringing. Give '--after', or '--policy ring'.")
+        }
+        guard sip.header.isEmpty || sip.hasAccount else {
+            throw ValidationError("'--header' is about the REGISTER. Give '--account', or leave it out.")
+        }
+        guard sound.pcap == nil || calls == 1 else {
+            throw ValidationError("'--pcap' is the capture of one call. Give '--calls 1', or leave it out.")
+        }
+        try sound.roles.check(device: sound.device, beside: "--echo", echo ? "" : nil)
         var files = FileArguments()
-        try files.read("--input", sound.input.map { InputPath.path(of: $0) })
-        try files.write("--output", sound.output)
+        try sound.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
         guard told.story == nil || calls == 1 else {
@@ -75,9 +96,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         StandardOutput.watch()
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
-        try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
+        try await CallEngine.session(try sound.engineConfiguration()) { engine in
             try await recorder.telling {
-                let party = try await sip.open(towards: nil, story: recorder) { sound.change(&$0) }
+                let party = try await sip.open(towards: nil, story: recorder, isRegistering: true) {
+                    sound.change(&$0)
+                }
                 do {
                     try await serve(party, engine, recorder)
                     await party.close()
@@ -96,7 +119,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             "listening",
             [
                 ("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) })),
-                ("account", sip.account.map { .string($0) } ?? .null),
+                ("account", JSONValue(party.address)),
             ],
             text: names.isEmpty
                 ? "Called by own connections alone." : "Listening at \(names.joined(separator: ", "))."
@@ -135,6 +158,17 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         )
     }
 
+    /// What a caller offers; nothing is known of it where he leaves the offer to this side.
+    private static func members(of description: SessionDescription?) -> [(String, JSONValue)] {
+        let media: [MediaDescription] = description?.media ?? []
+        let audio = media.first { $0.kind == "audio" }
+        let hasVideo = media.contains { $0.kind == "video" && $0.port > 0 }
+        return [
+            ("codecs", .array((audio?.formats ?? []).map { .string($0.encodingName) })),
+            ("direction", JSONValue(audio?.direction.rawValue)), ("video", .bool(hasVideo)),
+        ]
+    }
+
     private static func key(_ run: SIPCallRun) async {
         guard await Interruption.wait(.milliseconds(500)), await !run.hasEnded else { return }
         await run.sendKeys()
@@ -156,7 +190,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             [
                 ("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null),
                 ("displayName", from?.displayName.map { .string($0.text) } ?? .null),
-            ],
+            ] + Self.members(of: try? invite.sessionDescription()),
             text: "Call from \(from?.uri.bytes.text ?? "somebody")."
         )
         let endpoint = party.endpoint
@@ -185,11 +219,13 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             teller
         )
         await desk.add(run)
-        if after > 0 || policy == .ring {
-            try? await endpoint.perform { agent, now in try agent.ring(handle, at: now) }
+        let session = media.session
+        if after > 0 && policy != .defer || policy == .ring {
+            let early = earlyMedia ? session : nil
+            try? await endpoint.perform { agent, now in try agent.ring(handle, with: early, at: now) }
         }
         guard policy != .ring else { return }
-        let (code, isRejected, session) = (code ?? 603, policy == .reject, media.session)
+        let (code, isRejected) = (code ?? 603, policy == .reject)
         Task {
             if after > 0 { guard await Interruption.wait(.seconds(fraction: after)) else { return } }
             await endpoint.perform { agent, now in

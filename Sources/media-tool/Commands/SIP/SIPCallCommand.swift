@@ -74,9 +74,6 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Flag(help: "Leave the offer to the other side: INVITE without a description.")
     var delayedOffer = false
 
-    @Option(help: ArgumentHelp("A header of the INVITE; more for more.", valueName: "'N: V'"))
-    var header: [String] = []
-
     @Flag(help: "With --json, a line for each thing that happens, before the report.")
     var events = false
 
@@ -112,10 +109,8 @@ struct SIPCallCommand: AsyncParsableCommand {
         guard common.json || !events else {
             throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
         }
-        _ = try headers()
         var files = FileArguments()
-        try files.read("--input", sound.input.map { InputPath.path(of: $0) })
-        try files.write("--output", sound.output)
+        try sound.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
     }
@@ -138,11 +133,12 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
                 ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
                 ("--update-after", updateAfter != nil),
-                ("--cancel-after", cancelAfter != nil), ("--header", !header.isEmpty), ("--events", events),
+                ("--cancel-after", cancelAfter != nil), ("--header", !sip.header.isEmpty), ("--events", events),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
                 ("--100rel", sound.hundredRel),
-                ("--sip-trace", sip.sipTrace != nil), ("--story", told.story != nil),
+                ("--sip-trace", sip.sipTrace != nil), ("--group", sip.group != nil), ("--timeout", sip.timeout != nil),
+                ("--device", sound.device != nil), ("--pcap", sound.pcap != nil), ("--story", told.story != nil),
                 ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
             ] + sip.tls.given
         if let wrong = given.first(where: \.1)?.0 {
@@ -156,9 +152,10 @@ struct SIPCallCommand: AsyncParsableCommand {
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
         let recorder = told.recorder("call", [sip.account ?? "this side", uri])
-        let report = try await CallEngine.session(try sound.roles.engineConfiguration()) { engine in
+        let report = try await CallEngine.session(try sound.engineConfiguration()) { engine in
             try await recorder.telling {
-                let report = try await call(target, uri, engine, recorder)
+                var report = try await call(target, uri, engine, recorder)
+                report.story = told.story
                 try recorder?.finish(report)
                 return report
             }
@@ -219,7 +216,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)
         made.isOfferDelayed = delayedOffer
-        made.headers = try headers()
+        made.headers = try sip.headers()
         let wishes = made
         let (handle, callID) = try await party.endpoint.perform { agent, now in
             let handle = try agent.call(target, wishes, at: now)
@@ -319,60 +316,5 @@ struct SIPCallCommand: AsyncParsableCommand {
             guard await Interruption.wait(.milliseconds(20)), !Task.isCancelled else { return }
         }
         await run.hangUp()
-    }
-
-    private func headers() throws -> [(name: String, value: String)] {
-        try header.map { line in
-            guard let colon = line.firstIndex(of: ":"), !line.contains(where: \.isNewline), colon > line.startIndex
-            else {
-                throw ValidationError("The value '\(line.printable)' of '--header' is no header. Write 'Name: value'.")
-            }
-            let value = line[line.index(after: colon)...].drop { $0 == " " }
-            return (String(line[..<colon]), String(value))
-        }
-    }
-}
-
-extension SIPParty {
-    /// Registers the account, and waits for what comes of it.
-    ///
-    /// - Throws: `ToolFailure` with the server's words when it is refused
-    func register(_ iterator: inout AsyncStream<AgentEvent>.Iterator, _ teller: SIPTeller) async throws {
-        guard let account else { return }
-        try await endpoint.perform { agent, now in try agent.register(account, at: now) }
-        var failure: RequestFailure?
-        while let event = await iterator.next() {
-            switch event {
-            case .registrationFailed(_, let cause): failure = cause
-            case .registration(_, .ok, _):
-                let binding = await endpoint.perform { agent, _ in agent.binding(of: account) }
-                let seconds = Int(binding?.granted ?? 0)
-                teller.tell("registered", [("expires", .integer(seconds))], text: "Registered for \(seconds) s.")
-                return
-            case .registration(_, .failed, let reason): throw await self.failure(reason, failure)
-            default: break
-            }
-        }
-    }
-
-    /// Why a registration failed, with the remedy.
-    func failure(_ reason: Registration.Reason, _ failure: RequestFailure?) async -> ToolFailure {
-        if case .failure = reason, let failure { return await self.failure(failure, "the registrar") }
-        var told = ToolFailure(Self.words(reason))
-        if case .status(let code) = reason { (told.status, told.code) = (SIPStatusWord.of(code), code) }
-        return told
-    }
-
-    private static func words(_ reason: Registration.Reason) -> String {
-        switch reason {
-        case .status(401), .status(407):
-            "The server wants another password (401). Give --password-file, and see --user."
-        case .status(403): "The server forbids the registration (403). See --account and --user."
-        case .status(404): "The server does not know the account (404). See --account."
-        case .status(let code): "The server refused the registration: \(code)."
-        case .failure: "The registrar did not answer. See --registrar."
-        case .notListed: "The server lists other phones and not this one. See --account."
-        default: "The account cannot be registered. See --account."
-        }
     }
 }

@@ -11,6 +11,9 @@ enum DTMFWay: String, ExpressibleByArgument, CaseIterable {
     case inband
 }
 
+/// What is to secure the sound of calls.
+enum SRTPWish: String, ExpressibleByArgument, CaseIterable { case off, sdes, dtls, auto }
+
 /// The sound and the keys of calls by SIP.
 struct SIPCallOptions: ParsableArguments {
     @Option(
@@ -27,6 +30,12 @@ struct SIPCallOptions: ParsableArguments {
         completion: .file(extensions: ["wav"])
     )
     var output: String?
+
+    @Option(
+        help: ArgumentHelp("The card to call with, in the place of --au.", valueName: "device"),
+        completion: DeviceName.completion
+    )
+    var device: String?
 
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
@@ -54,9 +63,29 @@ struct SIPCallOptions: ParsableArguments {
     )
     var sessionExpires: UInt32?
 
+    @Option(help: "What secures the sound: off. There is no SRTP yet; sdes, dtls and auto are refused.")
+    var srtp = SRTPWish.off
+
+    @Flag(help: "Refuse video that the other side wants. That is always done: there is no video.")
+    var refuseVideo = false
+
+    @Option(
+        help: ArgumentHelp("The capture (pcap) of all RTP and RTCP to write.", valueName: "file"),
+        completion: .file(extensions: ["pcap"])
+    )
+    var pcap: String?
+
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
+        guard srtp == .off else {
+            throw ValidationError(
+                "There is no SRTP yet: '--srtp \(srtp.rawValue)' cannot be had. Say off: all can hear it."
+            )
+        }
+        if device != nil, let other = roles.given.first(where: \.1)?.0 {
+            throw ValidationError("'--device' names the call card, as '\(other)' does. Leave out one.")
+        }
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try Quantity.check("--ptime", ptime, in: 10...120, "ms")
         if let ptime, ptime % 10 != 0 {
@@ -66,8 +95,8 @@ struct SIPCallOptions: ParsableArguments {
         guard dtmfWay == nil || dtmf != nil else {
             throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
         }
-        try roles.check(beside: "--input", input)
-        try roles.check(beside: "--output", output)
+        try roles.check(device: device, beside: "--input", input)
+        try roles.check(device: device, beside: "--output", output)
     }
 
     /// What calls ask of the agent.
@@ -76,12 +105,23 @@ struct SIPCallOptions: ParsableArguments {
         agent.sessionTimer = SessionTimer.Wishes(seconds: sessionExpires)
     }
 
+    /// How the engine is made that has the sound.
+    func engineConfiguration() throws -> CallEngineConfiguration { try roles.engineConfiguration(device: device) }
+
+    /// Files that are read and written; an error names two that are one.
+    func check(_ files: inout FileArguments) throws {
+        try files.read("--input", input.map { InputPath.path(of: $0) })
+        try files.write("--output", output)
+        try files.write("--pcap", pcap)
+    }
+
     var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
 
     /// Where a call's sound comes from and goes to.
     func ends(echo: Bool = false) -> @Sendable (inout CallConfiguration) -> Void {
-        let (input, output) = (input.map { InputPath.path(of: $0) }, output)
+        let (input, output, pcap) = (input.map { InputPath.path(of: $0) }, output, pcap)
         return { configuration in
+            configuration.capturePath = pcap
             guard !echo else { return CallSound.echo(&configuration) }
             guard input != nil || output != nil else { return }
             configuration.source = input.map { .file($0) } ?? .silence

@@ -61,6 +61,7 @@ actor SIPCallRun {
                 "progress",
                 [
                     ("code", .integer(code)), ("phrase", .string(response.reasonPhrase)),
+                    ("tag", JSONValue((try? response.to())?.tag?.text)),
                     ("sinceInviteMs", .number((now - start).roundedMilliseconds)),
                 ],
                 text: "\(code) \(response.reasonPhrase)"
@@ -329,6 +330,8 @@ struct SIPCallReport: Sendable {
     let keys: String
     let soundFailure: String?
     var securityFailure: String?
+    /// The file with its story; nil when none was written.
+    var story: String?
 
     /// What failed, with the remedy; nil when nothing did.
     var failure: String? {
@@ -357,6 +360,7 @@ struct SIPCallReport: Sendable {
                 ])
             ),
             ("dtmf", .string(keys)),
+            ("story", JSONValue(story)),
         ]
     }
 

@@ -35,10 +35,12 @@ actor SIPLoad {
         try await party.register(&iterator, SIPTeller(isJSON: true, hasEvents: false))
     }
 
-    func calls() async throws -> LoadFigures {
+    func calls(_ headers: [(name: String, value: String)]) async throws -> LoadFigures {
         guard let target else { return figures }
         let (account, session) = (party.account, Self.session(at: party.local.host))
-        let wishes = UserAgent.CallWishes(session: session, account: account)
+        var made = UserAgent.CallWishes(session: session, account: account)
+        made.headers = headers
+        let wishes = made
         var course = LoadCourse<CallHandle>(pace, start: MonotonicClock.current)
         let start = MonotonicClock.current
         try await run { events in
@@ -59,14 +61,16 @@ actor SIPLoad {
         return total
     }
 
-    func registrations(_ options: SIPOptions) async throws -> LoadFigures {
+    func registrations(_ options: SIPOptions, after formerCount: Int) async throws -> LoadFigures {
         var course = LoadCourse<AccountHandle>(pace, start: MonotonicClock.current)
         let start = MonotonicClock.current
         try await run { events in
             let now = MonotonicClock.current
-            for event in events { note(event, &course, at: now) }
+            for event in events {
+                if let handle = figures.noteRegistration(event, &course, at: now) { accounts.append(handle) }
+            }
             for _ in 0..<course.takeDue(at: now) {
-                let made = try options.account(number: figures.attempted + 1)
+                let made = try options.account(number: formerCount + figures.attempted + 1)
                 figures.attempted += 1
                 let handle = try await party.endpoint.perform { agent, now in
                     let handle = agent.addAccount(made)
@@ -78,25 +82,6 @@ actor SIPLoad {
             return course.isOver
         }
         return await finished(start)
-    }
-
-    private func note(_ event: AgentEvent, _ course: inout LoadCourse<AccountHandle>, at now: MediaTime) {
-        guard case .registration(let handle, let state, let reason) = event else { return }
-        switch state {
-        case .ok:
-            guard let time = course.answer(handle, at: now), course.end(handle) else { return }
-            accounts.append(handle)
-            figures.connected += 1
-            figures.setups.append(time.milliseconds)
-        case .failed:
-            guard course.end(handle) else { return }
-            switch reason {
-            case .status: figures.rejected += 1
-            case .failure: figures.timedOut += 1
-            default: figures.failed += 1
-            }
-        case .none, .progress, .refreshing, .cleared: break
-        }
     }
 
     /// Lets a millisecond go by, again and again, with what the agent told in it, until `step` says that all is over.
@@ -116,7 +101,6 @@ actor SIPLoad {
     private func finished(_ start: MediaTime) async -> LoadFigures {
         figures.elapsed = MonotonicClock.current - start
         figures.retransmissions = await party.counts().repeats
-        figures.usage = ProcessUsage()
         return figures
     }
 

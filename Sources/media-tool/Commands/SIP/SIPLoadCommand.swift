@@ -1,10 +1,7 @@
 import ArgumentParser
 import CallBasics
 import MediaEngine
-import SDP
 import SIP
-import SIPTesting
-import SIPTransport
 
 /// Calls, or registers, by rate.
 struct SIPLoadCommand: AsyncParsableCommand {
@@ -13,12 +10,13 @@ struct SIPLoadCommand: AsyncParsableCommand {
         abstract: "Makes many calls or registrations at a rate, and says how fast they were answered.",
         discussion: """
             Calls have a description of sound, and no sound: nothing is sent to where the other side wants it. Each ends --talk \
-            seconds after its answer. One core does all of it.
+            seconds after its answer. One processor does all of it; with --cores several share it, each with an address of its own.
 
             With --register, the accounts are those of --account with a number behind the user: alice1, alice2 and on, all with \
             the same password. Their bindings are taken away at the end.
 
-            With --virtual, two agents of the tool call each other in virtual time: the same seed gives the same bytes.
+            With --virtual, two agents of the tool call each other in virtual time, or one registers at a server of the tool: the \
+            same seed gives the same bytes.
 
             It fails when one attempt was not answered well. Load only what is yours.
 
@@ -51,7 +49,10 @@ struct SIPLoadCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Accounts with --register, 1 to 60000. Default: 100.", valueName: "n"))
     var users: Int?
 
-    @Flag(help: "Two agents in virtual time, without a socket.")
+    @Option(help: ArgumentHelp("How many processors share it, 1 to 64. Default: 1.", valueName: "n"))
+    var cores: Int?
+
+    @Flag(help: "In virtual time, without a socket.")
     var virtual = false
 
     @Option(help: "What all of --virtual is drawn by.")
@@ -67,9 +68,13 @@ struct SIPLoadCommand: AsyncParsableCommand {
         try Quantity.check("--talk", talk, in: 0...86_400, "s")
         try Quantity.check("--users", users, in: 1...60_000, "accounts")
         if let to { _ = try SIPOptions.uri(to, "--to") }
-        let kinds = [("--to", to != nil), ("--register", register), ("--virtual", virtual)].filter(\.1).map(\.0)
+        try Quantity.check("--cores", cores, in: 1...64)
+        let kinds = [("--to", to != nil), ("--register", register), ("--virtual", virtual && !register)].filter(\.1)
         guard kinds.count == 1 else {
             throw ValidationError("Say what to do: one of '--to', '--register' and '--virtual'.")
+        }
+        guard cores ?? 1 == 1 || sip.local?.address.port ?? 0 == 0 else {
+            throw ValidationError("With '--cores' each has a port of its own. Leave the port out of '--local'.")
         }
         let ofCalls = [("--calls", calls != nil), ("--concurrent", concurrent != nil), ("--talk", talk != nil)]
         if register, let wrong = ofCalls.first(where: \.1)?.0 {
@@ -78,7 +83,10 @@ struct SIPLoadCommand: AsyncParsableCommand {
         guard register || users == nil else {
             throw ValidationError("'--users' is about registrations. Give '--register', or leave it out.")
         }
-        guard !register || sip.account != nil else {
+        guard sip.group == nil else {
+            throw ValidationError("'--group' is for one phone. Give '--account' and what belongs to it, or nothing.")
+        }
+        guard !register || virtual || sip.account != nil else {
             throw ValidationError("'--register' needs somebody to register. Give '--account'.")
         }
         guard !register || sip.own.passwordFile != "-" else {
@@ -93,6 +101,7 @@ struct SIPLoadCommand: AsyncParsableCommand {
             [
                 ("--account", sip.account != nil), ("--local", sip.local != nil), ("--transport", sip.transport != nil),
                 ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
+                ("--header", !sip.header.isEmpty), ("--timeout", sip.timeout != nil), ("--cores", cores != nil),
                 ("--advertise", sip.advertise != nil), ("--sip-trace", sip.sipTrace != nil), ("--t1", sip.t1 != 500),
             ] + sip.tls.given
         if virtual, let wrong = ofNetworks.first(where: \.1)?.0 {
@@ -103,7 +112,13 @@ struct SIPLoadCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let figures = virtual ? try runVirtual() : try await runLive()
+        let figures: LoadFigures
+        if virtual {
+            let load = VirtualLoad(pace: pace, seed: seed ?? 1)
+            figures = try register ? load.registrations() : load.calls()
+        } else {
+            figures = try await runLive()
+        }
         common.show(figures.json, text: figures.text)
         guard figures.connected == figures.attempted else {
             var failure = ToolFailure(
@@ -124,51 +139,34 @@ struct SIPLoadCommand: AsyncParsableCommand {
     }
 
     private func runLive() async throws -> LoadFigures {
+        let parts = pace.split(over: cores ?? 1)
+        var figures = try await withThrowingTaskGroup(of: LoadFigures.self) { group in
+            for part in parts { group.addTask { try await runLive(part.pace, after: part.formerCount) } }
+            var all = LoadFigures()
+            for try await figures in group { all.add(figures) }
+            return all
+        }
+        figures.usage = ProcessUsage()
+        return figures
+    }
+
+    /// A part of the load, on a processor of its own.
+    private func runLive(_ pace: LoadPace, after formerCount: Int) async throws -> LoadFigures {
         let target = try to.map { try SIPOptions.uri($0, "--to") }
-        let party = try await sip.open(towards: target) { $0.callPatience = .seconds(32) }
+        let party = try await sip.open(towards: target) { agent in
+            if sip.timeout == nil { agent.callPatience = .seconds(32) }
+        }
         let load = SIPLoad(party, pace, target)
         let figures: LoadFigures
         do {
             if target != nil, !sip.noRegister { try await load.registerFirst() }
-            figures = try await register ? load.registrations(sip) : load.calls()
+            let headers = try sip.headers()
+            figures = try await register ? load.registrations(sip, after: formerCount) : load.calls(headers)
         } catch {
             await load.close()
             throw error
         }
         await load.close()
-        return figures
-    }
-
-    /// As many calls in virtual time: Bob answers each at once.
-    private func runVirtual() throws -> LoadFigures {
-        var world = VirtualNetwork(seed: seed ?? 1)
-        world.keepsSent = false
-        for name in ["alice", "bob"] { _ = try world.add(name) { $0.ringingPerSource = .max } }
-        let bob = try SIPURI("sip:bob@\(world.nodes[1].address.host)")
-        let sessions = world.nodes.map { SIPLoad.session(at: $0.address.host) }
-        let pace = pace
-        var figures = LoadFigures()
-        var course = LoadCourse<CallHandle>(pace, start: world.now)
-        while !course.isOver, !Interruption.hasCome {
-            for _ in 0..<course.takeDue(at: world.now) {
-                figures.attempted += 1
-                let handle = try world.with(0) { agent, now in
-                    try agent.call(bob, UserAgent.CallWishes(session: sessions[0]), at: now)
-                }
-                course.begin(handle, at: world.now)
-            }
-            for handle in course.takeTalkedOut(at: world.now) {
-                world.with(0) { agent, now in agent.hangUp(handle, at: now) }
-            }
-            world.run(for: .milliseconds(1))
-            for event in world.takeEvents(1) {
-                guard case .incoming(let call, _) = event else { continue }
-                try? world.with(1) { agent, now in try agent.answer(call, sessions[1], at: now) }
-            }
-            for event in world.takeEvents(0) { figures.note(event, &course, at: world.now) }
-        }
-        figures.retransmissions = world.nodes[0].agent.repeatCount
-        figures.elapsed = world.now - .zero
         return figures
     }
 }
@@ -182,6 +180,17 @@ struct LoadPace: Sendable {
     let talk: Duration
 
     func with(count: Int) -> LoadPace { LoadPace(count: count, rate: rate, concurrent: .max, talk: talk) }
+
+    /// As many parts, and what those before each have to do.
+    func split(over number: Int) -> [(pace: LoadPace, formerCount: Int)] {
+        (0..<min(number, count)).map { index in
+            let parts = min(number, count)
+            let (begin, end) = (count * index / parts, count * (index + 1) / parts)
+            let concurrent = max(concurrent / parts, 1)
+            let part = LoadPace(count: end - begin, rate: rate / Double(parts), concurrent: concurrent, talk: talk)
+            return (part, begin)
+        }
+    }
 }
 
 /// What has been begun and waits.
@@ -242,6 +251,31 @@ struct LoadFigures: Sendable {
     /// What the process took; nil in virtual time.
     var usage: ProcessUsage?
 
+    /// Takes what the agent tells of own registrations.
+    ///
+    /// - Returns: The account that is registered now; nil when none is, that was not.
+    mutating func noteRegistration(_ event: AgentEvent, _ course: inout LoadCourse<AccountHandle>, at now: MediaTime)
+        -> AccountHandle?
+    {
+        guard case .registration(let handle, let state, let reason) = event else { return nil }
+        switch state {
+        case .ok:
+            guard let time = course.answer(handle, at: now), course.end(handle) else { return nil }
+            connected += 1
+            setups.append(time.milliseconds)
+            return handle
+        case .failed:
+            guard course.end(handle) else { return nil }
+            switch reason {
+            case .status: rejected += 1
+            case .failure: timedOut += 1
+            default: failed += 1
+            }
+        case .none, .progress, .refreshing, .cleared: break
+        }
+        return nil
+    }
+
     /// Takes what the agent tells of own calls.
     mutating func note(_ event: AgentEvent, _ course: inout LoadCourse<CallHandle>, at now: MediaTime) {
         switch event {
@@ -260,6 +294,18 @@ struct LoadFigures: Sendable {
             }
         default: break
         }
+    }
+
+    /// Takes what another part came to.
+    mutating func add(_ other: LoadFigures) {
+        attempted += other.attempted
+        connected += other.connected
+        rejected += other.rejected
+        timedOut += other.timedOut
+        failed += other.failed
+        retransmissions += other.retransmissions
+        setups += other.setups
+        elapsed = max(elapsed, other.elapsed)
     }
 
     private var ratePerSecond: Double {

@@ -52,10 +52,17 @@ struct SIPMessageCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("With --listen: end after so long.", valueName: "n"))
     var seconds: Double?
 
+    @Flag(help: "In virtual time, through a server of the tool, without a socket.")
+    var virtual = false
+
+    @Option(help: ArgumentHelp("What all of --virtual is drawn by: the same seed, the same bytes.", valueName: "n"))
+    var seed: UInt64?
+
     @OptionGroup var sip: SIPOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        try sip.check(virtual: virtual, seed: seed, [("--listen", listen)])
         try Quantity.check("--count", count, in: 1...1_000_000)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         guard listen == (uri == nil) else {
@@ -82,6 +89,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         let target = try uri.map { try SIPOptions.uri($0, "URI") }
+        if virtual, let uri { return try await sendVirtually(to: uri) }
         let party = try await sip.open(towards: target)
         do {
             if let target { try await send(target, party) } else { try await receive(party) }
@@ -92,16 +100,23 @@ struct SIPMessageCommand: AsyncParsableCommand {
         await party.close()
     }
 
+    private func sendVirtually(to uri: String) async throws {
+        var pair = try VirtualParties(seed: seed ?? 1, alice: sip.account, bob: uri)
+        let wishes = receipts?.kinds ?? []
+        let hasEnvelope = cpim || !wishes.isEmpty
+        try await pair.send(text ?? "", isEnveloped: hasEnvelope, wishes, for: .seconds(fraction: wait ?? 30), common)
+    }
+
     private func send(_ target: SIPURI, _ party: SIPParty) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: false)
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
-        let account = party.account
+        let (account, headers) = (party.account, try sip.headers())
         let letter = try letter(to: target, party)
         let (type, body) =
             try letter.map { (CPIMMessage.type, try $0.body()) } ?? (Self.plain, Array((text ?? "").utf8))
         let id = try await party.endpoint.perform { agent, now in
-            try agent.send(.message, to: target, account: account, type: type, body: body, at: now)
+            try agent.send(.message, to: target, account: account, headers: headers, type: type, body: body, at: now)
         }
         let watch = Task {
             await Interruption.wait()
@@ -123,14 +138,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     (failure.status, failure.code) = (SIPStatusWord.of(code), code)
                     throw failure
                 }
-                let callID = response.values(named: "Call-ID").first ?? ""
-                common.show(
-                    [
-                        "event": "sent", "messageID": JSONValue(letter?.messageID), "callID": .string(callID),
-                        "code": .integer(code),
-                    ],
-                    text: code == 202 ? "Taken by a server, which keeps it.\n" : "Sent.\n"
-                )
+                common.tellSent(letter?.messageID, response)
                 sentAt = .now
                 waiting = Task {
                     do { try await Task.sleep(for: .seconds(fraction: wait ?? 30)) } catch { return }
@@ -142,14 +150,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                 guard case .receipt(let notification) = message.content, notification.messageID == letter?.messageID,
                     let kind = TextReceipt(notification, from: from)?.kind
                 else { continue }
-                let waited = ContinuousClock.now - (sentAt ?? begin)
-                common.show(
-                    [
-                        "event": "receipt", "messageID": .string(notification.messageID),
-                        "kind": .string(kind.rawValue), "from": .string(from), "afterMs": .number(waited.milliseconds),
-                    ],
-                    text: "\(from.printable): \(kind.rawValue)\n"
-                )
+                common.tellReceipt(kind, of: notification, from: from, after: ContinuousClock.now - (sentAt ?? begin))
                 left.remove(kind)
                 if kind == .failed { left = [] }
             default: break
@@ -172,7 +173,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         guard cpim || receipts != nil else { return nil }
         let host = party.local.isIPv4 ? party.local.host : "[\(party.local.host)]"
         var letter = CPIMMessage.Letter(
-            from: try sip.identity()?.uri ?? SIPURI("sip:\(host)"),
+            from: try party.user?.account.identity.uri ?? SIPURI("sip:\(host)"),
             to: target,
             dateTime: UTCTime.now.internet,
             messageID: "\(CallUUID())",
@@ -238,21 +239,58 @@ struct SIPMessageCommand: AsyncParsableCommand {
 
     /// Sends the receipts that a text asks for: it was printed, which is all that is known of a person.
     private func acknowledge(_ message: InstantMessage, _ party: SIPParty) async throws {
-        guard let id = message.messageID else { return }
-        let wishes = [(message.wantsDelivery, false), (message.wantsDisplay, true)].filter(\.0)
-        for (_, isDisplayed) in wishes {
-            let letter = CPIMMessage.Letter(
-                DispositionNotification(of: id, isDisplayed: isDisplayed),
-                from: message.receiver,
-                to: message.sender,
-                dateTime: UTCTime.now.internet,
-                messageID: "\(CallUUID())"
-            )
+        for letter in message.receipts(at: .now, id: { "\(CallUUID())" }) {
             let (account, target, body) = (party.account, message.sender, try letter.body())
             _ = try await party.endpoint.perform { agent, now in
                 try agent.send(.message, to: target, account: account, type: CPIMMessage.type, body: body, at: now)
             }
         }
+    }
+}
+
+extension InstantMessage {
+    /// The receipts that it asks for, of one who has read it.
+    func receipts(at time: UTCTime, id: () -> String) -> [CPIMMessage.Letter] {
+        guard let name = messageID else { return [] }
+        return [(wantsDelivery, false), (wantsDisplay, true)].filter(\.0).map { _, isDisplayed in
+            CPIMMessage.Letter(
+                DispositionNotification(of: name, isDisplayed: isDisplayed),
+                from: receiver,
+                to: sender,
+                dateTime: time.internet,
+                messageID: id()
+            )
+        }
+    }
+}
+
+extension CommonOptions {
+    /// Says that a text was taken.
+    func tellSent(_ id: String?, _ response: SIPMessage) {
+        let code = response.statusCode ?? 0
+        show(
+            [
+                "event": "sent", "messageID": JSONValue(id),
+                "callID": .string(response.values(named: "Call-ID").first ?? ""), "code": .integer(code),
+            ],
+            text: code == 202 ? "Taken by a server, which keeps it.\n" : "Sent.\n"
+        )
+    }
+
+    /// Says what became of a text.
+    func tellReceipt(
+        _ kind: TextReceipt.Kind,
+        of notification: DispositionNotification,
+        from: String,
+        after time: Duration
+    ) {
+        show(
+            [
+                "event": "receipt", "messageID": .string(notification.messageID), "kind": .string(kind.rawValue),
+                "from": .string(from), "afterMs": .number(time.milliseconds),
+            ],
+            text: "\(from.printable): \(kind.rawValue)\n"
+        )
     }
 }
 

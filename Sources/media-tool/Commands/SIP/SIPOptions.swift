@@ -12,6 +12,15 @@ struct SIPOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Take --account from there, by its address or name, and run as the core of the group meanwhile.",
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var group: String?
+
+    @Option(
+        help: ArgumentHelp(
             "The only realm that the password is for. Default: any that is asked for.",
             valueName: "name"
         )
@@ -19,7 +28,10 @@ struct SIPOptions: ParsableArguments {
     var realm: String?
 
     @Option(
-        help: ArgumentHelp("The UUID that this phone is known by at the server, over its addresses.", valueName: "uuid")
+        help: ArgumentHelp(
+            "The UUID that this phone is known by at the server. Default: one that is made once, and kept.",
+            valueName: "uuid"
+        )
     )
     var instance: String?
 
@@ -53,11 +65,17 @@ struct SIPOptions: ParsableArguments {
 
     @OptionGroup var tls: TLSOptions
 
-    @Option(help: ArgumentHelp("How long to be registered, 60 to 86400.", valueName: "s"))
-    var expires: UInt32 = 3600
+    @Option(help: ArgumentHelp("How long to be registered, 60 to 86400. Default: 3600.", valueName: "s"))
+    var expires: UInt32?
 
     @Flag(help: "Do not register --account before calls.")
     var noRegister = false
+
+    @Option(help: ArgumentHelp("A header of the first request; more for more.", valueName: "'N: V'"))
+    var header: [String] = []
+
+    @Option(help: ArgumentHelp("Give up a request that was not answered for so long, 0.1 to 600.", valueName: "s"))
+    var timeout: Double?
 
     @Option(
         help: ArgumentHelp(
@@ -75,7 +93,9 @@ struct SIPOptions: ParsableArguments {
     var t1: Int = 500
 
     func validate() throws {
-        try Quantity.check("--expires", Int(expires), in: 60...86_400, "s")
+        try Quantity.check("--expires", expires.map { Int($0) }, in: 60...86_400, "s")
+        try Quantity.check("--timeout", timeout, in: 0.1...600, "s")
+        _ = try headers()
         try Quantity.check("--t1", t1, in: 10...5000, "ms")
         guard !unredacted || sipTrace != nil else {
             throw ValidationError("'--unredacted' is about '--sip-trace'. Give it, or leave it out.")
@@ -86,18 +106,30 @@ struct SIPOptions: ParsableArguments {
         guard !noRegister || !own.push.isGiven else {
             throw ValidationError("'--push-...' is about registrations. Leave out '--no-register', or it.")
         }
-        try own.check([("--realm", realm != nil), ("--instance", instance != nil)])
+        if group == nil {
+            try own.check([("--realm", realm != nil), ("--instance", instance != nil)])
+        } else {
+            let given =
+                own.given + [
+                    ("--realm", realm != nil), ("--instance", instance != nil), ("--expires", expires != nil),
+                ]
+            if let wrong = given.first(where: \.1)?.0 {
+                throw ValidationError("'\(wrong)' is what the group knows. Leave it out, or '--group'.")
+            }
+        }
         if let instance, !Self.isUUID(instance) {
             throw ValidationError(
                 "The value '\(instance.printable)' of '--instance' is no UUID. "
                     + "Give one such as f81d4fae-7dec-11d0-a765-00a0c91e6bf6."
             )
         }
-        _ = try identity().map { _ in }
+        if group == nil { _ = try own.account.map { try Self.uri($0, "--account") } }
         _ = try routes()
         if let registrar { _ = try Self.uri(registrar, "--registrar") }
     }
 
+    /// Whether there is somebody to be registered.
+    var hasAccount: Bool { own.account != nil || group != nil }
     var account: String? { own.account }
     var registrar: String? { own.registrar }
     var proxy: [String] { own.proxy }
@@ -117,9 +149,6 @@ struct SIPOptions: ParsableArguments {
             throw ValidationError("The value '\(text)' of '\(flag)': \(error.message)")
         }
     }
-
-    /// The own address with the name of its account; nil without one.
-    func identity() throws -> NameAddress? { try account.map { NameAddress(try Self.uri($0, "--account")) } }
 
     private func routes() throws -> [NameAddress] { try proxy.map { NameAddress(try Self.uri($0, "--proxy")) } }
 
@@ -145,13 +174,6 @@ struct SIPOptions: ParsableArguments {
         return .servers(try DNSClient(servers: try dns.map { [try $0.resolve()] } ?? []))
     }
 
-    /// What proves who one is; nil without an account or a password.
-    private func credentials(_ identity: NameAddress) throws -> Credentials? {
-        guard let password = try own.password() else { return nil }
-        let name = own.user ?? identity.uri.user ?? ""
-        return Credentials(userName: name, password: password, realm: realm)
-    }
-
     /// An agent with its sockets, on the way to `target` or to its registrar.
     ///
     /// - Throws: `ToolFailure` when the target has no address, or the port is another's
@@ -159,20 +181,46 @@ struct SIPOptions: ParsableArguments {
         towards target: SIPURI?,
         product: String = "media-tool",
         story: StoryRecorder? = nil,
+        isRegistering: Bool = false,
         _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> SIPParty {
-        let (identity, names) = (try identity(), try names())
-        let (local, peer) = try await way(towards: target, identity, names)
+        let names = try names()
+        let user = try await SIPUser.named(by: self)
+        do {
+            return try await open(towards: target, product: product, story: story, user, names) { agent, account in
+                change(&agent)
+                if isRegistering { account?.headers = try headers().map { .init($0.name, $0.value) } }
+            }
+        } catch {
+            await user?.leave()
+            throw error
+        }
+    }
+
+    private func open(
+        towards target: SIPURI?,
+        product: String,
+        story: StoryRecorder?,
+        _ user: SIPUser?,
+        _ names: NameLookup.Names,
+        _ change: (inout AgentConfiguration, inout AccountConfiguration?) throws -> Void
+    ) async throws -> SIPParty {
+        let (local, peer) = try await way(towards: target, user?.account, names)
         let host = local.isIPv4 ? local.host : "[\(local.host)]"
         let anonymous = NameAddress(try SIPURI("sip:\(host)"))
-        var configuration = AgentConfiguration(identity: identity ?? anonymous)
+        var account = user?.account
+        var configuration = AgentConfiguration(identity: account?.identity ?? anonymous)
         configuration.transports = transports
         configuration.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         configuration.product = product
         configuration.isReachableByTLS = tls.own.certificate != nil
-        change(&configuration)
+        if let timeout {
+            (configuration.requestPatience, configuration.callPatience) =
+                (.seconds(fraction: timeout), .seconds(fraction: timeout))
+        }
+        try change(&configuration, &account)
         configuration.advertised = try advertise?.resolve()
-        configuration.routes = try routes()
+        configuration.routes = try account?.routes ?? routes()
         let timers = TransactionTimers(t1: .milliseconds(t1), t2: .milliseconds(max(t1, 4000)))
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max), timers: timers)
         let endpoint = SIPEndpoint(agent, security: tls.security()) { question in await names.answer(to: question) }
@@ -198,27 +246,30 @@ struct SIPOptions: ParsableArguments {
             throw ToolFailure("\(error)")
         }
         var handle: AccountHandle?
-        if let identity {
-            let made = try account(identity)
-            handle = await endpoint.perform { agent, _ in agent.addAccount(made) }
-        }
+        if let made = account { handle = await endpoint.perform { agent, _ in agent.addAccount(made) } }
         let listening = await endpoint.listening
         return SIPParty(
             endpoint: endpoint,
             local: bound,
             account: handle,
+            user: user,
             peer: peer,
             addresses: listening.map(SIPParty.text),
             trace: trace
         )
     }
 
-    private func account(_ identity: NameAddress) throws -> AccountConfiguration {
-        var account = AccountConfiguration(identity: identity)
-        account.credentials = try credentials(identity).map { [$0] } ?? []
+    /// The account that the flags tell of; nil without one.
+    func accountOfFlags() throws -> AccountConfiguration? {
+        guard let text = own.account else { return nil }
+        var account = AccountConfiguration(identity: NameAddress(try Self.uri(text, "--account")))
+        if let password = try own.password() {
+            let name = own.user ?? account.identity.uri.user ?? ""
+            account.credentials = [Credentials(userName: name, password: password, realm: realm)]
+        }
         account.routes = try routes()
         account.registrar = try registrar.map { try Self.uri($0, "--registrar") }
-        (account.expires, account.push) = (expires, try own.push.parameters())
+        (account.expires, account.push) = (expires ?? 3600, try own.push.parameters())
         account.instance = instance.map { "urn:uuid:\($0.lowercased())" }
         return account
     }
@@ -230,21 +281,56 @@ struct SIPOptions: ParsableArguments {
             throw ToolFailure("\(text) has no user. Give --account one, such as sip:alice@example.org.")
         }
         let numbered = "\(text[..<at])\(number)\(text[at...])"
-        var made = try account(NameAddress(try Self.uri(numbered, "--account")))
-        made.instance = nil
+        var options = self
+        (options.own.account, options.instance) = (numbered, nil)
+        guard let made = try options.accountOfFlags() else { throw ToolFailure("\(numbered) is no account.") }
         return made
+    }
+
+    /// Refuses what has no meaning in virtual time, `others` among it, or only there.
+    ///
+    /// - Throws: `ValidationError` that names the first
+    func check(virtual: Bool, seed: UInt64?, _ others: [(String, Bool)]) throws {
+        guard virtual else {
+            guard seed == nil else { throw ValidationError("'--seed' is about '--virtual'. Give it, or leave it out.") }
+            return
+        }
+        let given =
+            [
+                ("--local", local != nil), ("--transport", transport != nil), ("--proxy", !proxy.isEmpty),
+                ("--registrar", registrar != nil), ("--user", own.user != nil), ("--group", group != nil),
+                ("--password-file", own.passwordFile != nil), ("--push-...", own.push.isGiven),
+                ("--instance", instance != nil), ("--realm", realm != nil), ("--header", !header.isEmpty),
+                ("--dns", dns != nil), ("--hosts", hosts != nil), ("--advertise", advertise != nil),
+                ("--timeout", timeout != nil), ("--expires", expires != nil), ("--sip-trace", sipTrace != nil),
+                ("--t1", t1 != 500),
+            ] + tls.given + others
+        if let wrong = given.first(where: \.1)?.0 {
+            throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
+        }
+    }
+
+    /// The headers that are told.
+    func headers() throws -> [(name: String, value: String)] {
+        try header.map { line in
+            guard let colon = line.firstIndex(of: ":"), !line.contains(where: \.isNewline), colon > line.startIndex
+            else {
+                throw ValidationError("The value '\(line.printable)' of '--header' is no header. Write 'Name: value'.")
+            }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            return (String(line[..<colon]), String(value))
+        }
     }
 
     /// The own address, and the server or peer that it leads to where it was not given.
     private func way(
         towards target: SIPURI?,
-        _ identity: NameAddress?,
+        _ account: AccountConfiguration?,
         _ names: NameLookup.Names
     ) async throws -> (local: SocketAddress, peer: SocketAddress?) {
         if let local { return (local.address, nil) }
-        var next = target
-        if let registrar { next = try Self.uri(registrar, "--registrar") } else if let identity { next = identity.uri }
-        if let first = try routes().first { next = first.uri }
+        var next = account?.registrar ?? account?.identity.uri ?? target
+        if let first = try account?.routes.first ?? routes().first { next = first.uri }
         guard let next else { return (.loopback(port: 0), nil) }
         var lookup = NameLookup(seed: 1)
         let targets = try await lookup.resolve(next, by: names).targets
@@ -281,11 +367,15 @@ struct SIPParty {
     let endpoint: SIPEndpoint<UserAgent>
     let local: SocketAddress
     let account: AccountHandle?
+    let user: SIPUser?
     /// Whom its own address leads to; nil where that was given.
     let peer: SocketAddress?
     /// Where it listens, as scripts are told.
     let addresses: [String]
     let trace: SIPTrace?
+
+    /// The address of the account; nil without one.
+    var address: String? { user.map { "\($0.account.identity.uri)" } }
 
     static func text(_ transport: Flow.Transport, _ address: SocketAddress) -> String {
         "\(transport.name)".lowercased() + " \(address)"
@@ -294,12 +384,17 @@ struct SIPParty {
     /// Takes the account's binding away, and closes the sockets.
     func close() async {
         await endpoint.close(afterUnregistering: [account].compactMap(\.self))
-        trace?.close()
+        await finish()
     }
 
     /// Closes the sockets; the binding stays.
     func leave() async {
         await endpoint.close()
+        await finish()
+    }
+
+    private func finish() async {
         trace?.close()
+        await user?.leave()
     }
 }

@@ -61,9 +61,9 @@ struct SIPOptionsCommand: AsyncParsableCommand {
         _ iterator: inout AsyncStream<AgentEvent>.Iterator
     ) async throws -> RequestFailure? {
         let start = MonotonicClock.current
-        let account = party.account
+        let (account, headers) = (party.account, try sip.headers())
         let id = try await party.endpoint.perform { agent, now in
-            try agent.send(.options, to: target, account: account, at: now)
+            try agent.send(.options, to: target, account: account, headers: headers, at: now)
         }
         var targets: [String] = []
         while let event = await iterator.next() {

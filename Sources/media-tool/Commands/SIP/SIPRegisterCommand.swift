@@ -12,12 +12,13 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         abstract: "Registers a SIP account, keeps it registered, and tells each change.",
         discussion: """
             It ends after --seconds, or by Ctrl-C, and takes its binding away. It fails when the account is not registered at \
-            the end.
+            the end. SIGUSR1 has it register anew, SIGUSR2 has it take the network for gone, and the next one for back.
 
             EXAMPLES
               media-tool sip register --account sip:alice@example.org --password-file secret
               media-tool sip register --account sip:alice@example.org --registrar sip:192.0.2.1 --once --json
               media-tool sip register --account sip:alice@example.org --push-provider fcm --push-prid TOKEN
+              media-tool sip register --account sip:alice@example.org --unregister
             """
     )
 
@@ -27,16 +28,44 @@ struct SIPRegisterCommand: AsyncParsableCommand {
     @Flag(help: "Register once, and end; the binding stays for as long as it was granted.")
     var once = false
 
+    @Flag(help: "Take the binding away that a run before this one, of the same --instance, has left.")
+    var unregister = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Register anew each so many seconds, as a phone in the background does; 1 to 86400.",
+            valueName: "s"
+        )
+    )
+    var background: Double?
+
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
     var seconds: Double?
+
+    @Flag(help: "In virtual time, at a server of the tool, without a socket.")
+    var virtual = false
+
+    @Option(help: ArgumentHelp("What all of --virtual is drawn by: the same seed, the same bytes.", valueName: "n"))
+    var seed: UInt64?
 
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        try sip.check(virtual: virtual, seed: seed, [("--unregister", unregister), ("--story", told.story != nil)])
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
-        guard sip.account != nil else { throw ValidationError("Missing '--account'. Say who is to be registered.") }
+        try Quantity.check("--background", background, in: 1...86_400, "s")
+        guard sip.hasAccount || virtual else {
+            throw ValidationError("Missing '--account'. Say who is to be registered.")
+        }
         guard !sip.noRegister else { throw ValidationError("'--no-register' is for calls. Leave it out.") }
-        guard !once || seconds == nil else { throw ValidationError("'--once' ends by itself. Leave out '--seconds'.") }
+        let once = once ? "--once" : unregister ? "--unregister" : nil
+        let others = [
+            ("--seconds", seconds != nil), ("--background", background != nil),
+            ("--unregister", unregister && once == "--once"),
+        ]
+        if let once, let other = others.first(where: \.1)?.0 {
+            throw ValidationError("'\(once)' ends by itself. Leave out '\(other)'.")
+        }
         var files = FileArguments()
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
@@ -45,9 +74,10 @@ struct SIPRegisterCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        guard !virtual else { return try await runVirtual() }
         let recorder = told.recorder("registration", [sip.account ?? "", sip.registrar ?? "the registrar"])
         try await recorder.telling {
-            let party = try await sip.open(towards: nil, story: recorder)
+            let party = try await sip.open(towards: nil, story: recorder, isRegistering: true)
             do {
                 try await keep(party)
             } catch {
@@ -59,53 +89,103 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         }
     }
 
-    private func keep(_ party: SIPParty) async throws {
-        guard let account = party.account else { return }
+    private func runVirtual() async throws {
+        let pair = try VirtualParties(seed: seed ?? 1, alice: sip.account ?? "sip:alice@example.test", bob: nil)
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-        var start = MonotonicClock.current
-        try await party.endpoint.perform { agent, now in try agent.register(account, at: now) }
-        let watch = Task {
-            await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
-            guard !Task.isCancelled else { return }
-            await party.endpoint.perform { agent, now in agent.unregister(account, at: now) }
+        let talk = seconds ?? background.map { $0 * 3 } ?? 10
+        try await pair.register(for: once ? nil : .seconds(fraction: talk), each: background, teller)
+    }
+
+    private func keep(_ party: SIPParty) async throws {
+        let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+        guard let account = party.account, var course = party.registrationCourse(teller) else { return }
+        let signals = UserSignals()
+        let isLeaving = unregister
+        try await party.endpoint.perform { agent, now in
+            if isLeaving {
+                try agent.unregisterFormer(account, at: now)
+            } else {
+                try agent.register(account, at: now)
+            }
         }
-        defer { watch.cancel() }
+        let tasks = [
+            Task { await end(party, account) }, Task { await obey(signals, party, account, teller) },
+            Task { await refresh(party, account) },
+        ]
+        defer {
+            for task in tasks { task.cancel() }
+            withExtendedLifetime(signals) {}
+        }
         let network = followNetwork(party, teller)
         defer { network?.close() }
-        var cause: RequestFailure?
-        var isRegistered = false
-        var failure = ToolFailure("The account was not registered before the end. Give it more time.")
+        var failure: ToolFailure? = ToolFailure("The account was not registered before the end. Give it more time.")
         for await event in party.endpoint.events {
-            switch event {
-            case .registrationFailed(_, let failure): cause = failure
-            case .registration(_, .refreshing, _): start = MonotonicClock.current
-            case .registration(_, .progress, _) where !isRegistered:
-                teller.tell(
-                    "registering",
-                    [("account", .string(sip.account ?? "")), ("local", .string("\(party.local)"))],
-                    text: "Registering \(sip.account ?? "")."
-                )
-            case .registration(_, .ok, _):
-                isRegistered = true
-                await tellRegistered(party, account, MonotonicClock.current - start, teller)
+            switch await course.receive(event) {
+            case .ok?:
+                failure = nil
                 if once { return }
-            case .registration(_, .failed, let reason):
-                isRegistered = false
-                failure = await party.failure(reason, cause)
-                let code: JSONValue = if case .status(let code) = reason { .integer(code) } else { .null }
-                teller.tell(
-                    "registration",
-                    [("state", .string("failed")), ("code", code), ("reason", .string(failure.description))],
-                    text: failure.description
-                )
-                // What only another password or name can mend is not tried again here.
-                if once || Self.isFinal(reason) { throw failure }
-            case .registration(_, .cleared, _):
-                teller.tell("unregistered", text: "Not registered any more.")
-                guard isRegistered else { throw failure }
+            case .failed(let told, let isFinal)?:
+                // Who said how long to wait has waited.
+                let isFirst = failure != nil && sip.timeout != nil
+                failure = told
+                if once || unregister || isFinal || isFirst { throw told }
+            case .waiting?: failure = ToolFailure("There is no network, so that the account is not registered.")
+            case .cleared?:
+                if let failure, !unregister { throw failure }
                 return
-            default: break
+            case nil: break
             }
+        }
+        // Without a network nothing could be taken away.
+        if let failure { throw failure }
+    }
+
+    /// Takes the binding away at the end; without a network only the sockets are closed.
+    private func end(_ party: SIPParty, _ account: AccountHandle) async {
+        await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
+        guard !Task.isCancelled else { return }
+        let isReachable = await party.endpoint.perform { agent, now in
+            if agent.isNetworkReachable { agent.unregister(account, at: now) }
+            return agent.isNetworkReachable
+        }
+        if !isReachable { await party.endpoint.close() }
+    }
+
+    private func refresh(_ party: SIPParty, _ account: AccountHandle) async {
+        guard let background else { return }
+        while await Interruption.wait(.seconds(fraction: background)), !Task.isCancelled {
+            await party.endpoint.perform { agent, now in agent.refresh(account, at: now) }
+        }
+    }
+
+    /// Registers anew at SIGUSR1, and takes the network for gone, or for back, at SIGUSR2.
+    private func obey(
+        _ signals: UserSignals,
+        _ party: SIPParty,
+        _ account: AccountHandle,
+        _ teller: SIPTeller
+    ) async {
+        for await signal in signals.signals {
+            let (begin, sent) = (MonotonicClock.current, await party.counts().sent)
+            let isReachable = await party.endpoint.perform { agent, now in
+                if signal == .first {
+                    agent.refresh(account, at: now)
+                } else {
+                    agent.setNetworkReachable(!agent.isNetworkReachable, at: now)
+                }
+                return agent.isNetworkReachable
+            }
+            guard signal == .second else { continue }
+            let time = await party.counts().sent > sent ? (MonotonicClock.current - begin).roundedMilliseconds : nil
+            teller.tell(
+                "network",
+                [
+                    ("change", isReachable ? "on" : "off"), ("from", .string(party.local.host)),
+                    ("to", isReachable ? .string(party.local.host) : .null), ("interface", .null),
+                    ("firstPacketMs", time.map { .number($0) } ?? .null),
+                ],
+                text: isReachable ? "The network is back." : "The network is taken for gone."
+            )
         }
     }
 
@@ -142,38 +222,6 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             }
         }
         return watcher
-    }
-
-    private static func isFinal(_ reason: Registration.Reason) -> Bool {
-        switch reason {
-        case .status(401), .status(403), .status(404), .status(407), .notListed, .notWritable: true
-        default: false
-        }
-    }
-
-    private func tellRegistered(
-        _ party: SIPParty,
-        _ account: AccountHandle,
-        _ time: Duration,
-        _ teller: SIPTeller
-    ) async {
-        let (binding, seen) = await party.endpoint.perform { agent, _ in
-            (agent.binding(of: account), agent.publicAddress(of: account))
-        }
-        let seconds = Int(binding?.granted ?? 0)
-        teller.tell(
-            "registered",
-            [
-                ("account", .string(sip.account ?? "")), ("expires", .integer(seconds)),
-                ("publicAddress", seen.map { .string("\($0)") } ?? .null),
-                ("pushServed", binding?.isPushServed.map { .bool($0) } ?? .null),
-                ("pushRegistrationSeconds", binding?.wakeSeconds.map { .integer(Int($0)) } ?? .null),
-                ("serviceRoute", .array((binding?.serviceRoutes ?? []).map { .string($0.uri.bytes.text) })),
-                ("roundTripMs", .number(time.roundedMilliseconds)),
-            ],
-            text: "Registered for \(seconds) s" + (seen.map { ", seen as \($0)" } ?? "") + "."
-                + (binding?.isPushServed == false ? " The server sends no pushes of this service." : "")
-        )
     }
 }
 

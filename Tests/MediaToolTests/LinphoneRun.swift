@@ -1,0 +1,122 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// A run of linphonec that sends a tone, writes down what it hears, and takes commands.
+final class LinphoneRun {
+    static let program = Program.path("linphonec")
+
+    private let run: ProgramRun
+    private let folder: Scratch
+    private let port: UInt16
+    private let commands: FileHandle
+
+    /// Starts it, and waits until it takes commands; `server` is the proxy of example.test that Carol registers at, nil where she
+    /// is called by her address.
+    init(answersByItself: Bool = true, at server: String? = nil) throws {
+        folder = try Scratch()
+        port = try FreePort.pair()
+        for name in [".local/share/linphone", ".config/linphone"] {
+            try FileManager.default.createDirectory(
+                atPath: folder.file(name),
+                withIntermediateDirectories: true
+            )
+        }
+        try Tone.linphone.write(to: folder.file("tone.wav"), rate: 16000)
+        let settings = """
+            [sip]
+            sip_port=\(port)
+            sip_tcp_port=\(port)
+            sip_tls_port=0
+            bind_address=127.0.0.1
+            guess_hostname=0
+            contact=<sip:bob@127.0.0.1>
+            use_ipv6=0
+            ipv6_migration_done=1
+            use_rfc2833=1
+            default_proxy=-1
+            [misc]
+            uuid=\(UUID().uuidString.lowercased())
+            [net]
+            firewall_policy=0
+            [rtp]
+            audio_rtp_port=\(try FreePort.pair())
+            bind_address=127.0.0.1
+            [video]
+            display=0
+            capture=0
+            automatically_initiate=0
+            automatically_accept=0
+
+            """
+        try settings.write(toFile: folder.file("rc"), atomically: true, encoding: .utf8)
+        guard mkfifo(folder.file("commands"), 0o600) == 0 else {
+            throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+        }
+        // The shell keeps the pipe open, so that its end never comes; it ends by itself, should nobody end it.
+        let line =
+            "exec 9<>\"$1\"; exec timeout 60 \"$2\" \(answersByItself ? "-a" : "") -S -d 1 -l \"$3\" -c \"$4\" <&9"
+        run = try ProgramRun(
+            "/bin/sh",
+            [
+                "-c", line, "sh", folder.file("commands"), try #require(Self.program), folder.file("log"),
+                folder.file("rc"),
+            ],
+            environment: ["HOME": folder.path],
+            directory: URL(fileURLWithPath: folder.path)
+        )
+        commands = try #require(FileHandle(forUpdatingAtPath: folder.file("commands")))
+        try command("soundcard use files")
+        try command("record \(folder.file("heard.wav"))")
+        try command("play \(folder.file("tone.wav"))")
+        if let server { try command("register sip:carol@example.test <sip:\(server);transport=udp> carol-secret") }
+        guard prints("play \(folder.file("tone.wav"))"), server != nil || isListening else {
+            throw ProgramFailure(output: run.output + run.errors)
+        }
+    }
+
+    deinit {
+        run.send(SIGTERM)
+        run.wait()
+    }
+
+    /// Whom to call.
+    var uri: String { "sip:bob@127.0.0.1:\(port)" }
+    var output: String { run.output + run.errors }
+
+    /// Waits until it has printed `text`.
+    func prints(_ text: String) -> Bool { run.prints(text) }
+
+    /// Has it do something, such as `call`, `terminate`, `pause`.
+    func command(_ text: String) throws { try commands.write(contentsOf: Data((text + "\n").utf8)) }
+
+    /// The keys that it received.
+    var keys: String {
+        run.output.split(separator: "\n").compactMap { line in
+            line.range(of: "Receiving tone ").map { String(line[$0.upperBound...].prefix(1)) }
+        }
+        .joined()
+    }
+
+    /// For how many tenths of a second it has heard a tone; the counts in the header of its file are not to be relied on.
+    func heard(_ tone: Tone) throws -> Int {
+        run.send(SIGTERM)
+        run.wait()
+        let bytes = try folder.bytes("heard.wav")
+        try #require(bytes.count > 44)
+        let samples = stride(from: 44, to: bytes.count - 1, by: 2).map { index in
+            Int16(bitPattern: UInt16(bytes[index]) | UInt16(bytes[index + 1]) << 8)
+        }
+        let rate = bytes[24..<28].reversed().reduce(0) { $0 << 8 | Int($1) }
+        return tone.tenths(of: samples, rate: rate).count { $0 }
+    }
+
+    /// Whether its port answers.
+    private var isListening: Bool {
+        guard let probe = try? ToolRun(["sip", "options", "sip:127.0.0.1:\(port)"]) else { return false }
+        return probe.wait() == 0
+    }
+
+    private struct ProgramFailure: Error { let output: String }
+}

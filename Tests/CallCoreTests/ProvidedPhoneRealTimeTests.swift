@@ -35,6 +35,27 @@ import Testing
         return phone
     }
 
+    /// A server of example.test, and where it listens.
+    private func server(push: PushSettings?) async throws -> (SIPEndpoint<SIPServer>, SocketAddress) {
+        var configuration = ServerConfiguration(domain: "example.test")
+        configuration.push = push
+        let server = SIPEndpoint(SIPServer(configuration, seed: 1)) { _ in .failure }
+        return (server, try await server.open(at: .loopback(port: 0), [.udp, .tcp]))
+    }
+
+    private func account(
+        _ name: String,
+        at address: SocketAddress,
+        transport: String = "udp",
+        _ push: PhonePush? = nil
+    ) throws -> PhoneAccount {
+        var account = try PhoneAccount("sip:\(name)@example.test")
+        account.registrar = "sip:\(address)"
+        account.proxies = ["sip:\(address);lr;transport=\(transport)"]
+        account.push = push
+        return account
+    }
+
     private static let mute: @Sendable (inout CallConfiguration) -> Void = { ($0.source, $0.sink) = (.silence, .none) }
 
     /// What the screen is told next.
@@ -114,21 +135,11 @@ import Testing
     }
 
     @Test func `a push wakes the phone, which answers what its user had answered before the call came`() async throws {
-        var configuration = ServerConfiguration(domain: "example.test")
-        configuration.push = PushSettings()
-        let server = SIPEndpoint(SIPServer(configuration, seed: 1)) { _ in .failure }
-        let address = try await server.open(at: .loopback(port: 0), [.udp])
+        let (server, address) = try await server(push: PushSettings())
         let (alice, bob) = (try await caller(), try await called())
-        func account(_ name: String, _ push: PhonePush? = nil) throws -> PhoneAccount {
-            var account = try PhoneAccount("sip:\(name)@example.test")
-            account.registrar = "sip:\(address)"
-            account.proxies = ["sip:\(address);lr"]
-            account.push = push
-            return account
-        }
-        try await alice.register(account("alice"))
+        try await alice.register(account("alice", at: address))
         let push = try PhonePush(team: "ABCD", bundle: "org.example.phone", callToken: "00fc", textToken: nil)
-        try await bob.register(account("bob", push))
+        try await bob.register(account("bob", at: address, push))
         #expect(await bob.isPushServed(of: "sip:bob@example.test") == true)
         #expect(await alice.isPushServed(of: "sip:alice@example.test") == nil)
         let out = try await alice.call("sip:bob@example.test", Self.mute)
@@ -145,6 +156,51 @@ import Testing
         #expect(!known.isPlaceholder)
         await out.hangUp()
         #expect(try await next() == .ended(call, .remoteEnded))
+        await close(alice, bob)
+        await server.close()
+    }
+
+    @Test func `without pushes, a phone in the background is called by the connection that it keeps`() async throws {
+        let (server, address) = try await server(push: nil)
+        let (alice, bob) = (try await caller(), try await called())
+        try await alice.register(account("alice", at: address))
+        try await bob.register(account("bob", at: address, transport: "tcp"))
+        await bob.enterBackground()
+        let out = try await alice.call("sip:bob@example.test", Self.mute)
+        let (call, update) = try await nextIncoming()
+        #expect(!update.isPlaceholder && update.remote == "sip:alice@example.test")
+        #expect(await screen.act(.answer, on: call) == .fulfilled)
+        try await out.answered()
+        await bob.enterForeground()
+        // The new registration leaves the call alone.
+        #expect(await Polling.eventually { await out.media?.report().received.packets ?? 0 > 20 })
+        await out.hangUp()
+        #expect(try await next() == .ended(call, .remoteEnded))
+        await close(alice, bob)
+        await server.close()
+    }
+
+    @Test func `without a screen, a push has the phone fetch the call, which its events tell`() async throws {
+        let (server, address) = try await server(push: PushSettings())
+        let (alice, bob) = (try await caller(), try await caller())
+        try await alice.register(account("alice", at: address))
+        let push = try PhonePush(team: "ABCD", bundle: "org.example.phone", callToken: nil, textToken: "beef")
+        try await bob.register(account("bob", at: address, push))
+        let out = try await alice.call("sip:bob@example.test", Self.mute)
+        for await event in server.events {
+            guard case .push(let sent) = event else { continue }
+            #expect(await bob.receive(PushPayload(callID: sent.callID, from: sent.from)) == nil)
+            break
+        }
+        for await event in bob.events {
+            guard case .incoming(let call) = event else { continue }
+            #expect(call.remote == "sip:alice@example.test")
+            #expect(await call.state == .incoming)
+            try await call.answer(Self.mute)
+            break
+        }
+        try await out.answered()
+        await out.hangUp()
         await close(alice, bob)
         await server.close()
     }

@@ -71,8 +71,9 @@ struct MediaTool: AsyncParsableCommand {
             [SIPCommand.self, PhoneCommand.self, ProviderCommand.self, CoreCommand.self] as [any ParsableCommand.Type]
         let names = commands.map { $0.configuration.commandName }
         let failure = error as? ToolFailure ?? ToolFailure("\(error)")
+        // Who ends by a code alone has said why.
         guard names.contains(arguments.first), arguments.contains("--json"), exitCode(for: error) == .failure,
-            !failure.isReported
+            !failure.isReported, !(error is ExitCode)
         else { return }
         StandardOutput.write(failure.json.text + "\n")
     }

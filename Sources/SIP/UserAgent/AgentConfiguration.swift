@@ -39,6 +39,8 @@ package struct AgentConfiguration: Sendable {
     package var networkPatience = Duration.seconds(60)
     /// Whether a MESSAGE is answered 200 at once; else its user answers each.
     package var answersMessages = true
+    /// The status by which every MESSAGE is refused; nil takes them.
+    package var messageRefusal: Int?
     /// Calls beyond these are answered 503.
     package var callCount = 65_536
     /// Calls of one address that ring at once; those beyond are answered 503.

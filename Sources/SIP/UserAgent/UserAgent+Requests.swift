@@ -117,6 +117,7 @@ extension UserAgent {
     private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
         throws(SIPError)
     {
+        if let status = configuration.messageRefusal { return respond(status, to: request, transaction, at: now) }
         guard let message = try InstantMessage(request) else {
             let types = InstantMessage.types.joined(separator: ", ")
             return respond(415, to: request, transaction, [.init(name: .accept, value: types)], at: now)

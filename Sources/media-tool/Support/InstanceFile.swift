@@ -1,11 +1,11 @@
 import CallCore
 internal import Glibc
 
-/// The UUID that the phone of this user and machine is known by at servers, in a file: made once, and kept.
+/// The UUID that an account of this user and machine is known by at its server, in a file: made once, and kept.
 ///
-/// Each process that runs has one of its own: the first one `instance`, those beside it `instance.2` and on.
+/// Runs of one account at the same time have one each: the first the file of the account, those beside it `.2` and on.
 final class InstanceFile: Sendable {
-    /// More processes at once have one for themselves alone.
+    /// More runs at once have none that is kept.
     private static let limit = 64
 
     let uuid: CallUUID
@@ -16,11 +16,12 @@ final class InstanceFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The first one that no other process has; nil where nothing can be kept.
-    static func take() -> InstanceFile? {
+    /// The first one of an address that no other process has; nil where nothing can be kept.
+    static func take(for address: String) -> InstanceFile? {
         guard let folder = folder() else { return nil }
+        let plain = address.map { $0.isASCII && ($0.isLetter || $0.isNumber || ".@:-".contains($0)) ? $0 : "_" }
         for number in 1...limit {
-            let name = number == 1 ? "instance" : "instance.\(number)"
+            let name = "instance-" + String(plain.prefix(200)) + (number == 1 ? "" : ".\(number)")
             let descriptor = open("\(folder)/\(name)", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
             guard descriptor >= 0 else { return nil }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, let uuid = readOrMake(descriptor) {

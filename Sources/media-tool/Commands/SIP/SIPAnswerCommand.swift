@@ -72,10 +72,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         if echo, let other = [("--input", sound.input), ("--output", sound.output)].first(where: { $0.1 != nil })?.0 {
             throw ValidationError("'--echo' sends back what is heard, in the place of '\(other)'. Leave out one.")
         }
-        guard !earlyMedia || after > 0 || policy == .ring, policy != .defer || !earlyMedia else {
+        let rings = policy == .ring || after > 0 && (policy == .accept || policy == .reject)
+        guard !earlyMedia || rings else {
             throw ValidationError("'--early-media' is about ringing. Give '--after', or '--policy ring'.")
         }
-        guard sip.header.isEmpty || sip.hasAccount else {
+        guard sip.header.isEmpty || sip.hasAccount && !sip.noRegister else {
             throw ValidationError("'--header' is about the REGISTER. Give '--account', or leave it out.")
         }
         guard sound.pcap == nil || calls == 1 else {
@@ -98,7 +99,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
         try await CallEngine.session(try sound.engineConfiguration()) { engine in
             try await recorder.telling {
-                let party = try await sip.open(towards: nil, story: recorder, isRegistering: true) {
+                let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     sound.change(&$0)
                 }
                 do {
@@ -195,7 +196,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         )
         let endpoint = party.endpoint
         // One file takes one call at a time.
-        let isTaken = await !desk.isEmpty && sound.output != nil
+        let hasFile = sound.output != nil || sound.pcap != nil || told.story != nil
+        let isTaken = await !desk.isEmpty && hasFile
         if isTaken || policy == .busy {
             await desk.noteRefusal()
             return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
@@ -248,7 +250,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         _ teller: SIPTeller,
         _ recorder: StoryRecorder?
     ) async throws {
-        let report = try await run.report(party.counts())
+        var report = try await run.report(party.counts())
+        report.story = told.story
         await desk.remove(run.handle)
         try recorder?.finish(report)
         teller.tell("ended", report.members, text: report.text)

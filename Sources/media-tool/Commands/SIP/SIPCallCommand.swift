@@ -37,8 +37,13 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long to talk.", valueName: "n"))
     var seconds: Double?
 
-    @Option(help: ArgumentHelp("How long it may ring, 1 to 600. Default: 60.", valueName: "s"))
-    var ringTimeout: Double = 60
+    @Option(
+        help: ArgumentHelp(
+            "How long it may ring, 1 to 600. Default: 60, or --timeout if that is longer.",
+            valueName: "s"
+        )
+    )
+    var ringTimeout: Double?
 
     @Option(help: ArgumentHelp("Take the call back after so long, answered or not.", valueName: "s"))
     var cancelAfter: Double?
@@ -115,6 +120,9 @@ struct SIPCallCommand: AsyncParsableCommand {
         try files.write("--story", told.story)
     }
 
+    /// How long it may ring, in s.
+    private var ringLimit: Double { ringTimeout ?? max(60, sip.timeout ?? 0) }
+
     /// Refuses what belongs to another kind of call.
     private func checkParties() throws {
         guard virtual else {
@@ -129,18 +137,14 @@ struct SIPCallCommand: AsyncParsableCommand {
         }
         let given =
             [
-                ("<uri>", uri != nil), ("--account", sip.account != nil), ("--local", sip.local != nil),
-                ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
-                ("--advertise", sip.advertise != nil), ("--hold-after", holdAfter != nil),
-                ("--update-after", updateAfter != nil),
-                ("--cancel-after", cancelAfter != nil), ("--header", !sip.header.isEmpty), ("--events", events),
+                ("<uri>", uri != nil), ("--hold-after", holdAfter != nil), ("--update-after", updateAfter != nil),
+                ("--cancel-after", cancelAfter != nil), ("--events", events), ("--ring-timeout", ringTimeout != nil),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
-                ("--100rel", sound.hundredRel),
-                ("--sip-trace", sip.sipTrace != nil), ("--group", sip.group != nil), ("--timeout", sip.timeout != nil),
-                ("--device", sound.device != nil), ("--pcap", sound.pcap != nil), ("--story", told.story != nil),
-                ("--session-expires", sound.sessionExpires != nil), ("--transport tls", sip.transport == .tls),
-            ] + sip.tls.given
+                ("--100rel", sound.hundredRel), ("--device", sound.device != nil), ("--pcap", sound.pcap != nil),
+                ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
+                ("--transport tls", sip.transport == .tls),
+            ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
         }
@@ -185,7 +189,11 @@ struct SIPCallCommand: AsyncParsableCommand {
     private func call(_ target: SIPURI, _ uri: String, _ engine: CallEngine, _ recorder: StoryRecorder?) async throws
         -> SIPCallReport
     {
-        let party = try await sip.open(towards: target, story: recorder) { sound.change(&$0) }
+        let party = try await sip.open(towards: target, story: recorder) { agent in
+            sound.change(&agent)
+            // This side ends what rings for too long.
+            if sip.timeout == nil { agent.callPatience = .seconds(fraction: ringLimit + 1) }
+        }
         do {
             let report = try await call(target, uri, party, engine)
             await party.close()
@@ -272,7 +280,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     /// Ends the call by Ctrl-C, or when it has rung for too long.
     private func interrupt(_ run: SIPCallRun) async {
         let ring = Task {
-            try await Task.sleep(for: .seconds(fraction: ringTimeout))
+            try await Task.sleep(for: .seconds(fraction: ringLimit))
             if await !run.isAnswered { await run.hangUp() }
         }
         let takeBack = Task {

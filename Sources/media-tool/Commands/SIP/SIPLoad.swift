@@ -89,6 +89,8 @@ actor SIPLoad {
         listen()
         while try await !step(heard.take()) {
             guard await Interruption.wait(.milliseconds(1)) else { return }
+            // Another part of the load has failed.
+            try Task.checkCancellation()
         }
     }
 
@@ -109,7 +111,7 @@ actor SIPLoad {
         var waiting = Set(accounts)
         var course = LoadCourse<AccountHandle>(pace.with(count: accounts.count), start: MonotonicClock.current)
         var (next, end) = (0, MonotonicClock.current + .seconds(32))
-        while !waiting.isEmpty, MonotonicClock.current < end {
+        while !waiting.isEmpty, MonotonicClock.current < end, !Task.isCancelled {
             let due = course.takeDue(at: MonotonicClock.current)
             if due > 0 { end = MonotonicClock.current + .seconds(32) }
             let leaving = accounts[next..<next + due]

@@ -10,7 +10,7 @@ struct SIPLoadCommand: AsyncParsableCommand {
         abstract: "Makes many calls or registrations at a rate, and says how fast they were answered.",
         discussion: """
             Calls have a description of sound, and no sound: nothing is sent to where the other side wants it. Each ends --talk \
-            seconds after its answer. One processor does all of it; with --cores several share it, each with an address of its own.
+            seconds after its answer. One processor does all of it; with --cores several share it, each with a port of its own.
 
             With --register, the accounts are those of --account with a number behind the user: alice1, alice2 and on, all with \
             the same password. Their bindings are taken away at the end.
@@ -94,18 +94,12 @@ struct SIPLoadCommand: AsyncParsableCommand {
                 "Standard input has one password once. Give '--password-file' a file, or say it by MEDIA_TOOL_SIP_PASSWORD."
             )
         }
-        guard virtual || seed == nil else {
-            throw ValidationError("'--seed' is about '--virtual'. Give it, or leave it out.")
-        }
-        let ofNetworks =
-            [
-                ("--account", sip.account != nil), ("--local", sip.local != nil), ("--transport", sip.transport != nil),
-                ("--proxy", !sip.proxy.isEmpty), ("--dns", sip.dns != nil), ("--hosts", sip.hosts != nil),
-                ("--header", !sip.header.isEmpty), ("--timeout", sip.timeout != nil), ("--cores", cores != nil),
-                ("--advertise", sip.advertise != nil), ("--sip-trace", sip.sipTrace != nil), ("--t1", sip.t1 != 500),
-            ] + sip.tls.given
-        if virtual, let wrong = ofNetworks.first(where: \.1)?.0 {
-            throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
+        try sip.check(virtual: virtual, seed: seed, [("--account", sip.account != nil), ("--cores", cores != nil)])
+        if cores ?? 1 > 1 {
+            let single = [("--sip-trace", sip.sipTrace != nil), ("--password-file -", sip.own.passwordFile == "-")]
+            if let wrong = single.first(where: \.1)?.0 {
+                throw ValidationError("'\(wrong)' is for one processor. Leave out '--cores', or it.")
+            }
         }
     }
 
@@ -183,12 +177,14 @@ struct LoadPace: Sendable {
 
     /// As many parts, and what those before each have to do.
     func split(over number: Int) -> [(pace: LoadPace, formerCount: Int)] {
-        (0..<min(number, count)).map { index in
-            let parts = min(number, count)
-            let (begin, end) = (count * index / parts, count * (index + 1) / parts)
-            let concurrent = max(concurrent / parts, 1)
-            let part = LoadPace(count: end - begin, rate: rate / Double(parts), concurrent: concurrent, talk: talk)
-            return (part, begin)
+        let parts = min(number, count, concurrent)
+        /// What the part at `index` has of a whole.
+        func share(_ whole: Int, _ index: Int) -> Range<Int> { whole * index / parts..<whole * (index + 1) / parts }
+        return (0..<parts).map { index in
+            let own = share(count, index)
+            let concurrent = share(concurrent, index).count
+            let part = LoadPace(count: own.count, rate: rate / Double(parts), concurrent: concurrent, talk: talk)
+            return (part, own.lowerBound)
         }
     }
 }

@@ -72,6 +72,9 @@ struct SIPMessageCommand: AsyncParsableCommand {
         guard wait == nil || receipts != nil else {
             throw ValidationError("'--wait' is about '--receipts'. Give them, or leave it out.")
         }
+        guard !listen || sip.group == nil else {
+            throw ValidationError("Texts for a group are kept by its core. Run 'core main', or leave out '--group'.")
+        }
         guard !listen else {
             if let wrong = [("--cpim", cpim), ("--receipts", receipts != nil)].first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' is about a text that is sent. Leave out '--listen', or it.")
@@ -90,7 +93,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         let target = try uri.map { try SIPOptions.uri($0, "URI") }
         if virtual, let uri { return try await sendVirtually(to: uri) }
-        let party = try await sip.open(towards: target)
+        let party = try await sip.open(towards: target, headersOnRegister: listen)
         do {
             if let target { try await send(target, party) } else { try await receive(party) }
         } catch {
@@ -190,7 +193,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         let names = party.addresses
         teller.tell(
             "listening",
-            [("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) }))],
+            [
+                ("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) })),
+                ("account", JSONValue(party.address)),
+            ],
             text: "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()

@@ -29,7 +29,7 @@ struct SIPOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The UUID that this phone is known by at the server. Default: one that is made once, and kept.",
+            "The UUID that this phone is known by at the server. Default: the account's, which is made once and kept.",
             valueName: "uuid"
         )
     )
@@ -71,10 +71,20 @@ struct SIPOptions: ParsableArguments {
     @Flag(help: "Do not register --account before calls.")
     var noRegister = false
 
-    @Option(help: ArgumentHelp("A header of the first request; more for more.", valueName: "'N: V'"))
+    @Option(
+        help: ArgumentHelp(
+            "A header of the request, or of REGISTER where calls and texts are waited for; more for more.",
+            valueName: "'N: V'"
+        )
+    )
     var header: [String] = []
 
-    @Option(help: ArgumentHelp("Give up a request that was not answered for so long, 0.1 to 600.", valueName: "s"))
+    @Option(
+        help: ArgumentHelp(
+            "Give up a request that was not answered for so long, 0.1 to 600; all but INVITE end after 32 in any case.",
+            valueName: "s"
+        )
+    )
     var timeout: Double?
 
     @Option(
@@ -112,6 +122,7 @@ struct SIPOptions: ParsableArguments {
             let given =
                 own.given + [
                     ("--realm", realm != nil), ("--instance", instance != nil), ("--expires", expires != nil),
+                    ("--proxy", !proxy.isEmpty),
                 ]
             if let wrong = given.first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' is what the group knows. Leave it out, or '--group'.")
@@ -181,15 +192,18 @@ struct SIPOptions: ParsableArguments {
         towards target: SIPURI?,
         product: String = "media-tool",
         story: StoryRecorder? = nil,
-        isRegistering: Bool = false,
+        registers: Bool = true,
+        headersOnRegister: Bool = false,
         _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> SIPParty {
         let names = try names()
-        let user = try await SIPUser.named(by: self)
+        let user = try await SIPUser.named(by: self, registers: registers && !noRegister)
         do {
             return try await open(towards: target, product: product, story: story, user, names) { agent, account in
                 change(&agent)
-                if isRegistering { account?.headers = try headers().map { .init($0.name, $0.value) } }
+                if headersOnRegister { account?.headers = try registerHeaders() }
+                // What is to be kept in the group's store stays at the server for its core.
+                if user?.isOfGroup == true { agent.messageRefusal = 480 }
             }
         } catch {
             await user?.leave()
@@ -243,6 +257,7 @@ struct SIPOptions: ParsableArguments {
             bound = try await endpoint.open(at: local, transports)
         } catch {
             await endpoint.close()
+            trace?.close()
             throw ToolFailure("\(error)")
         }
         var handle: AccountHandle?
@@ -283,8 +298,13 @@ struct SIPOptions: ParsableArguments {
         let numbered = "\(text[..<at])\(number)\(text[at...])"
         var options = self
         (options.own.account, options.instance) = (numbered, nil)
-        guard let made = try options.accountOfFlags() else { throw ToolFailure("\(numbered) is no account.") }
+        guard var made = try options.accountOfFlags() else { throw ToolFailure("\(numbered) is no account.") }
+        made.headers = try registerHeaders()
         return made
+    }
+
+    private func registerHeaders() throws -> [RegistrationConfiguration.Header] {
+        try headers().map { .init($0.name, $0.value) }
     }
 
     /// Refuses what has no meaning in virtual time, `others` among it, or only there.
@@ -295,25 +315,30 @@ struct SIPOptions: ParsableArguments {
             guard seed == nil else { throw ValidationError("'--seed' is about '--virtual'. Give it, or leave it out.") }
             return
         }
-        let given =
-            [
-                ("--local", local != nil), ("--transport", transport != nil), ("--proxy", !proxy.isEmpty),
-                ("--registrar", registrar != nil), ("--user", own.user != nil), ("--group", group != nil),
-                ("--password-file", own.passwordFile != nil), ("--push-...", own.push.isGiven),
-                ("--instance", instance != nil), ("--realm", realm != nil), ("--header", !header.isEmpty),
-                ("--dns", dns != nil), ("--hosts", hosts != nil), ("--advertise", advertise != nil),
-                ("--timeout", timeout != nil), ("--expires", expires != nil), ("--sip-trace", sipTrace != nil),
-                ("--t1", t1 != 500),
-            ] + tls.given + others
+        let given = [("--transport", transport != nil)] + ofNetworks.filter { $0.0 != "--account" } + others
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
         }
     }
 
+    /// What only a network that is there gives a meaning, but `--transport`, and whether it was given.
+    var ofNetworks: [(String, Bool)] {
+        [
+            ("--account", account != nil), ("--local", local != nil), ("--proxy", !proxy.isEmpty),
+            ("--registrar", registrar != nil), ("--user", own.user != nil), ("--group", group != nil),
+            ("--password-file", own.passwordFile != nil), ("--push-...", own.push.isGiven),
+            ("--instance", instance != nil), ("--realm", realm != nil), ("--header", !header.isEmpty),
+            ("--dns", dns != nil), ("--hosts", hosts != nil), ("--advertise", advertise != nil),
+            ("--timeout", timeout != nil), ("--expires", expires != nil), ("--no-register", noRegister),
+            ("--sip-trace", sipTrace != nil), ("--t1", t1 != 500),
+        ] + tls.given
+    }
+
     /// The headers that are told.
     func headers() throws -> [(name: String, value: String)] {
         try header.map { line in
-            guard let colon = line.firstIndex(of: ":"), !line.contains(where: \.isNewline), colon > line.startIndex
+            guard let colon = line.firstIndex(of: ":"), !line.contains(where: \.isNewline), colon > line.startIndex,
+                line[..<colon].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-.!%*_+`'~".contains($0)) })
             else {
                 throw ValidationError("The value '\(line.printable)' of '--header' is no header. Write 'Name: value'.")
             }
@@ -381,9 +406,10 @@ struct SIPParty {
         "\(transport.name)".lowercased() + " \(address)"
     }
 
-    /// Takes the account's binding away, and closes the sockets.
+    /// Takes the account's binding away, unless the next core of a group goes on with it, and closes the sockets.
     func close() async {
-        await endpoint.close(afterUnregistering: [account].compactMap(\.self))
+        let isKept = user?.isOfGroup ?? false
+        await endpoint.close(afterUnregistering: isKept ? [] : [account].compactMap(\.self))
         await finish()
     }
 

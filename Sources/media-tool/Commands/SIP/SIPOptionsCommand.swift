@@ -41,17 +41,24 @@ struct SIPOptionsCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         let target = try SIPOptions.uri(uri, "URI")
-        let party = try await sip.open(towards: target)
+        let party = try await sip.open(towards: target, registers: false)
+        do {
+            try await ask(target, party)
+            await party.leave()
+        } catch {
+            await party.leave()
+            throw error
+        }
+    }
+
+    private func ask(_ target: SIPURI, _ party: SIPParty) async throws {
         var iterator = party.endpoint.events.makeAsyncIterator()
         var failure: RequestFailure?
         for index in 0..<count {
             if index > 0 { guard await Interruption.wait(.seconds(fraction: interval)) else { break } }
             failure = try await ask(target, party, &iterator)
         }
-        var told: ToolFailure?
-        if let failure { told = await party.failure(failure, uri) }
-        await party.leave()
-        if let told { throw told }
+        if let failure { throw await party.failure(failure, uri) }
     }
 
     /// Asks once; gives why there was no answer.

@@ -7,7 +7,7 @@ import SIPTransport
 extension SIPParty {
     /// Registers the account, tells that, and waits for what comes of it.
     ///
-    /// - Throws: `ToolFailure` with the server's words when it is refused
+    /// - Throws: `ToolFailure` when it is refused
     func register(_ iterator: inout AsyncStream<AgentEvent>.Iterator, _ teller: SIPTeller) async throws {
         guard let account, var course = registrationCourse(teller) else { return }
         try await endpoint.perform { agent, now in try agent.register(account, at: now) }
@@ -121,7 +121,9 @@ struct RegistrationCourse {
                 teller.tell("unregistered", text: "Not registered any more.")
                 return .cleared
             }
-            return .failed(await words(reason), isFinal: true)
+            let failure = await words(reason)
+            await tell("failed", reason, failure.description)
+            return .failed(failure, isFinal: true)
         }
         return nil
     }
@@ -213,7 +215,7 @@ extension Registration.Reason {
     fileprivate var sentence: String {
         switch self {
         case .status(401), .status(407):
-            "The server wants another password (401). Give --password-file, and see --user."
+            "The server wants another password (\(self == .status(401) ? 401 : 407)). Give --password-file, and see --user."
         case .status(403): "The server forbids the registration (403). See --account and --user."
         case .status(404): "The server does not know the account (404). See --account."
         case .status(let code): "The server refused the registration: \(code)."

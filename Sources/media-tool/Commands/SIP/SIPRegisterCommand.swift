@@ -75,9 +75,9 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         guard !virtual else { return try await runVirtual() }
-        let recorder = told.recorder("registration", [sip.account ?? "", sip.registrar ?? "the registrar"])
+        let recorder = told.recorder("registration", [sip.account ?? "the account", sip.registrar ?? "the registrar"])
         try await recorder.telling {
-            let party = try await sip.open(towards: nil, story: recorder, isRegistering: true)
+            let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true)
             do {
                 try await keep(party)
             } catch {
@@ -119,16 +119,17 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         let network = followNetwork(party, teller)
         defer { network?.close() }
         var failure: ToolFailure? = ToolFailure("The account was not registered before the end. Give it more time.")
+        var wasRegistered = false
         for await event in party.endpoint.events {
             switch await course.receive(event) {
             case .ok?:
-                failure = nil
+                (failure, wasRegistered) = (nil, true)
                 if once { return }
             case .failed(let told, let isFinal)?:
-                // Who said how long to wait has waited.
-                let isFirst = failure != nil && sip.timeout != nil
                 failure = told
-                if once || unregister || isFinal || isFirst { throw told }
+                // Who said how long to wait has waited.
+                let isOver = sip.timeout != nil && !wasRegistered
+                if once || unregister || isFinal || isOver { throw told }
             case .waiting?: failure = ToolFailure("There is no network, so that the account is not registered.")
             case .cleared?:
                 if let failure, !unregister { throw failure }

@@ -8,20 +8,23 @@ import SharedPhone
 struct SIPUser {
     let account: AccountConfiguration
     private let core: MainCore?
-    /// Other processes have other ones while it is here.
+    /// No other process has this instance while it is held.
     private let instance: InstanceFile?
+
+    /// Whether the account is a group's, which stays registered for its next core.
+    var isOfGroup: Bool { core != nil }
 
     /// Ends the core of the group, if it has one.
     func leave() async { await core?.stop() }
 
-    /// Whom the options tell of; nil for nobody.
+    /// Whom the options tell of; nil for nobody. One who registers has an instance that is kept.
     ///
     /// - Throws: `ToolFailure`, as when the group has no such account; `CoreError` when another main runs there
-    static func named(by options: SIPOptions) async throws -> SIPUser? {
+    static func named(by options: SIPOptions, registers: Bool) async throws -> SIPUser? {
         if let group = options.group { return try await inGroup(group, options.account) }
         guard var account = try options.accountOfFlags() else { return nil }
-        guard account.instance == nil else { return SIPUser(account: account, core: nil, instance: nil) }
-        let instance = InstanceFile.take()
+        guard account.instance == nil, registers else { return SIPUser(account: account, core: nil, instance: nil) }
+        let instance = InstanceFile.take(for: "\(account.identity.uri)")
         account.instance = "urn:uuid:\(instance?.uuid ?? CallUUID())"
         return SIPUser(account: account, core: nil, instance: instance)
     }

@@ -97,6 +97,7 @@ struct VirtualParties {
             }
             world.network.run(for: Self.step)
         }
+        throw ToolFailure("The registration was interrupted.")
     }
 
     // MARK: A text

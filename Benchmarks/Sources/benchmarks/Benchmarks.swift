@@ -8,7 +8,7 @@ import Glibc
                [--rounds R=20] [--slack F=1] [--json] [--list]
           --only     run these alone; --list prints their names
           --speech   a WAV to send; without it a chirp with pauses
-          --tool     the release build of media-tool, for "tool" and "storm"; for "storm" with the trait FaultPoints
+          --tool     the release build of media-tool, for "tool", "storm" and "texts"; for "storm" with the trait FaultPoints
           --repeat   how often each is measured; the least disturbed counts
           --seconds  how long each run over the network lasts
           --legs     legs of the unpaced benchmarks
@@ -38,6 +38,7 @@ import Glibc
         ("messaging", Messaging.measure),
         ("cores", Cores.measure),
         ("storm", CoreStorm.measure),
+        ("texts", PushedTexts.measure),
     ]
 
     static func main() async {

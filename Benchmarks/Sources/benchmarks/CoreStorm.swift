@@ -20,6 +20,9 @@ enum CoreStorm {
     private static let killedAttempts = 6
     private static let mostAttempts = 20
 
+    /// What a mailbox prints first.
+    private struct Listening: Decodable { let port: Int }
+
     /// What a round brought.
     private struct Outcome {
         var lost = 0
@@ -113,7 +116,7 @@ enum CoreStorm {
             output: directory + "/mailbox"
         )
         defer { mailbox.end() }
-        let port = try await mailbox.port()
+        let port = try await mailbox.firstLine(Listening.self).port
         let group = directory + "/group"
         let lock = try CoreLock(group: GroupContainer(directory: group))
         // Each process of the tool inherits it.
@@ -220,79 +223,5 @@ private struct GroupStatus: Decodable {
     init?(line: String) {
         guard let status = try? JSONDecoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
         self = status
-    }
-}
-
-/// A run of the tool with its output in a file.
-private final class ToolProcess {
-    /// Its process number.
-    let number: pid_t
-    private let output: String
-    /// When it was first sent SIGKILL, by the monotonic clock.
-    private(set) var killedAt: Int64?
-    private var status: CInt?
-
-    init(_ tool: String, _ arguments: [String], output: String) throws {
-        self.output = output
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        var words = ([tool] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var process = pid_t()
-        let failure = posix_spawn(&process, tool, &actions, nil, &words, environ)
-        guard failure == 0 else {
-            throw Options.Wrong(description: "\(tool) did not start: \(String(cString: strerror(failure)))")
-        }
-        number = process
-    }
-
-    /// The whole lines that it printed.
-    var lines: [String] {
-        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
-        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
-    }
-
-    /// The port that a mailbox says it listens on.
-    func port() async throws -> Int {
-        struct Listening: Decodable { let port: Int }
-        let limit = ContinuousClock.now + .seconds(10)
-        while .now < limit {
-            if let line = lines.first, let event = try? JSONDecoder().decode(Listening.self, from: Data(line.utf8)) {
-                return event.port
-            }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        throw Options.Wrong(description: "the mailbox did not start")
-    }
-
-    /// Kills it; false when it has ended already.
-    func kill() -> Bool {
-        guard !hasEnded(options: WNOHANG) else { return false }
-        killedAt = killedAt ?? measure_now()
-        return Glibc.kill(number, SIGKILL) == 0
-    }
-
-    /// Waits for its end: the exit code, or the negative number of the signal that ended it.
-    func wait() -> CInt {
-        _ = hasEnded(options: 0)
-        let status = status ?? -1
-        let signal = status & 0x7F
-        return signal == 0 ? status >> 8 & 0xFF : -signal
-    }
-
-    /// Ends it without a word.
-    func end() {
-        _ = kill()
-        _ = wait()
-    }
-
-    private func hasEnded(options: CInt) -> Bool {
-        if status != nil { return true }
-        var status: CInt = 0
-        guard waitpid(number, &status, options) == number else { return false }
-        self.status = status
-        return true
     }
 }

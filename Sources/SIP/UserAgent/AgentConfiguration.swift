@@ -43,6 +43,8 @@ package struct AgentConfiguration: Sendable {
     package var callCount = 65_536
     /// Calls of one address that ring at once; those beyond are answered 503.
     package var ringingPerSource = 32
+    /// Rooms that this side is in, or invited to; those beyond are answered 503.
+    package var roomCount = 1024
 
     package init(identity: NameAddress) { self.identity = identity }
 }
@@ -53,7 +55,10 @@ extension Capabilities {
         methods: [.invite, .ack, .cancel, .bye, .prack, .options, .info, .update, .message, .refer, .notify],
         extensions: ["timer", "100rel", "replaces", "norefersub"],
         bodies: [
-            BodyTypes(.invite, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
+            BodyTypes(
+                .invite,
+                ["application/sdp", "multipart/mixed", "multipart/alternative", ResourceList.type]
+            ),
             BodyTypes(.update, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
             BodyTypes(.message, InstantMessage.types),
@@ -114,6 +119,8 @@ package enum AgentEvent: Sendable {
     case failed(ErrandID, RequestFailure)
     /// What became of an own subscription.
     case subscription(SubscriptionHandle, SubscriptionEvent)
+    /// What happens to a chat room.
+    case room(RoomHandle, RoomEvent)
     /// Where a request goes.
     case targets(ErrandID, [Target])
 

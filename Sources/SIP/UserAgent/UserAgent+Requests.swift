@@ -117,9 +117,14 @@ extension UserAgent {
     private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
         throws(SIPError)
     {
-        guard let message = try InstantMessage(request) else {
+        guard var message = try InstantMessage(request) else {
             let types = InstantMessage.types.joined(separator: ", ")
             return respond(415, to: request, transaction, [.init(name: .accept, value: types)], at: now)
+        }
+        if let room = room(at: message.sender).flatMap({ rooms[$0] }), room.stage != .invited,
+            let address = room.address
+        {
+            message.place(in: address)
         }
         let waits = !configuration.answersMessages
         if !waits { respond(200, to: request, transaction, at: now) }

@@ -19,11 +19,24 @@ extension PhoneError {
 
 extension IncomingMessage {
     init(_ text: PhoneText) {
-        self.init(callID: text.callID, messageID: text.id, sender: text.sender, text: text.text)
+        self.init(callID: text.callID, messageID: text.id, room: text.room, sender: text.sender, text: text.text)
         (distinction, account) = (text.distinction, text.account)
         if text.wantedReceipts.contains(.delivered) { wantedReceipts.insert(.delivered) }
         if text.wantedReceipts.contains(.displayed) { wantedReceipts.insert(.displayed) }
     }
+}
+
+extension RoomInvitation {
+    init(_ invitation: PhoneInvitation) {
+        self.init(address: invitation.room, subject: invitation.subject, invitedBy: invitation.inviter)
+    }
+}
+
+/// A room that an account of the group is in, for the next process.
+struct KeptRoom: Codable, Hashable {
+    let address: String
+    let account: String?
+    let subject: String?
 }
 
 extension CallRecord {

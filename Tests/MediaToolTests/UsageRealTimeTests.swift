@@ -73,6 +73,7 @@ import Testing
         (["sip", "message", "sip:a@b", "x", "--wait", "1"], "--receipts"),
         (["sip", "message", "sip:a@b", "x", "--receipts", "failed"], "failed"),
         (["sip", "message", "--listen", "--cpim"], "--cpim"),
+        (["sip", "message", "--listen", "--room"], "--room"),
         (["sip", "account", "add", "--group", "g"], "--account"),
         (["sip", "account", "set", "--group", "g", "--account", "sip:a@b", "--expires", "1"], "--expires"),
         (["core", "main", "--group", "g", "--mailbox", "127.0.0.1:1", "--calls"], "--mailbox"),

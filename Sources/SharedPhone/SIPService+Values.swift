@@ -34,9 +34,28 @@ extension RoomInvitation {
 
 /// A room that an account of the group is in, for the next process.
 struct KeptRoom: Codable, Hashable {
+    private static let name = "sip.rooms"
+
     let address: String
     let account: String?
     let subject: String?
+
+    /// What the process before this one has kept, by address.
+    ///
+    /// - Throws: `StoreError`
+    static func all(in store: SharedStore) async throws -> [String: KeptRoom] {
+        let kept = try await store.kept(name)
+        let rooms = kept.flatMap { try? JSONDecoder().decode([KeptRoom].self, from: Data($0)) } ?? []
+        return rooms.reduce(into: [:]) { $0[$1.address] = $1 }
+    }
+
+    /// Keeps all rooms in the place of those before.
+    ///
+    /// - Throws: `StoreError`
+    static func keep(_ rooms: [String: KeptRoom], in store: SharedStore, as epoch: Epoch) async throws {
+        let bytes = try JSONEncoder().encode(rooms.values.sorted { $0.address < $1.address })
+        try await store.keep(Array(bytes), as: name, epoch)
+    }
 }
 
 extension CallRecord {

@@ -21,7 +21,7 @@ public actor SIPService: CoreService {
     private static let quiet = (registration: Duration.milliseconds(500), message: Duration.milliseconds(250))
 
     /// What is kept for the next process.
-    private static let (instanceName, memoryName, roomsName) = ("sip.instance", "sip.nonces", "sip.rooms")
+    private static let (instanceName, memoryName) = ("sip.instance", "sip.nonces")
 
     /// How an account stands.
     private enum Standing {
@@ -113,9 +113,7 @@ public actor SIPService: CoreService {
             engine = try CallEngine(.virtual())
             ownEngine = engine
         }
-        let keptRooms = try await store.kept(Self.roomsName)
-        let known = keptRooms.flatMap { try? JSONDecoder().decode([KeptRoom].self, from: Data($0)) } ?? []
-        rooms = known.reduce(into: [:]) { $0[$1.address] = $1 }
+        rooms = try await KeptRoom.all(in: store)
         let keepText: @Sendable (PhoneText) async throws -> Void = { [weak self] text in
             try await context.deliver(IncomingMessage(text))
             await self?.noteMessage()
@@ -345,10 +343,7 @@ public actor SIPService: CoreService {
         let kept = KeptRoom(address: room.address, account: room.account, subject: room.subject)
         guard isOver || rooms[room.address] != kept else { return }
         rooms[room.address] = isOver ? nil : kept
-        let all = rooms.values.sorted { $0.address < $1.address }
-        if let bytes = try? JSONEncoder().encode(all) {
-            try? await store.keep(Array(bytes), as: Self.roomsName, context.epoch)
-        }
+        try? await KeptRoom.keep(rooms, in: store, as: context.epoch)
         // Who is invited again hears of it again.
         if isOver { try? await store.removeRoom(address: room.address, as: context.epoch) }
     }

@@ -191,8 +191,7 @@ extension UserAgent {
         }
         accounts[handle] = account
         settle(handle, at: now)
-        // Rooms of a former process waited for it.
-        if status < 300, isUsable(handle) { for room in rooms(of: handle) { follow(room, at: now) } }
+        if status < 300, isUsable(handle) { for room in rooms(of: handle) { followOn(room, at: now) } }
     }
 
     /// Whether an account is registered, or does not want to be.

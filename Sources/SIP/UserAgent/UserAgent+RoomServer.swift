@@ -182,6 +182,14 @@ extension UserAgent {
         }
     }
 
+    /// The account of a room is registered: one that waited for that is followed, and a server that knows this side by an address or a
+    /// connection that is gone hears of another.
+    mutating func followOn(_ handle: RoomHandle, at now: MediaTime) {
+        guard let subscription = rooms[handle]?.subscription else { return follow(handle, at: now) }
+        guard let dialog = subscriptions[subscription]?.dialog, !flows.isUsable(dialog.flow) else { return }
+        refresh(subscription, at: now)
+    }
+
     /// What the subscription of a room tells; whether all is to be asked for anew.
     mutating func receive(_ event: SubscriptionEvent, of handle: RoomHandle, at now: MediaTime) -> Bool {
         guard var room = rooms[handle] else { return false }

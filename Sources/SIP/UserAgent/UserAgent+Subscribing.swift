@@ -78,7 +78,7 @@ extension UserAgent {
     }
 
     /// Asks once more within the dialog: to go on, or to end.
-    private mutating func refresh(_ handle: SubscriptionHandle, at now: MediaTime) {
+    mutating func refresh(_ handle: SubscriptionHandle, at now: MediaTime) {
         guard var subscription = subscriptions[handle], var dialog = subscription.dialog, subscription.errand == nil
         else { return }
         do {

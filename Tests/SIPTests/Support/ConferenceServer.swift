@@ -12,6 +12,8 @@ struct ConferenceServer {
     private static let address = SocketAddress(ipv4: 0xC000_0263, port: 5060)
 
     var world = VirtualNetwork()
+    /// Where she is.
+    var home = SocketAddress(ipv4: 0xC000_0201, port: 5060)
     private var count = 0
     /// The dialog of the room's call, as the server has it.
     private var call: (local: String, remote: String, id: String)?
@@ -40,7 +42,7 @@ struct ConferenceServer {
     // MARK: What she gets
 
     mutating func give(_ message: SIPMessage) {
-        world.handle(.datagram(message.bytes, local: world.nodes[0].address, remote: Self.address), at: .agent(0))
+        world.handle(.datagram(message.bytes, local: home, remote: Self.address), at: .agent(0))
         world.run(for: .milliseconds(50))
     }
 

@@ -14,6 +14,8 @@ struct ConferenceServer {
     var world = VirtualNetwork()
     /// Where she is.
     var home = SocketAddress(ipv4: 0xC000_0201, port: 5060)
+    /// What becomes of its messages on their way to her.
+    var spoil: ([UInt8]) -> [UInt8] = { $0 }
     private var count = 0
     /// The dialog of the room's call, as the server has it.
     private var call: (local: String, remote: String, id: String)?
@@ -31,18 +33,24 @@ struct ConferenceServer {
             .map { try SIPMessage(datagram: $0.bytes) }
     }
 
-    func last(_ method: String) throws -> SIPMessage { try #require(try requests(method).last, "no \(method)") }
+    func last(_ method: String) throws -> SIPMessage { try Self.found(requests(method).last, method) }
+
+    /// What is missing is an error, which a test of what is spoiled passes over.
+    private static func found<Found>(_ found: Found?, _ name: String) throws -> Found {
+        guard let found else { throw SIPError(.badRequest, "There is no \(name).") }
+        return found
+    }
 
     /// Her last response to a method.
     func response(_ method: String) throws -> SIPMessage {
         let all = try world.sent.filter { $0.startLine.hasPrefix("SIP/2.0") }.map { try SIPMessage(datagram: $0.bytes) }
-        return try #require(all.last { (try? $0.cSeq()?.method.name) == method }, "no response to \(method)")
+        return try Self.found(all.last { (try? $0.cSeq()?.method.name) == method }, "response to \(method)")
     }
 
     // MARK: What she gets
 
     mutating func give(_ message: SIPMessage) {
-        world.handle(.datagram(message.bytes, local: home, remote: Self.address), at: .agent(0))
+        world.handle(.datagram(spoil(message.bytes), local: home, remote: Self.address), at: .agent(0))
         world.run(for: .milliseconds(50))
     }
 
@@ -105,7 +113,7 @@ struct ConferenceServer {
 
     /// Sends a request within the call of the room.
     mutating func within(_ method: SIPMethod, _ headers: (String, String)...) throws {
-        let call = try #require(call)
+        let call = try Self.found(call, "call")
         var made = try request(method, from: call.local, to: call.remote, id: call.id)
         try made.append(.contact, Bytes(Self.focus))
         for header in headers { try made.append(named: header.0, header.1) }
@@ -167,7 +175,7 @@ struct ConferenceServer {
         let handles: [RoomHandle] = world.nodes[0].events.compactMap {
             if case .room(let handle, _) = $0 { handle } else { nil }
         }
-        return try #require(handles.last)
+        return try Self.found(handles.last, "room")
     }
 
     /// Nothing is left of rooms and their calls.

@@ -11,10 +11,16 @@ extension Phone {
     /// - Throws: `PhoneError` when the server refuses it, or does not answer, or there is no network
     public func register(_ account: PhoneAccount) async throws { try await register(account, recalling: []) }
 
-    /// As the other; the account goes on where that of another process has ended.
-    package func register(_ account: PhoneAccount, recalling memories: [DigestMemory]) async throws {
+    /// As the other; the account goes on where that of another process has ended, and is in the rooms that it was in.
+    package func register(
+        _ account: PhoneAccount,
+        recalling memories: [DigestMemory],
+        rooms: [(address: String, subject: String?)] = []
+    ) async throws {
         let made = try account.configuration(instance: instance)
         guard !isClosed else { throw Self.closed }
+        // Those of the account that it replaces are forgotten with that.
+        let kept = openRooms.values.filter { $0.account == account.address }.map { ($0.address, $0.subject) } + rooms
         if let former = accounts.firstIndex(where: { $0.address == account.address }) {
             forget(accounts.remove(at: former).handle)
         }
@@ -31,6 +37,7 @@ extension Phone {
             } catch {
                 settle(handle, PhoneError(.invalid, error.message))
             }
+            for room in kept { reopen(room.0, subject: room.1, from: account.address) }
             if !isNetworkReachable { settle(handle, Self.noNetwork) }
         }
     }

@@ -33,13 +33,14 @@ extension Phone {
     /// Sends a text (MESSAGE, RFC 3428), and waits until it is taken.
     ///
     /// One that has an identifier goes in an envelope (CPIM, RFC 3862) that names it, so that a repeat is told, and receipts are
-    /// possible: they come by `events`.
+    /// possible: they come by `events`. One for a room that this side is in always does: the envelope says who wrote it.
     ///
     /// - Parameters:
     ///   - text: What it says.
-    ///   - uri: Whom it is for.
+    ///   - uri: Whom it is for: a person, or a room.
     ///   - account: The address of the account that sends; nil for the first one, or none.
-    ///   - id: What names it, the same when it is sent again; 64 random bits at least. Nil names one only where receipts are wanted.
+    ///   - id: What names it, the same when it is sent again; 64 random bits at least. Nil names one only where receipts are wanted, or in
+    ///     a room.
     ///   - receipts: What this side wants to hear of it.
     /// - Returns: What names it; nil where nothing does.
     /// - Throws: `PhoneError` when it is refused, or nobody answers
@@ -53,7 +54,8 @@ extension Phone {
     ) async throws -> String? {
         let type = "text/plain;charset=UTF-8"
         composing.noteSent(to: uri)
-        guard let id = id ?? (receipts.isEmpty ? nil : "\(CallUUID())") else {
+        let isNamed = try !receipts.isEmpty || isRoom(PhoneError.uri(uri))
+        guard let id = id ?? (isNamed ? "\(CallUUID())" : nil) else {
             try await send(type, Array(text.utf8), to: uri, from: account)
             return nil
         }
@@ -70,12 +72,12 @@ extension Phone {
         return id
     }
 
-    /// Tells the sender of a text what became of it (RFC 5438), if it wants to hear that.
+    /// Tells the sender of a text, or its room, what became of it (RFC 5438), if that is wanted.
     ///
     /// - Throws: `PhoneError` when it is refused, or nobody answers
     public func sendReceipt(_ kind: TextReceipt.Kind, of text: PhoneText) async throws {
         guard kind != .failed, let id = text.id, text.wantedReceipts.contains(kind) else { return }
-        try await sendReceipt(kind, of: id, to: text.sender, from: text.account)
+        try await sendReceipt(kind, of: id, to: text.room ?? text.sender, from: text.account)
     }
 
     package func sendReceipt(
@@ -111,7 +113,7 @@ extension Phone {
     /// A key was pressed in a text for somebody, who is told that this side writes (RFC 3994): at the first key, and each
     /// minute; 15 s behind the last that it writes no more.
     ///
-    /// What is told back is `PhoneEvent.composing`. Nothing of it is kept, and nothing waits for it.
+    /// What is told back is `PhoneEvent.composing`, but not of rooms. Nothing of it is kept, and nothing waits for it.
     public func noteComposing(to uri: String, from account: String? = nil) {
         composing.notePress(to: uri, account: account, at: SIPEndpoint<UserAgent>.now)
         settleComposing()
@@ -149,6 +151,9 @@ extension Phone {
     func receive(_ message: InstantMessage, _ request: SIPMessage, _ transaction: TransactionID) {
         let sender = message.sender.bytes.text
         switch message.content {
+        case .composing where message.room != nil:
+            // Who writes in a room is not told.
+            answer(request, transaction, 200)
         case .composing(let state):
             composing.receive(state.isActive, refresh: state.refresh, from: sender, at: SIPEndpoint<UserAgent>.now)
             settleComposing()
@@ -157,7 +162,7 @@ extension Phone {
             let receipt = TextReceipt(notification, from: sender)
             answer(request, transaction, receipt.map { isTold(.receipt($0)) } ?? true ? 200 : 480)
         case .text(let text):
-            composing.noteText(from: sender)
+            if message.room == nil { composing.noteText(from: sender) }
             settleComposing()
             let text = PhoneText(message, text, account: address(of: message.receiver))
             if let inbox {

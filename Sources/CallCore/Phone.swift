@@ -47,7 +47,15 @@ public actor Phone {
     let inbox: TextInbox?
     var composing = ComposingTable()
     var composingAlarm: (time: MediaTime, task: Task<Void, Never>)?
-    private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
+    /// Who waits for what a request comes to, and what it is about.
+    private var requests: [ErrandID: (name: String, done: CheckedContinuation<Void, any Error>)] = [:]
+    /// The rooms that this side is in, and what is known of those that it may come to be in.
+    var openRooms: [RoomHandle: PhoneRoom] = [:]
+    var drafts: [RoomHandle: (subject: String?, members: [String])] = [:]
+    var creating: [RoomHandle: CheckedContinuation<String, any Error>] = [:]
+    var leaving: [RoomHandle: CheckedContinuation<Void, any Error>] = [:]
+    /// Keeps invitations; nil where `events` tells of them.
+    let keepInvitation: (@Sendable (PhoneInvitation) async throws -> Void)?
     /// Whether there is a network: as the application says, and as the machine does.
     var network = (application: true, machine: true)
     /// Who waits for accounts to be registered anew, and which still are not.
@@ -69,12 +77,14 @@ public actor Phone {
     ///   - provider: The call screen, if there is one. Then the engine's call card stays closed until `activateAudio`.
     ///   - keep: Keeps texts that come, one after the other: the server is told that one was taken once this has returned, and
     ///     keeps it for later when this throws. Nil has `events` tell of them.
+    ///   - keepInvitation: Keeps invitations to rooms in the same way.
     /// - Throws: `PhoneError` when the port is another's, or the address none of this machine
     public init(
         _ engine: CallEngine,
         _ configuration: PhoneConfiguration = PhoneConfiguration(),
         provider: (any CallProvider)? = nil,
-        keepingTexts keep: (@Sendable (PhoneText) async throws -> Void)? = nil
+        keepingTexts keep: (@Sendable (PhoneText) async throws -> Void)? = nil,
+        keepingInvitations keepInvitation: (@Sendable (PhoneInvitation) async throws -> Void)? = nil
     ) async throws {
         let instance = configuration.instance.map { CallUUID($0) } ?? CallUUID()
         guard let instance else {
@@ -100,6 +110,7 @@ public actor Phone {
             throw PhoneError(isSecurity ? .security : .noPort, "\(error)")
         }
         (self.engine, self.configuration, self.endpoint) = (engine, configuration, endpoint)
+        self.keepInvitation = keepInvitation
         conference = engine.makeConference()
         let inbox = keep.map { _ in TextInbox() }
         self.inbox = inbox
@@ -180,7 +191,12 @@ public actor Phone {
                 try agent.send(.message, to: target, account: sender, type: type, body: body, at: now)
             }
         }
-        try await withCheckedThrowingContinuation { texts[errand] = $0 }
+        try await wait(for: errand, of: "The text")
+    }
+
+    /// Waits for what a request comes to.
+    func wait(for errand: ErrandID, of name: String) async throws {
+        try await withCheckedThrowingContinuation { requests[errand] = (name, $0) }
     }
 
     /// Hangs up all calls, takes the bindings of all accounts away, and closes the sockets; a second at most.
@@ -197,7 +213,8 @@ public actor Phone {
         await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
-        for text in texts.keys { settle(text, Self.closed) }
+        for errand in requests.keys { settle(errand, Self.closed) }
+        closeRooms()
         for handle in handles { noteRenewed(handle) }
         for (handle, call) in calls {
             call.lose()
@@ -221,10 +238,12 @@ public actor Phone {
             if let transaction { receive(message, request, transaction) }
         case .response(let errand, let response, _):
             guard let status = response.statusCode, status >= 200 else { return }
-            let words = "\(status) \(response.reasonPhrase)"
-            settle(errand, status < 300 ? nil : PhoneError(.refused(status: status), "The text was refused: \(words)."))
+            let text = "\(requests[errand]?.name ?? "It") was refused: \(status) \(response.reasonPhrase)."
+            settle(errand, status < 300 ? nil : PhoneError(.refused(status: status), text))
         case .failed(let errand, _):
-            settle(errand, PhoneError(.unanswered, securityFailure ?? "Nobody has answered the text."))
+            let text = "\(requests[errand]?.name ?? "It") was not answered."
+            settle(errand, PhoneError(.unanswered, securityFailure ?? text))
+        case .room(let room, let event): handle(event, of: room)
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
@@ -240,7 +259,7 @@ public actor Phone {
     // MARK: Who waits
 
     private func settle(_ errand: ErrandID, _ problem: PhoneError?) {
-        texts.removeValue(forKey: errand)?.resume(with: Self.result(problem))
+        requests.removeValue(forKey: errand)?.done.resume(with: Self.result(problem))
     }
 
     static func result(_ problem: PhoneError?) -> Result<Void, any Error> {

@@ -17,6 +17,11 @@ public enum PhoneEvent: Sendable {
     case logged(CallLogEntry)
     /// A text has come; not told to a phone whose texts somebody keeps.
     case text(PhoneText)
+    /// This side was invited to a chat room, which it is in from now on: `Phone.leaveRoom` if that is not wanted. Not told to a phone
+    /// whose invitations somebody keeps.
+    case invitation(PhoneInvitation)
+    /// A chat room was made or taken up, or its members, its subject or its state have changed.
+    case room(PhoneRoom)
     /// Somebody is writing a text to this side, or not any more.
     case composing(from: String, isActive: Bool)
     /// Who got a text of this side tells what became of it.

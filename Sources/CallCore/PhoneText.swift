@@ -10,8 +10,11 @@ public struct PhoneText: Hashable, Sendable {
     public let id: String?
     /// What tells it from others of the same Call-ID that have no name.
     public let distinction: String
-    /// The address of who sent it, as far as the servers on the way let only the true one pass.
+    /// The address of who sent it, as far as the servers on the way let only the true one pass; in a room the member who wrote it, as
+    /// the room's server says.
     public let sender: String
+    /// The address of the chat room that it was written in; nil outside of rooms.
+    public let room: String?
     /// The name that the sender shows of itself; it proves nothing.
     public let senderName: String?
     /// The address of the account that it came for; nil when it came for none.
@@ -68,6 +71,7 @@ extension PhoneText {
     init(_ message: InstantMessage, _ text: String, account: String?) {
         (callID, id, distinction) = (message.callID, message.messageID, message.distinction)
         (sender, senderName) = (message.sender.bytes.text, message.senderName)
+        room = message.room?.bytes.text
         (self.account, self.text) = (account, text)
         var wishes: Set<TextReceipt.Kind> = []
         if message.wantsDelivery { wishes.insert(.delivered) }

@@ -19,10 +19,42 @@ extension PhoneError {
 
 extension IncomingMessage {
     init(_ text: PhoneText) {
-        self.init(callID: text.callID, messageID: text.id, sender: text.sender, text: text.text)
+        self.init(callID: text.callID, messageID: text.id, room: text.room, sender: text.sender, text: text.text)
         (distinction, account) = (text.distinction, text.account)
         if text.wantedReceipts.contains(.delivered) { wantedReceipts.insert(.delivered) }
         if text.wantedReceipts.contains(.displayed) { wantedReceipts.insert(.displayed) }
+    }
+}
+
+extension RoomInvitation {
+    init(_ invitation: PhoneInvitation) {
+        self.init(address: invitation.room, subject: invitation.subject, invitedBy: invitation.inviter)
+    }
+}
+
+/// A room that an account of the group is in, for the next process.
+struct KeptRoom: Codable, Hashable {
+    private static let name = "sip.rooms"
+
+    let address: String
+    let account: String?
+    let subject: String?
+
+    /// What the process before this one has kept, by address.
+    ///
+    /// - Throws: `StoreError`
+    static func all(in store: SharedStore) async throws -> [String: KeptRoom] {
+        let kept = try await store.kept(name)
+        let rooms = kept.flatMap { try? JSONDecoder().decode([KeptRoom].self, from: Data($0)) } ?? []
+        return rooms.reduce(into: [:]) { $0[$1.address] = $1 }
+    }
+
+    /// Keeps all rooms in the place of those before.
+    ///
+    /// - Throws: `StoreError`
+    static func keep(_ rooms: [String: KeptRoom], in store: SharedStore, as epoch: Epoch) async throws {
+        let bytes = try JSONEncoder().encode(rooms.values.sorted { $0.address < $1.address })
+        try await store.keep(Array(bytes), as: name, epoch)
     }
 }
 

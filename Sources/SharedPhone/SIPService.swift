@@ -9,6 +9,7 @@ public import SharedCore
 /// runs the core, and what comes for them is in the store before the server hears that it was taken.
 ///
 ///     MESSAGE ──► store, with the receipt that is wanted ──► 200 ──► receipt
+///     INVITE to a room ──► store ──► 200
 ///     reply, seen ──► MESSAGE or receipt ──► 2xx ──► done
 ///
 /// A process that takes over has the instance and the accounts of the one before it, so it takes the place of that at the
@@ -52,6 +53,8 @@ public actor SIPService: CoreService {
     private var standing: [String: Standing] = [:]
     /// What the process before this one knew of realms, by account.
     private var memories: [String: [DigestMemory]] = [:]
+    /// The rooms that accounts are in, also those of the process before this one, by address.
+    private var rooms: [String: KeptRoom] = [:]
     /// Until when more may come of what was pending.
     private var quietUntil = ContinuousClock.now
     private var lastFetch = ContinuousClock.now
@@ -110,10 +113,22 @@ public actor SIPService: CoreService {
             engine = try CallEngine(.virtual())
             ownEngine = engine
         }
-        let phone = try await Phone(engine, configuration, provider: provider) { [weak self] text in
+        rooms = try await KeptRoom.all(in: store)
+        let keepText: @Sendable (PhoneText) async throws -> Void = { [weak self] text in
             try await context.deliver(IncomingMessage(text))
             await self?.noteMessage()
         }
+        let keepInvitation: @Sendable (PhoneInvitation) async throws -> Void = { [weak self] invitation in
+            try await context.deliver(RoomInvitation(invitation))
+            await self?.noteMessage()
+        }
+        let phone = try await Phone(
+            engine,
+            configuration,
+            provider: provider,
+            keepingTexts: keepText,
+            keepingInvitations: keepInvitation
+        )
         // What is to be sent for one waits until it is registered.
         for account in try await store.accounts() where addresses?.contains(account.address) ?? true {
             standing[account.address] = .pending
@@ -261,9 +276,10 @@ public actor SIPService: CoreService {
             return await note(account.address, .refused, reason: error.message)
         }
         let known = memories[account.address] ?? []
+        let open = rooms.values.filter { $0.account == account.address }.map { ($0.address, $0.subject) }
         Task {
             do {
-                try await phone.register(made, recalling: known)
+                try await phone.register(made, recalling: known, rooms: open)
             } catch let error as PhoneError where error.code == .invalid {
                 // Of all else events tell.
                 await note(account.address, .refused, reason: error.message)
@@ -310,12 +326,27 @@ public actor SIPService: CoreService {
             await note(address, error.isFinal || error.isOfPassword ? .refused : .pending, reason: error.message)
         case .incoming(let call) where engine == nil:
             if refusesCalls { await call.reject(status: 480) } else { waitingCalls.append(call) }
+        case .room(let room): await note(room)
         case .logged(let entry):
             waitingCalls.removeAll { $0.callID == entry.id }
             try? await context?.recordCall(CallRecord(entry))
         default: break
         }
         continuation.yield(event)
+    }
+
+    // MARK: Rooms
+
+    /// Keeps which rooms there are, for the next process.
+    private func note(_ room: PhoneRoom) async {
+        guard let context, let store = context.store else { return }
+        let isOver = room.state == .terminated
+        let kept = KeptRoom(address: room.address, account: room.account, subject: room.subject)
+        guard isOver || rooms[room.address] != kept else { return }
+        rooms[room.address] = isOver ? nil : kept
+        try? await KeptRoom.keep(rooms, in: store, as: context.epoch)
+        // Who is invited again hears of it again.
+        if isOver { try? await store.removeRoom(address: room.address, as: context.epoch) }
     }
 
     private func noteMessage() {

@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test func `a text arrives, and a question is answered`() throws {
-        let listening = try ToolRun(["sip", "message", "--listen", "--local", "127.0.0.1", "--count", "1", "--json"])
+        let listening = try ToolRun(["sip", "message", "--listen", "--local", "127.0.0.1", "--count", "2", "--json"])
         let address = try address(of: listening)
         let asked = try ToolRun.finished("sip", "options", "sip:\(address)", "--json")
         #expect(asked.status == 0, "\(asked.errors)")
@@ -162,8 +162,15 @@ import Testing
         #expect((try asked.json()["allow"] as? [String])?.contains("INVITE") == true)
         let sent = try ToolRun.finished("sip", "message", "sip:bob@\(address)", "Die Tür ist offen.", "--json")
         #expect(try sent.json()["code"] as? Int == 200)
+        // What goes to a room says who wrote it, and has a name.
+        let enveloped = try ToolRun.finished("sip", "message", "sip:bob@\(address)", "Tea?", "--room", "--json")
+        let name = try enveloped.json()["messageID"] as? String
         #expect(listening.wait() == 0)
-        #expect(try listening.jsonLines().last?["text"] as? String == "Die Tür ist offen.")
+        let texts = try listening.jsonLines().filter { $0["event"] as? String == "message" }
+        #expect(texts.map { $0["text"] as? String } == ["Die Tür ist offen.", "Tea?"])
+        #expect(name != nil && texts.last?["messageID"] as? String == name)
+        // Neither came from a room that it is in.
+        #expect(texts.allSatisfy { $0["room"] is NSNull })
     }
 
     @Test func `a transfer that is declined is told, and the call goes on`() throws {

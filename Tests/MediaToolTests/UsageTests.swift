@@ -130,6 +130,7 @@ import Testing
         (["sip", "answer", "--pcap", "x"], "--pcap"),
         (["sip", "answer", "--header", "A: b"], "--header"),
         (["sip", "message", "--listen", "--virtual"], "--listen"),
+        (["sip", "message", "--listen", "--room"], "--room"),
         (["sip", "load", "--to", "sip:a@b", "--cores", "2", "--local", "127.0.0.1:5060"], "--local"),
         (["sip", "load", "--to", "sip:a@b", "--group", "g"], "--group"),
         (["provider", "serve", "--group", "g", "--interactive", "--json"], "--interactive"),

@@ -29,6 +29,8 @@ enum Parsers {
         ("sip-push", sipPush),
         ("sip-cpim", sipCPIM),
         ("sip-receipt", sipReceipt),
+        ("sip-list", sipList),
+        ("sip-conference", sipConference),
         ("dns-answer", dnsAnswer),
     ]
 
@@ -40,6 +42,8 @@ enum Parsers {
     private static let sipPush = SIPParsers.push
     private static let sipCPIM = SIPParsers.cpim
     private static let sipReceipt = SIPParsers.receipt
+    private static let sipList = SIPParsers.list
+    private static let sipConference = SIPParsers.conference
     private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static func rtp(_ bytes: Span<UInt8>) throws {

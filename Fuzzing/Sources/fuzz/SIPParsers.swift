@@ -62,6 +62,24 @@ enum SIPParsers {
         _ = try DispositionNotification(parsing: written.body(dateTime: "2024-05-01T10:00:00Z")[...])
     }
 
+    /// Who is invited to a room; what is written is read again.
+    static func list(_ bytes: Span<UInt8>) throws {
+        let list = try ResourceList(parsing: Parsers.array(bytes)[...])
+        precondition(list.addresses.count <= ResourceList.limit)
+        precondition((try? ResourceList(parsing: list.body[...])) == list)
+    }
+
+    /// What a room is like, told twice: the second time it is old, or all of it.
+    static func conference(_ bytes: Span<UInt8>) throws {
+        let document = try ConferenceDocument(parsing: Parsers.array(bytes)[...])
+        var state = ConferenceState()
+        let first = state.take(document)
+        precondition(state.members.count <= document.users.count)
+        let members = state.members
+        if first == .taken { precondition(state.take(document) == (document.version == nil ? .taken : .old)) }
+        precondition(state.members == members)
+    }
+
     /// How many messages wait, as a NOTIFY tells it.
     static func summary(_ bytes: Span<UInt8>) throws {
         let summary = try MessageSummary(parsing: Parsers.array(bytes)[...])

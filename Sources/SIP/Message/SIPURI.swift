@@ -152,6 +152,14 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
         return uri
     }
 
+    /// The same without headers and without a parameter.
+    func without(_ name: StaticString) -> SIPURI {
+        var shorter = parameters
+        shorter.remove(name)
+        guard let uri = try? SIPURI(parsing: piece(0, parametersStart) + shorter.bytes) else { return self }
+        return uri
+    }
+
     var passwordBytes: Bytes { piece(userEnd, passwordEnd) }
 
     private func piece(_ start: UInt16, _ end: UInt16) -> Bytes {

@@ -22,9 +22,13 @@ package struct InstantMessage: Hashable, Sendable {
     package let messageID: String?
     /// What tells it from others of the same Call-ID that are not named: the number in CSeq, and the tag of From.
     package let distinction: String
-    /// The address of who sent it, as From says; what an envelope says besides proves nothing.
-    package let sender: SIPURI
-    package let senderName: String?
+    /// The address of who sent it, as From says; what an envelope says besides proves nothing, but for that of a room.
+    package private(set) var sender: SIPURI
+    package private(set) var senderName: String?
+    /// The chat room that it comes from; nil outside of rooms.
+    package private(set) var room: SIPURI?
+    /// Who wrote it, as its envelope says; nil where it has none.
+    private let author: NameAddress?
     /// The address that it was sent to.
     package let receiver: SIPURI
     package let content: Content
@@ -60,9 +64,18 @@ package struct InstantMessage: Hashable, Sendable {
         callID = request.callID?.text ?? ""
         distinction = "\(cSeq.number) \(from.tag?.text ?? "")"
         (sender, senderName, receiver) = (from.uri, from.displayName?.text, to.uri)
+        author = envelope?.value("From").flatMap { try? NameAddress(parsing: Bytes($0)) }
         messageID = envelope?.messageID.flatMap { $0.isEmpty ? nil : $0 }
         // What becomes of a receipt nobody is told.
         let wishes = if case .text = content { envelope?.wantedReceipts ?? [] } else { [String]() }
         (wantsDelivery, wantsDisplay) = (wishes.contains("positive-delivery"), wishes.contains("display"))
+    }
+
+    /// Says that the sender is a room that this side is in, whose server vouches for the envelope: there the author stands, whose
+    /// device is left out.
+    mutating func place(in room: SIPURI) {
+        self.room = room
+        guard let author, author.uri.scheme == .sip || author.uri.scheme == .sips else { return }
+        (sender, senderName) = (author.uri.roomAddress, author.displayName?.text)
     }
 }

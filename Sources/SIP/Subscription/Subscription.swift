@@ -62,6 +62,8 @@ struct Subscription: Sendable {
     static let longerLimit = 3
 
     let wishes: SubscriptionWishes
+    /// The chat room that it is about; then that hears of it.
+    var room: RoomHandle?
     var dialog: Dialog?
     /// The own tag and the Call-ID: whoever answers with them means this one.
     var key: ByteKey?

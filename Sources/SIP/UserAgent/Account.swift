@@ -104,8 +104,9 @@ extension UserAgent {
         settle(at: now)
     }
 
-    /// Forgets an account; what it has bound stays at the server until it runs out, unless it was taken away before.
+    /// Forgets an account, and its rooms; what it has bound stays at the server until it runs out, unless it was taken away before.
     package mutating func removeAccount(_ handle: AccountHandle, at now: MediaTime) {
+        for room in rooms(of: handle) { forget(room, at: now) }
         if let flow = accounts[handle]?.flow { flows.release(flow, at: now) }
         accounts.remove(handle)
         settle(at: now)
@@ -211,7 +212,11 @@ extension UserAgent {
         }
         accounts[handle] = account
         settle(handle, at: now)
+        if status < 300, isUsable(handle) { for room in rooms(of: handle) { followOn(room, at: now) } }
     }
+
+    /// Whether an account is registered, or does not want to be.
+    func isUsable(_ handle: AccountHandle) -> Bool { accounts[handle]?.registration.map { $0.binding != nil } ?? true }
 
     /// Keeps the flow of a binding alive; where the server sees another address, the binding is made anew with that.
     private mutating func keep(

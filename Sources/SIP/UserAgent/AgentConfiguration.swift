@@ -39,12 +39,14 @@ package struct AgentConfiguration: Sendable {
     package var networkPatience = Duration.seconds(60)
     /// Whether a MESSAGE is answered 200 at once; else its user answers each.
     package var answersMessages = true
-    /// The status by which every MESSAGE is refused; nil takes them.
-    package var messageRefusal: Int?
+    /// The status by which texts are refused, but no receipts and the like; nil takes them.
+    package var textRefusal: Int?
     /// Calls beyond these are answered 503.
     package var callCount = 65_536
     /// Calls of one address that ring at once; those beyond are answered 503.
     package var ringingPerSource = 32
+    /// Rooms that this side is in, or invited to; those beyond are answered 503.
+    package var roomCount = 1024
 
     package init(identity: NameAddress) { self.identity = identity }
 }
@@ -55,7 +57,10 @@ extension Capabilities {
         methods: [.invite, .ack, .cancel, .bye, .prack, .options, .info, .update, .message, .refer, .notify],
         extensions: ["timer", "100rel", "replaces", "norefersub"],
         bodies: [
-            BodyTypes(.invite, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
+            BodyTypes(
+                .invite,
+                ["application/sdp", "multipart/mixed", "multipart/alternative", ResourceList.type]
+            ),
             BodyTypes(.update, ["application/sdp", "multipart/mixed", "multipart/alternative"]),
             BodyTypes(.info, ["application/dtmf-relay", "application/dtmf"]),
             BodyTypes(.message, InstantMessage.types),
@@ -118,6 +123,8 @@ package enum AgentEvent: Sendable {
     case failed(ErrandID, RequestFailure)
     /// What became of an own subscription.
     case subscription(SubscriptionHandle, SubscriptionEvent)
+    /// What happens to a chat room.
+    case room(RoomHandle, RoomEvent)
     /// Where a request goes.
     case targets(ErrandID, [Target])
 

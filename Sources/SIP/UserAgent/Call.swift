@@ -53,6 +53,8 @@ struct Call: Sendable {
     var referrer: CallHandle?
     /// The call that this one takes the place of once it is answered.
     var replaces: CallHandle?
+    /// The chat room that it joins; then it has no session, and nothing is told of it.
+    var room: RoomHandle?
     /// Why it ends, while that waits.
     @Boxed var end: CallEnd?
 

@@ -27,6 +27,8 @@ struct Errand: Sendable {
         case farewell
         case registration(AccountHandle)
         case subscription(SubscriptionHandle)
+        /// The BYE that leaves a room.
+        case roomFarewell(RoomHandle)
         case user
     }
 
@@ -194,7 +196,7 @@ extension UserAgent {
                 number = next
                 subscriptions[handle] = subscription
             }
-        case .invite, .farewell, .user: break
+        case .invite, .farewell, .roomFarewell, .user: break
         }
         try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
     }
@@ -209,12 +211,18 @@ extension UserAgent {
     private mutating func place(_ contact: NameAddress?, in errand: inout Errand) throws(SIPError) {
         guard let contact else { return }
         guard case .registration(let handle) = errand.owner else {
-            if errand.method?.needsContact == true { try errand.request.set(.contact, to: contact) }
+            guard errand.method?.needsContact == true else { return }
+            try errand.request.set(.contact, to: isOfRoom(errand) ? contact.withText : contact)
             return
         }
         guard var account = accounts[handle] else { return }
         try account.registration?.place(contact.uri, in: &errand.request)
         accounts[handle] = account
+    }
+
+    /// Whether it is the INVITE of a room's call.
+    private func isOfRoom(_ errand: Errand) -> Bool {
+        if case .invite(let handle) = errand.owner { calls[handle]?.room != nil } else { false }
     }
 
     // MARK: What comes back
@@ -342,6 +350,7 @@ extension UserAgent {
         case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)
         case .refer(let handle): handleReferral(handle, nil, at: now)
         case .subscription(let handle): handleFailedSubscription(of: handle, failure, at: now)
+        case .roomFarewell(let handle): handleFarewell(of: handle, nil, at: now)
         case .user: tell(.failed(id, failure))
         case .farewell, .notification, .acknowledgement: break
         }
@@ -368,6 +377,7 @@ extension UserAgent {
         case .registration(let handle): receive(response, ofRegistration: handle, errand, at: now)
         case .refer(let handle): handleReferral(handle, response, at: now)
         case .subscription(let handle): receive(response, ofSubscription: handle, on: flow, at: now)
+        case .roomFarewell(let handle): handleFarewell(of: handle, response, at: now)
         case .user: tell(.response(id, response, flow))
         case .farewell, .notification, .acknowledgement: break
         }

@@ -12,7 +12,9 @@ extension UserAgent {
             return respond(503, to: request, transaction, [.init(name: .retryAfter, value: "10")], at: now)
         }
         if refusedInterval(of: request, transaction, at: now) { return }
-        let replaced = try replaced(by: request)
+        let room = try RoomInvite(request)
+        if let status = room.flatMap(refusal) { return respond(status, to: request, transaction, at: now) }
+        let replaced: (call: CallHandle?, refusal: Int?) = room == nil ? try replaced(by: request) : (nil, nil)
         if let status = replaced.refusal { return respond(status, to: request, transaction, at: now) }
         let offer = try request.sessionDescription()
         var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
@@ -36,6 +38,7 @@ extension UserAgent {
         callOfTransaction[transaction] = handle
         noteRinging(flow, by: 1)
         put(call, handle)
+        if let room { return receive(room, handle, at: now) }
         tell(.incoming(handle, request))
     }
 
@@ -168,7 +171,9 @@ extension UserAgent {
     ) throws(SIPError) {
         var response = made
         try configuration.capabilities.describe(in: &response)
-        let timer = try SessionTimer(server: invite.request, in: &response, call.timerWishes, at: now)
+        let timer =
+            call.room == nil
+            ? try SessionTimer(server: invite.request, in: &response, call.timerWishes, at: now) : nil
         _ = call.exchange.send(.success, hasDescription: !response.bodyBytes.isEmpty)
         call.timer = timer
         call.provisional?.responder.end()
@@ -211,7 +216,7 @@ extension UserAgent {
         else { return }
         answer.repeater.receiveAck()
         call.answer = answer
-        let result = takeAck(ack, &call)
+        let result = call.room == nil ? takeAck(ack, &call) : TakenAnswer(isTaken: true)
         put(call, handle)
         if let end = call.end { return leave(handle, end, at: now) }
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }

@@ -164,12 +164,14 @@ extension UserAgent {
         call.dialog = dialog
         (call.errand, call.ringEnd, call.stage) = (nil, nil, .established)
         callOfDialog[dialog.id] = handle
-        let result = takeAnswer(of: response, .success, &call)
+        let isOfRoom = call.room != nil
+        let result = isOfRoom ? TakenAnswer(isTaken: true) : takeAnswer(of: response, .success, &call)
         acknowledge(dialog, id, with: result.answer, at: now)
         call.noteMethods(of: response)
-        call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
+        if !isOfRoom { call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self) }
         put(call, handle)
         if isCancelled { return leave(handle, CallEnd(.us, .cancelled), at: now) }
+        if let room = call.room { return joined(room, handle, by: response, at: now) }
         guard result.isTaken else {
             return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)
         }

@@ -181,6 +181,7 @@ extension UserAgent {
         at now: MediaTime
     ) throws(SIPError) {
         guard var call = calls[handle], let dialog = call.dialog else { return }
+        guard call.room == nil else { return try receiveRoomChange(request, transaction, handle, on: flow, at: now) }
         let isInvite = request.method == .invite
         // Before the answer, UPDATE may come once both sides have agreed (RFC 3311, section 5.1).
         guard call.stage == .established || call.stage == .ringing && !isInvite else {

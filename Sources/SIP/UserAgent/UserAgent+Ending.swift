@@ -48,7 +48,10 @@ extension UserAgent {
         if let invite = call.invite {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
-        sayFarewell(&dialog, account: call.account, reason: reason, at: now)
+        var reason = reason
+        // Who is lost to a room by a fault stays its member.
+        if call.room != nil, end.side != .us { reason = try? ReasonHeader(parsing: Bytes("SIP;cause=408")) }
+        sayFarewell(&dialog, account: call.account, reason: reason, room: call.room, at: now)
         finish(handle, end, at: now)
     }
 
@@ -57,13 +60,14 @@ extension UserAgent {
         _ dialog: inout Dialog,
         account: AccountHandle?,
         reason: ReasonHeader? = nil,
+        room: RoomHandle? = nil,
         at now: MediaTime
     ) {
         do {
             var request = try dialog.makeRequest(.bye)
             if let reason { try request.append(.reason, reason) }
             if let product = configuration.product { try request.append(.userAgent, Bytes(product)) }
-            _ = begin(request, .farewell, account: account, in: dialog, at: now)
+            _ = begin(request, room.map { .roomFarewell($0) } ?? .farewell, account: account, in: dialog, at: now)
         } catch {
             // An address that came as it is can be written again.
         }
@@ -96,6 +100,7 @@ extension UserAgent {
             callOfTransaction[invite.transaction] = nil
             if call.stage == .ringing { noteRinging(invite.flow, by: -1) }
         }
+        if let room = call.room { return handleEnd(of: room, handle, end, at: now) }
         tell(.ended(handle, end))
     }
 
@@ -117,7 +122,9 @@ extension UserAgent {
         if let end = call.ringEnd, end <= now {
             call.ringEnd = nil
             put(call, handle)
-            guard call.stage == .calling else { return reject(handle, status: 486, at: now) }
+            guard call.stage == .calling else {
+                return reject(handle, status: call.room == nil ? 486 : 480, at: now)
+            }
             return takeBack(handle, CallEnd(.us, .timeout), reason: nil, at: now)
         }
         if let time = call.changeTime, time <= now {

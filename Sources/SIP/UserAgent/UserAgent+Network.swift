@@ -22,7 +22,7 @@ extension UserAgent {
         networkDeadline = isReachable ? nil : now + configuration.networkPatience
         if isReachable {
             for handle in calls.names {
-                update(handle) { call in if call.stage == .established { call.wantsRefresh = true } }
+                update(handle) { call in if call.stage == .established, call.room == nil { call.wantsRefresh = true } }
                 goOn(handle, at: now)
             }
         }
@@ -34,6 +34,9 @@ extension UserAgent {
         guard let deadline = networkDeadline, deadline <= now else { return }
         networkDeadline = nil
         let end = CallEnd(.network, .failed(.unanswered(.unreachable, triedCount: 1)))
-        for handle in calls.names where calls[handle]?.stage == .established { leave(handle, end, at: now) }
+        for handle in calls.names {
+            guard let call = calls[handle], call.stage == .established, call.room == nil else { continue }
+            leave(handle, end, at: now)
+        }
     }
 }

@@ -117,10 +117,17 @@ extension UserAgent {
     private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
         throws(SIPError)
     {
-        if let status = configuration.messageRefusal { return respond(status, to: request, transaction, at: now) }
-        guard let message = try InstantMessage(request) else {
+        guard var message = try InstantMessage(request) else {
             let types = InstantMessage.types.joined(separator: ", ")
             return respond(415, to: request, transaction, [.init(name: .accept, value: types)], at: now)
+        }
+        if let room = room(at: message.sender).flatMap({ rooms[$0] }), room.stage != .invited,
+            let address = room.address
+        {
+            message.place(in: address)
+        }
+        if case .text = message.content, let status = configuration.textRefusal {
+            return respond(status, to: request, transaction, at: now)
         }
         let waits = !configuration.answersMessages
         if !waits { respond(200, to: request, transaction, at: now) }

@@ -10,24 +10,39 @@ extension UserAgent {
     package mutating func subscribe(_ wishes: SubscriptionWishes, at now: MediaTime) throws(SIPError)
         -> SubscriptionHandle
     {
-        _ = try EventHeader(parsing: Bytes(wishes.event))
-        let request = try makeSubscribe(Subscription(wishes))
-        let handle = subscriptions.insert { _ in Subscription(wishes) }
-        send(request, of: handle, at: now)
+        let handle = try subscribe(wishes, of: nil, at: now)
         settle(at: now)
+        return handle
+    }
+
+    /// As the other; a room that it is about hears of it in the place of the user.
+    mutating func subscribe(_ wishes: SubscriptionWishes, of room: RoomHandle?, at now: MediaTime) throws(SIPError)
+        -> SubscriptionHandle
+    {
+        _ = try EventHeader(parsing: Bytes(wishes.event))
+        var subscription = Subscription(wishes)
+        subscription.room = room
+        let made = subscription
+        let request = try makeSubscribe(made)
+        let handle = subscriptions.insert { _ in made }
+        send(request, of: handle, at: now)
         return handle
     }
 
     /// Ends a subscription: once the other side knows, or does not answer, `ended` is told.
     package mutating func unsubscribe(_ handle: SubscriptionHandle, at now: MediaTime) {
+        leave(handle, at: now)
+        settle(at: now)
+    }
+
+    mutating func leave(_ handle: SubscriptionHandle, at now: MediaTime) {
         guard var subscription = subscriptions[handle], !subscription.isLeaving else { return }
         subscription.isLeaving = true
         put(subscription, handle)
         // A SUBSCRIBE on its way is waited for: it would make what is to be ended.
         if subscription.errand == nil {
-            if subscription.dialog == nil { finish(handle, .unsubscribed) } else { refresh(handle, at: now) }
+            if subscription.dialog == nil { finish(handle, .unsubscribed, at: now) } else { refresh(handle, at: now) }
         }
-        settle(at: now)
     }
 
     // MARK: Requests
@@ -63,7 +78,7 @@ extension UserAgent {
     }
 
     /// Asks once more within the dialog: to go on, or to end.
-    private mutating func refresh(_ handle: SubscriptionHandle, at now: MediaTime) {
+    mutating func refresh(_ handle: SubscriptionHandle, at now: MediaTime) {
         guard var subscription = subscriptions[handle], var dialog = subscription.dialog, subscription.errand == nil
         else { return }
         do {
@@ -120,7 +135,7 @@ extension UserAgent {
     ) {
         var subscription = before
         let status = response.statusCode ?? 500
-        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
         if status == 423, let least = (try? response.value(.minExpires, as: WholeNumber.self))??.value,
             least > subscription.expires, subscription.failureCount < Subscription.longerLimit
         {
@@ -128,7 +143,7 @@ extension UserAgent {
             put(subscription, handle)
             return again(handle, at: now)
         }
-        guard subscription.dialog != nil else { return finish(handle, .refused(status)) }
+        guard subscription.dialog != nil else { return finish(handle, .refused(status), at: now) }
         // What is refused is the refresh: unless it is gone, the subscription lasts as long as was said.
         guard status == 481 || status == 489 || status == 404 else { return put(subscription, handle) }
         interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
@@ -138,9 +153,9 @@ extension UserAgent {
     {
         guard var subscription = subscriptions[handle] else { return }
         subscription.errand = nil
-        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
         guard subscription.dialog == nil else { return put(subscription, handle) }
-        guard case .unanswered = failure else { return finish(handle, .failed(failure)) }
+        guard case .unanswered = failure else { return finish(handle, .failed(failure), at: now) }
         interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
     }
 
@@ -152,7 +167,7 @@ extension UserAgent {
         do {
             send(try makeSubscribe(subscription), of: handle, at: now)
         } catch {
-            finish(handle, .failed(.invalid(error)))
+            finish(handle, .failed(.invalid(error)), at: now)
         }
     }
 
@@ -169,13 +184,25 @@ extension UserAgent {
         subscription.failureCount += 1
         subscription.interrupt(until: now + pause)
         put(subscription, handle)
-        tell(.subscription(handle, .interrupted(reason: reason?.text, retry: pause)))
+        _ = tell(.interrupted(reason: reason?.text, retry: pause), of: handle, subscription, at: now)
     }
 
-    private mutating func finish(_ handle: SubscriptionHandle, _ end: SubscriptionEnd) {
+    private mutating func finish(_ handle: SubscriptionHandle, _ end: SubscriptionEnd, at now: MediaTime) {
         guard let subscription = subscriptions.remove(handle) else { return }
         forgetKey(of: subscription)
-        tell(.subscription(handle, .ended(end)))
+        _ = tell(.ended(end), of: handle, subscription, at: now)
+    }
+
+    /// Tells the user, or the room that it is about, which may want to know all anew.
+    private mutating func tell(
+        _ event: SubscriptionEvent,
+        of handle: SubscriptionHandle,
+        _ subscription: Subscription,
+        at now: MediaTime
+    ) -> Bool {
+        if let room = subscription.room { return receive(event, of: room, at: now) }
+        tell(.subscription(handle, event))
+        return false
     }
 
     private mutating func forgetKey(of subscription: Subscription) {
@@ -231,10 +258,14 @@ extension UserAgent {
             if let seconds = state.expires, seconds > 0 { subscription.extend(seconds, at: now) }
         }
         put(subscription, handle)
-        if !request.bodyBytes.isEmpty { tell(.subscription(handle, .state(request))) }
+        var asksAnew = false
+        if !request.bodyBytes.isEmpty { asksAnew = tell(.state(request), of: handle, subscription, at: now) }
+        // What was told may have ended it.
+        guard let subscription = subscriptions[handle] else { return }
         guard !state.isTerminated else { return terminated(subscription, handle, state, at: now) }
-        tell(.subscription(handle, state.state.isNamed("pending") ? .pending : .active(state.expires)))
-        if subscription.isLeaving, subscription.errand == nil { refresh(handle, at: now) }
+        let told: SubscriptionEvent = state.state.isNamed("pending") ? .pending : .active(state.expires)
+        _ = tell(told, of: handle, subscription, at: now)
+        if subscription.isLeaving || asksAnew, subscription.errand == nil { refresh(handle, at: now) }
     }
 
     /// Takes the number of a NOTIFY, and makes the dialog by the first; false when it is older than one that was taken.
@@ -260,9 +291,9 @@ extension UserAgent {
         _ state: SubscriptionState,
         at now: MediaTime
     ) {
-        guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+        guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
         guard let pause = subscription.pause(after: state) else {
-            return finish(handle, .terminated(reason: state.reason?.text ?? ""))
+            return finish(handle, .terminated(reason: state.reason?.text ?? ""), at: now)
         }
         interrupt(subscription, handle, reason: state.reason, pause: pause, at: now)
     }
@@ -277,11 +308,11 @@ extension UserAgent {
             return again(handle, at: now)
         }
         if let time = subscription.notifyEnd, time <= now {
-            guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+            guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
             return interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
         }
         if let time = subscription.expiresAt, time <= now {
-            guard !subscription.isLeaving else { return finish(handle, .unsubscribed) }
+            guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
             return interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
         }
         subscription.refreshAt = nil

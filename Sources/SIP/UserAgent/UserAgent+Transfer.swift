@@ -100,7 +100,7 @@ extension UserAgent {
     ) throws(SIPError) {
         guard var call = calls[handle], let number = try request.cSeq()?.number else { return }
         let wishes = try TransferRequest(request)
-        guard configuration.takesTransfers, wishes.isCall else {
+        guard configuration.takesTransfers, wishes.isCall, call.room == nil else {
             return respond(603, to: request, transaction, at: now)
         }
         guard call.stage == .established, call.transfer.received == nil else {
@@ -206,7 +206,7 @@ extension UserAgent {
             return (nil, 400)
         }
         let id = DialogID(callID: reference.callID, localTag: localTag, remoteTag: remoteTag)
-        guard let handle = callOfDialog[id], let call = calls[handle] else {
+        guard let handle = callOfDialog[id], let call = calls[handle], call.room == nil else {
             return (nil, endedDialogs.contains(id) ? 603 : 481)
         }
         switch call.stage {

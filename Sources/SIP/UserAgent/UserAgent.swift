@@ -31,6 +31,8 @@ package struct UserAgent: SIPElement {
     var accounts = SlotTable<AccountHandle, Account>()
     var subscriptions = SlotTable<SubscriptionHandle, Subscription>()
     var subscriptionOfKey: [ByteKey: SubscriptionHandle] = [:]
+    var rooms = SlotTable<RoomHandle, Room>()
+    var roomOfKey: [ByteKey: RoomHandle] = [:]
     /// Whether there is a network.
     var isReachable = true
     /// When calls end for which the network has not come back.
@@ -71,11 +73,11 @@ package struct UserAgent: SIPElement {
         var counts = AgentCounts()
         (counts.transactions, counts.flows, counts.lookups) = (transactions.counts, flows.counts, resolver.counts)
         (counts.errands, counts.calls, counts.accounts) = (errands.count, calls.count, accounts.count)
-        counts.subscriptions = subscriptions.count
+        (counts.subscriptions, counts.rooms) = (subscriptions.count, rooms.count)
         (counts.dialogs, counts.sources) = (callOfDialog.count, ringing.count)
         counts.names =
             errandOfTransaction.count + errandOfLookup.count + callOfTransaction.count
-            + subscriptionOfKey.count
+            + subscriptionOfKey.count + roomOfKey.count
         counts.outputs = outputs.count
         return counts
     }
@@ -92,7 +94,11 @@ package struct UserAgent: SIPElement {
     /// The next thing to do; nil when all is done.
     package mutating func poll() -> Output? { outputs.poll() }
 
-    mutating func tell(_ event: AgentEvent) { outputs.append(.event(event)) }
+    /// Tells an event; what happens to the call of a room, its room tells.
+    mutating func tell(_ event: AgentEvent) {
+        if let handle = event.call, calls[handle]?.room != nil { return }
+        outputs.append(.event(event))
+    }
 
     // MARK: Sockets, names, time
 
@@ -260,7 +266,8 @@ package struct UserAgent: SIPElement {
     }
 }
 
-/// How many entries each table of a user agent has; all are 0 when all is over, but accounts, and answers of names that are kept.
+/// How many entries each table of a user agent has; all are 0 when all is over, but accounts, rooms that this side is a member of, and
+/// answers of names that are kept.
 package struct AgentCounts: Hashable, Sendable {
     package var transactions = TransactionCounts()
     package var flows = FlowCounts()
@@ -270,6 +277,7 @@ package struct AgentCounts: Hashable, Sendable {
     package var calls = 0
     package var accounts = 0
     package var subscriptions = 0
+    package var rooms = 0
     package var dialogs = 0
     /// Addresses whose calls ring.
     package var sources = 0

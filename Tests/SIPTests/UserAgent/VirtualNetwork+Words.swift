@@ -47,6 +47,7 @@ extension AgentEvent {
         case .response(_, let response, _): "response \(response.statusCode ?? 0)"
         case .failed: "failed"
         case .subscription(_, let event): event.word
+        case .room(_, let event): event.word
         case .targets: nil
         }
     }
@@ -60,6 +61,20 @@ extension SubscriptionEvent {
         case .state(let message): "state \(String(decoding: message.body, as: UTF8.self))"
         case .interrupted(let reason, let retry): "interrupted \(reason ?? "-") \(retry)"
         case .ended(let end): "ended \(end)"
+        }
+    }
+}
+
+extension RoomEvent {
+    fileprivate var word: String {
+        switch self {
+        case .invited(let invite):
+            "invited to \(invite.address) by \(invite.inviterName ?? "-") \(invite.inviter): \(invite.subject ?? "-") "
+                + "\(invite.members)"
+        case .stage(.creationFailed(let end)): "creationFailed \(end.side) \(end.cause)"
+        case .stage(let stage): "\(stage)"
+        case .changed(let state): "\(state.subject ?? "-"): \(state.members.map(\.address).joined(separator: " "))"
+        case .unfollowed(let end): "unfollowed \(end)"
         }
     }
 }

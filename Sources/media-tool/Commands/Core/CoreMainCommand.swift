@@ -161,7 +161,18 @@ extension CoreMainCommand {
                 ["event": "composing", "from": .string(peer), "state": isActive ? "active" : "idle"],
                 text: "\(peer.printable) \(isActive ? "is writing" : "writes no more")\n"
             )
-        case .outgoing, .text: break
+        case .room(let room):
+            let state = room.state.rawValue
+            common.show(
+                [
+                    "event": "room", "room": .string(room.address), "state": .string(state),
+                    "subject": room.subject.map(JSONValue.string) ?? .null,
+                    "members": .array(room.members.map { .string($0.address) }),
+                ],
+                text: "room \(room.address.printable): \(state), \(room.members.count) members\n"
+            )
+        // Those that were kept come as arrivals.
+        case .outgoing, .text, .invitation: break
         }
     }
 }

@@ -151,10 +151,11 @@ struct PhoneCommand: AsyncParsableCommand {
                         "message",
                         [
                             ("callID", .string(text.callID)), ("messageID", JSONValue(text.id)),
-                            ("from", .string(text.sender)), ("account", JSONValue(text.account)),
-                            ("text", .string(text.text)),
+                            ("from", .string(text.sender)), ("room", JSONValue(text.room)),
+                            ("account", JSONValue(text.account)), ("text", .string(text.text)),
                         ],
-                        text: "\(text.sender.printable): \(text.text.printable)"
+                        text:
+                            "\(text.sender.printable)\(text.room.map { " in \($0.printable)" } ?? ""): \(text.text.printable)"
                     )
                     // It was printed: that is all that a shell knows of a person.
                     group.addTask {
@@ -167,6 +168,25 @@ struct PhoneCommand: AsyncParsableCommand {
                         "composing",
                         [("from", .string(peer)), ("state", isActive ? "active" : "idle")],
                         text: "\(peer.printable) \(isActive ? "is writing." : "writes no more.")"
+                    )
+                case .invitation(let invitation):
+                    teller.tell(
+                        "invitation",
+                        [
+                            ("room", .string(invitation.room)), ("from", .string(invitation.inviter)),
+                            ("subject", JSONValue(invitation.subject)),
+                        ],
+                        text: "\(invitation.inviter.printable) invites to \(invitation.room.printable)"
+                    )
+                case .room(let room):
+                    teller.tell(
+                        "room",
+                        [
+                            ("room", .string(room.address)), ("state", .string(room.state.rawValue)),
+                            ("subject", JSONValue(room.subject)),
+                            ("members", .array(room.members.map { .string($0.address) })),
+                        ],
+                        text: "Room \(room.address.printable): \(room.state.rawValue), \(room.members.count) members"
                     )
                 case .receipt(let receipt):
                     teller.tell(

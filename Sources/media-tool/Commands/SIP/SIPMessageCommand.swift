@@ -13,12 +13,14 @@ struct SIPMessageCommand: AsyncParsableCommand {
         discussion: """
             The text goes as text/plain, and is sent when the other side has answered 200 or 202. With --cpim it goes in an \
             envelope that names it; with --receipts the other side is asked to tell what became of it, which is waited for. \
-            With --listen it prints what comes, until --seconds or --count are over, or Ctrl-C, and sends the receipts that are \
-            asked for.
+            With --room it goes to a chat room, in an envelope that says who wrote it. With --listen it prints what comes, until \
+            --seconds or --count are over, or Ctrl-C, and sends the receipts that are asked for. Invitations to chat rooms are \
+            accepted, and their texts are printed with who wrote them.
 
             EXAMPLES
               media-tool sip message sip:bob@192.0.2.7 'The door is open.'
               media-tool sip message sip:bob@192.0.2.7 'The door is open.' --receipts delivered,displayed --json
+              media-tool sip message sip:tea@conference.example.org 'Who has milk?' --room --account sip:bob@example.org
               media-tool sip message --listen --local 192.0.2.7:5060 --json
             """
     )
@@ -34,6 +36,9 @@ struct SIPMessageCommand: AsyncParsableCommand {
 
     @Flag(help: "Send it in an envelope (message/cpim) that names it.")
     var cpim = false
+
+    @Flag(help: "Send it to a chat room, in an envelope that says who wrote it.")
+    var room = false
 
     @Option(
         help: ArgumentHelp(
@@ -62,7 +67,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        try sip.check(virtual: virtual, seed: seed, [("--listen", listen)])
+        try sip.check(virtual: virtual, seed: seed, [("--listen", listen), ("--room", room)])
         try Quantity.check("--count", count, in: 1...1_000_000)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         guard listen == (uri == nil) else {
@@ -76,7 +81,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
             throw ValidationError("Texts for a group are kept by its core. Run 'core main', or leave out '--group'.")
         }
         guard !listen else {
-            if let wrong = [("--cpim", cpim), ("--receipts", receipts != nil)].first(where: \.1)?.0 {
+            if let wrong = [("--cpim", cpim), ("--room", room), ("--receipts", receipts != nil)].first(where: \.1)?.0 {
                 throw ValidationError("'\(wrong)' is about a text that is sent. Leave out '--listen', or it.")
             }
             return
@@ -173,7 +178,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
 
     /// The text in its envelope; nil where it needs none.
     private func letter(to target: SIPURI, _ party: SIPParty) throws -> CPIMMessage.Letter? {
-        guard cpim || receipts != nil else { return nil }
+        guard cpim || room || receipts != nil else { return nil }
         let host = party.local.isIPv4 ? party.local.host : "[\(party.local.host)]"
         var letter = CPIMMessage.Letter(
             from: try party.user?.account.identity.uri ?? SIPURI("sip:\(host)"),
@@ -208,6 +213,10 @@ struct SIPMessageCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         var left = count ?? .max
         while left > 0, let event = await iterator.next() {
+            if case .room(let handle, let event) = event {
+                await take(event, of: handle, party, teller)
+                continue
+            }
             guard case .message(let read, let request, _) = event else { continue }
             let from = read.sender.bytes.text
             switch read.content {
@@ -217,11 +226,12 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     "message",
                     [
                         ("callID", .string(read.callID)), ("messageID", JSONValue(read.messageID)),
-                        ("from", .string(from)),
+                        ("from", .string(from)), ("room", JSONValue(read.room?.description)),
                         ("contentType", .string(request.values(named: "Content-Type").first ?? "text/plain")),
                         ("text", .string(text)),
                     ],
-                    text: "\(from.printable): \(text.printable)"
+                    text:
+                        "\(from.printable)\(read.room.map { " in \($0.description.printable)" } ?? ""): \(text.printable)"
                 )
                 try await acknowledge(read, party)
             case .composing(let state):
@@ -243,10 +253,22 @@ struct SIPMessageCommand: AsyncParsableCommand {
         }
     }
 
+    /// Accepts an invitation to a chat room, which was printed.
+    private func take(_ event: RoomEvent, of handle: RoomHandle, _ party: SIPParty, _ teller: SIPTeller) async {
+        guard case .invited(let invite) = event else { return }
+        let (room, from) = (invite.address.description, invite.inviter.description)
+        teller.tell(
+            "invitation",
+            [("room", .string(room)), ("from", .string(from)), ("subject", JSONValue(invite.subject))],
+            text: "\(from.printable) invites to \(room.printable)\(invite.subject.map { ": \($0.printable)" } ?? "")"
+        )
+        await party.endpoint.perform { agent, now in agent.acceptRoom(handle, at: now) }
+    }
+
     /// Sends the receipts that a text asks for: it was printed, which is all that is known of a person.
     private func acknowledge(_ message: InstantMessage, _ party: SIPParty) async throws {
         for letter in message.receipts(at: .now, id: { "\(CallUUID())" }) {
-            let (account, target, body) = (party.account, message.sender, try letter.body())
+            let (account, target, body) = (party.account, message.room ?? message.sender, try letter.body())
             _ = try await party.endpoint.perform { agent, now in
                 try agent.send(.message, to: target, account: account, type: CPIMMessage.type, body: body, at: now)
             }
@@ -262,7 +284,7 @@ extension InstantMessage {
             CPIMMessage.Letter(
                 DispositionNotification(of: name, isDisplayed: isDisplayed),
                 from: receiver,
-                to: sender,
+                to: room ?? sender,
                 dateTime: time.internet,
                 messageID: id()
             )

@@ -203,7 +203,7 @@ struct SIPOptions: ParsableArguments {
                 change(&agent)
                 if headersOnRegister { account?.headers = try registerHeaders() }
                 // What is to be kept in the group's store stays at the server for its core.
-                if user?.isOfGroup == true { agent.messageRefusal = 480 }
+                if user?.isOfGroup == true { agent.textRefusal = 480 }
             }
         } catch {
             await user?.leave()

@@ -282,7 +282,7 @@ let package = Package(
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
+                "SharedCore", "CallBasics", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
             swiftSettings: testSettings

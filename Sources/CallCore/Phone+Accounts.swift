@@ -17,6 +17,7 @@ extension Phone {
         guard !isClosed else { throw Self.closed }
         if let former = accounts.firstIndex(where: { $0.address == account.address }) {
             forget(accounts.remove(at: former).handle)
+            noteOutbox(account.address, isRegistered: false)
         }
         let handle = act { agent, _ in
             let handle = agent.addAccount(made)
@@ -49,6 +50,7 @@ extension Phone {
         let handle = accounts.remove(at: place).handle
         settle(handle, PhoneError(.state, "\(address) was unregistered."))
         noteRenewed(handle)
+        noteOutbox(address, isRegistered: false)
         act { agent, now in agent.unregister(handle, at: now) }
     }
 
@@ -61,6 +63,7 @@ extension Phone {
 
     func note(_ handle: AccountHandle, _ state: Registration.State, _ reason: Registration.Reason) {
         let address = accounts.first { $0.handle == handle }?.address
+        if let address { noteOutbox(address, state) }
         switch state {
         case .ok:
             noteRenewed(handle)
@@ -77,6 +80,14 @@ extension Phone {
             guard reason == .networkDown else { return }
             settle(handle, Self.noNetwork)
             if let address { continuation.yield(.unregistered(address, Self.noNetwork)) }
+        case .progress, .refreshing: break
+        }
+    }
+
+    private func noteOutbox(_ address: String, _ state: Registration.State) {
+        switch state {
+        case .ok: noteOutbox(address, isRegistered: true)
+        case .failed, .cleared, .none: noteOutbox(address, isRegistered: false)
         case .progress, .refreshing: break
         }
     }

@@ -47,6 +47,7 @@ extension Phone {
     private func tellNetwork() {
         let isReachable = isNetworkReachable
         act { agent, now in agent.setNetworkReachable(isReachable, at: now) }
+        noteOutboxNetwork(isReachable)
     }
 
     // MARK: Background

@@ -47,7 +47,10 @@ public actor Phone {
     let inbox: TextInbox?
     var composing = ComposingTable()
     var composingAlarm: (time: MediaTime, task: Task<Void, Never>)?
-    private var texts: [ErrandID: CheckedContinuation<Void, any Error>] = [:]
+    /// Texts that may wait.
+    var outbox = TextOutbox()
+    var outboxAlarm: (time: MediaTime, task: Task<Void, Never>)?
+    private var texts: [ErrandID: CheckedContinuation<TextAnswer, Never>] = [:]
     /// Whether there is a network: as the application says, and as the machine does.
     var network = (application: true, machine: true)
     /// Who waits for accounts to be registered anew, and which still are not.
@@ -172,6 +175,13 @@ public actor Phone {
 
     /// Sends a MESSAGE, and waits until it is taken.
     func send(_ type: String, _ body: [UInt8], to uri: String, from account: String?) async throws {
+        if let problem = try await request(type, body, to: uri, from: account).problem { throw problem }
+    }
+
+    /// Sends a MESSAGE, and waits for its answer.
+    ///
+    /// Throws: when it cannot be sent
+    func request(_ type: String, _ body: [UInt8], to uri: String, from account: String?) async throws -> TextAnswer {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
         guard !isClosed else { throw Self.closed }
@@ -180,7 +190,7 @@ public actor Phone {
                 try agent.send(.message, to: target, account: sender, type: type, body: body, at: now)
             }
         }
-        try await withCheckedThrowingContinuation { texts[errand] = $0 }
+        return await withCheckedContinuation { texts[errand] = $0 }
     }
 
     /// Hangs up all calls, takes the bindings of all accounts away, and closes the sockets; a second at most.
@@ -192,12 +202,14 @@ public actor Phone {
         watcher?.close()
         inbox?.close()
         composingAlarm?.task.cancel()
+        outboxAlarm?.task.cancel()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
-        for text in texts.keys { settle(text, Self.closed) }
+        for text in texts.keys { settle(text, TextAnswer(problem: Self.closed)) }
+        endOutbox()
         for handle in handles { noteRenewed(handle) }
         for (handle, call) in calls {
             call.lose()
@@ -221,10 +233,10 @@ public actor Phone {
             if let transaction { receive(message, request, transaction) }
         case .response(let errand, let response, _):
             guard let status = response.statusCode, status >= 200 else { return }
-            let words = "\(status) \(response.reasonPhrase)"
-            settle(errand, status < 300 ? nil : PhoneError(.refused(status: status), "The text was refused: \(words)."))
+            settle(errand, TextAnswer(response, status))
         case .failed(let errand, _):
-            settle(errand, PhoneError(.unanswered, securityFailure ?? "Nobody has answered the text."))
+            let words = securityFailure ?? "Nobody has answered the text."
+            settle(errand, TextAnswer(problem: PhoneError(.unanswered, words)))
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
@@ -239,8 +251,8 @@ public actor Phone {
 
     // MARK: Who waits
 
-    private func settle(_ errand: ErrandID, _ problem: PhoneError?) {
-        texts.removeValue(forKey: errand)?.resume(with: Self.result(problem))
+    private func settle(_ errand: ErrandID, _ answer: TextAnswer) {
+        texts.removeValue(forKey: errand)?.resume(returning: answer)
     }
 
     static func result(_ problem: PhoneError?) -> Result<Void, any Error> {
@@ -252,5 +264,22 @@ public actor Phone {
         _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
     ) throws(E) -> Result {
         try endpoint.inTurn(body)
+    }
+}
+
+/// What came of a MESSAGE.
+struct TextAnswer: Sendable {
+    /// Why it was not taken; nil when it was.
+    var problem: PhoneError?
+    /// How long the other side wants to be left alone.
+    var retryAfter: Duration?
+}
+
+extension TextAnswer {
+    init(_ response: SIPMessage, _ status: Int) {
+        guard status >= 300 else { return }
+        let words = "\(status) \(response.reasonPhrase)"
+        problem = PhoneError(.refused(status: status), "The text was refused: \(words).")
+        retryAfter = (try? response.value(.retryAfter, as: RetryAfter.self)).map { .seconds(Int64($0.seconds)) }
     }
 }

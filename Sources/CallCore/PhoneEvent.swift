@@ -17,6 +17,8 @@ public enum PhoneEvent: Sendable {
     case logged(CallLogEntry)
     /// A text has come; not told to a phone whose texts somebody keeps.
     case text(PhoneText)
+    /// What becomes of a text that `Phone.queueText` has named so.
+    case textChanged(id: String, TextState)
     /// Somebody is writing a text to this side, or not any more.
     case composing(from: String, isActive: Bool)
     /// Who got a text of this side tells what became of it.

@@ -161,7 +161,7 @@ extension CoreMainCommand {
                 ["event": "composing", "from": .string(peer), "state": isActive ? "active" : "idle"],
                 text: "\(peer.printable) \(isActive ? "is writing" : "writes no more")\n"
             )
-        case .outgoing, .text: break
+        case .outgoing, .text, .textChanged: break
         }
     }
 }
@@ -179,6 +179,11 @@ extension CoreArrival {
                 "event": "invitation", "room": .string(invitation.address), "from": .string(invitation.invitedBy),
                 "subject": invitation.subject.map(JSONValue.string) ?? .null,
             ]
+        case .refused(let action):
+            [
+                "event": "actionRefused", "id": .string(action.id), "callID": .string(action.callID),
+                "reason": .string(action.reason),
+            ]
         }
     }
 
@@ -188,6 +193,8 @@ extension CoreArrival {
             "message \(message.callID.printable) from \(message.sender.printable): \(message.text.printable)\n"
         case .invitation(let invitation):
             "invitation to \(invitation.address.printable) from \(invitation.invitedBy.printable)\n"
+        case .refused(let action):
+            "action \(action.id.printable) on \(action.callID.printable) was refused: \(action.reason.printable)\n"
         }
     }
 }

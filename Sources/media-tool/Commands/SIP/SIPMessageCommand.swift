@@ -212,7 +212,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                         ("callID", .string(read.callID)), ("messageID", JSONValue(read.messageID)),
                         ("from", .string(from)),
                         ("contentType", .string(request.values(named: "Content-Type").first ?? "text/plain")),
-                        ("text", .string(text)),
+                        ("text", .string(text)), ("deflated", .bool(request.wasDeflated)),
                     ],
                     text: "\(from.printable): \(text.printable)"
                 )

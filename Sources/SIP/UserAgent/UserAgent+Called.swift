@@ -14,6 +14,9 @@ extension UserAgent {
         if refusedInterval(of: request, transaction, at: now) { return }
         let replaced = try replaced(by: request)
         if let status = replaced.refusal { return respond(status, to: request, transaction, at: now) }
+        if let former = replaced.call, try isRepair(request, of: former) {
+            return try receiveRepair(request, transaction, of: former, on: flow, at: now)
+        }
         let offer = try request.sessionDescription()
         var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)

@@ -84,7 +84,10 @@ extension UserAgent {
         guard try dialog.receive(request) == .taken else {
             return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
         }
-        if flow != dialog.flow, !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        if flow != dialog.flow {
+            let isMoved = try dialog.isMoved(by: request)
+            if isMoved || !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        }
         call.dialog = dialog
         put(call, handle)
         switch request.method {

@@ -32,7 +32,7 @@ extension Phone {
             } catch {
                 settle(handle, PhoneError(.invalid, error.message))
             }
-            if !isNetworkReachable { settle(handle, Self.noNetwork) }
+            if !isSIPReachable { settle(handle, Self.noNetwork) }
         }
     }
 

@@ -51,8 +51,7 @@ public actor Phone {
     var outbox = TextOutbox()
     var outboxAlarm: (time: MediaTime, task: Task<Void, Never>)?
     private var texts: [ErrandID: CheckedContinuation<TextAnswer, Never>] = [:]
-    /// Whether there is a network: as the application says, and as the machine does.
-    var network = (application: true, machine: true)
+    var network = PhoneNetwork()
     /// Who waits for accounts to be registered anew, and which still are not.
     var renewals: [(waiting: Set<AccountHandle>, done: CheckedContinuation<Void, Never>)] = []
     var isClosed = false
@@ -119,6 +118,9 @@ public actor Phone {
             }
         }
         if configuration.local == nil { followNetwork() }
+        if configuration.wakesNetwork {
+            await endpoint.watchAbsence { [weak self] in Task { await self?.wakeNetwork() } }
+        }
         guard let screen else { return }
         engine.setCallCardAllowed(false)
         screen.open(for: self)

@@ -84,6 +84,7 @@ let package = Package(
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "CCAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
         .systemLibrary(name: "CGSM", providers: [.apt(["libgsm1-dev"])]),
@@ -96,7 +97,7 @@ let package = Package(
         .target(name: "CallBasics", swiftSettings: settings),
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
-        .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL"], swiftSettings: settings),
+        .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL", "CZlib"], swiftSettings: settings),
         .target(name: "SIPTesting", dependencies: ["CallBasics", "SIP"], swiftSettings: settings),
         .target(
             name: "SIPTransport",
@@ -282,7 +283,7 @@ let package = Package(
         .testTarget(
             name: "SharedCoreTests",
             dependencies: [
-                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
+                "SharedCore", "CallBasics", "Mailbox", "SharedCorePeer", "TestSupport", "CLinux",
                 messaging("GRDB", "GRDB.swift"),
             ],
             swiftSettings: testSettings

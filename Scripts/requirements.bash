@@ -51,7 +51,7 @@ require_packages() {
 
 # What every build needs: g++ brings the C library's headers, the linker and the start-up files that Swift links with.
 build_packages=(ca-certificates git g++ pkg-config libasound2-dev libopus-dev libspeexdsp-dev libsqlite3-dev libssl-dev
-    libc-ares-dev libsystemd-dev)
+    libc-ares-dev libsystemd-dev zlib1g-dev)
 
 # The files that swift format reads.
 formatted=(Sources Plugins Tests Examples Benchmarks/Sources Fuzzing/Sources Package.swift)

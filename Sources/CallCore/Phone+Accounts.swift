@@ -23,6 +23,7 @@ extension Phone {
         let kept = openRooms.values.filter { $0.account == account.address }.map { ($0.address, $0.subject) } + rooms
         if let former = accounts.firstIndex(where: { $0.address == account.address }) {
             forget(accounts.remove(at: former).handle)
+            noteOutbox(account.address, isRegistered: false)
         }
         let handle = act { agent, _ in
             let handle = agent.addAccount(made)
@@ -38,7 +39,7 @@ extension Phone {
                 settle(handle, PhoneError(.invalid, error.message))
             }
             for room in kept { reopen(room.0, subject: room.1, from: account.address) }
-            if !isNetworkReachable { settle(handle, Self.noNetwork) }
+            if !isSIPReachable { settle(handle, Self.noNetwork) }
         }
     }
 
@@ -56,6 +57,7 @@ extension Phone {
         let handle = accounts.remove(at: place).handle
         settle(handle, PhoneError(.state, "\(address) was unregistered."))
         noteRenewed(handle)
+        noteOutbox(address, isRegistered: false)
         act { agent, now in agent.unregister(handle, at: now) }
     }
 
@@ -68,6 +70,7 @@ extension Phone {
 
     func note(_ handle: AccountHandle, _ state: Registration.State, _ reason: Registration.Reason) {
         let address = accounts.first { $0.handle == handle }?.address
+        if let address { noteOutbox(address, state) }
         switch state {
         case .ok:
             noteRenewed(handle)
@@ -84,6 +87,14 @@ extension Phone {
             guard reason == .networkDown else { return }
             settle(handle, Self.noNetwork)
             if let address { continuation.yield(.unregistered(address, Self.noNetwork)) }
+        case .progress, .refreshing: break
+        }
+    }
+
+    private func noteOutbox(_ address: String, _ state: Registration.State) {
+        switch state {
+        case .ok: noteOutbox(address, isRegistered: true)
+        case .failed, .cleared, .none: noteOutbox(address, isRegistered: false)
         case .progress, .refreshing: break
         }
     }

@@ -90,7 +90,10 @@ extension Phone {
     }
 
     private func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
-        try await CallSound(
+        guard network.media else {
+            throw PhoneError(.noNetwork, "There is no network for sound. Say setMediaReachable(true) once there is.")
+        }
+        return try await CallSound(
             engine,
             at: localAddress.host,
             codecs: configuration.codecs,

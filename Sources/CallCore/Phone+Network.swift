@@ -30,8 +30,14 @@ extension Phone {
         tellNetwork()
     }
 
-    /// Whether there is a network, as the application and the machine say.
-    public var isNetworkReachable: Bool { network.application && network.machine }
+    /// Whether there is a network, for SIP and for sound, as the application and the machine say.
+    public var isNetworkReachable: Bool { isSIPReachable && isMediaReachable }
+
+    /// Whether there is a network for SIP: accounts, calls and texts.
+    public var isSIPReachable: Bool { network.sip && network.machine }
+
+    /// Whether there is a network for the sound of calls.
+    public var isMediaReachable: Bool { network.media && network.machine }
 
     /// Says whether there is a network, where the application knows more of it than the machine, as of one that is not to be
     /// used; at first there is.
@@ -39,14 +45,46 @@ extension Phone {
     /// Without one, accounts are not registered, and `events` says so at once; calls stay for a minute, and what is wanted of them
     /// waits. Once it is back, accounts register, and each call asks whether its other side is still there. Without that, too, a
     /// phone that follows the machine's address does the same by itself when the last way out of the machine goes and comes.
+    ///
+    /// It says so of SIP and of sound; `setSIPReachable` and `setMediaReachable` of one of them.
     public func setNetworkReachable(_ isReachable: Bool) {
-        network.application = isReachable
+        // What each call asks when SIP is back tells where its sound is, too.
+        guard network.sip != isReachable else { return setMediaReachable(isReachable) }
+        network.media = isReachable
+        if isReachable { catchUp() }
+        setSIPReachable(isReachable)
+    }
+
+    /// Says whether there is a network for SIP, as `setNetworkReachable` does; sound flows on where it can.
+    public func setSIPReachable(_ isReachable: Bool) {
+        network.sip = isReachable
         tellNetwork()
     }
 
+    /// Says whether there is a network for the sound of calls, as where a mobile network takes signalling alone.
+    ///
+    /// Without one, no call is made or answered (`noNetwork`); those that are on stay, and their ports where they are, also when the
+    /// phone moves. Once it is back, these go to the phone's address, and the other sides are told where sound is wanted (re-INVITE).
+    public func setMediaReachable(_ isReachable: Bool) {
+        guard isReachable != network.media else { return }
+        network.media = isReachable
+        guard isReachable else { return }
+        network.isSoundBehind = true
+        catchUp()
+    }
+
+    /// The sound of calls goes where the phone is, if it is not there.
+    private func catchUp() {
+        guard network.isSoundBehind else { return }
+        network.isSoundBehind = false
+        let address = localAddress
+        for call in calls.values { Task { await call.move(to: address) } }
+    }
+
     private func tellNetwork() {
-        let isReachable = isNetworkReachable
+        let isReachable = isSIPReachable
         act { agent, now in agent.setNetworkReachable(isReachable, at: now) }
+        noteOutboxNetwork(isReachable)
     }
 
     // MARK: Background
@@ -57,7 +95,7 @@ extension Phone {
     /// Calls go on, and so does the phone if the process is not suspended after all.
     public func enterBackground() async {
         let handles = Set(accounts.map(\.handle))
-        guard !isClosed, isNetworkReachable, !handles.isEmpty else { return }
+        guard !isClosed, isSIPReachable, !handles.isEmpty else { return }
         let giveUp = Task { [weak self] in
             do { try await Task.sleep(for: .seconds(4)) } catch { return }
             for handle in handles { await self?.noteRenewed(handle) }
@@ -74,6 +112,20 @@ extension Phone {
     /// A phone whose process slept finds that out by itself, within a second.
     public func enterForeground() {
         act { agent, now in agent.handleAbsence(at: now) }
+        wakeNetwork()
+    }
+
+    /// Has a network come up that waits for something to send, where that is wanted; nothing waits for it.
+    func wakeNetwork() {
+        guard configuration.wakesNetwork, !isClosed else { return }
+        var seen: Set<String> = []
+        for account in accounts {
+            let handle = account.handle
+            guard let server = act({ agent, _ in agent.server(of: handle) }),
+                seen.insert("\(server.host) \(server.port)").inserted
+            else { continue }
+            Task.detached { await NetworkWake.touch(server.host, port: server.port) }
+        }
     }
 
     /// An account was registered anew, or will not be.
@@ -90,10 +142,23 @@ extension Phone {
         do {
             let address = try await endpoint.move(to: source)
             place.withLock { $0 = address }
-            for call in calls.values { await call.move(to: address) }
+            if network.media {
+                for call in calls.values { await call.move(to: address) }
+            } else {
+                network.isSoundBehind = true
+            }
             continuation.yield(.moved(address))
         } catch {
             // The address has gone again, which the next change tells.
         }
     }
+}
+
+/// What there is a network for, as the application says, and whether there is one, as the machine does.
+struct PhoneNetwork: Sendable {
+    var sip = true
+    var media = true
+    var machine = true
+    /// Whether the phone has moved, and the sound of its calls has not.
+    var isSoundBehind = false
 }

@@ -103,7 +103,7 @@ extension Phone {
                 try agent.refer(uri, to: room, isRemoved: isRemoved, at: now)
             }
         }
-        try await wait(for: errand, of: "The change of \(address)")
+        if let problem = await wait(for: errand, of: "The change of \(address)").problem { throw problem }
     }
 
     private func room(at address: String) throws(PhoneError) -> RoomHandle {

@@ -52,13 +52,24 @@ extension Phone {
         id: String? = nil,
         receipts: Set<TextReceipt.Kind> = []
     ) async throws -> String? {
-        let type = "text/plain;charset=UTF-8"
-        composing.noteSent(to: uri)
         let isNamed = try !receipts.isEmpty || isRoom(PhoneError.uri(uri))
-        guard let id = id ?? (isNamed ? "\(CallUUID())" : nil) else {
-            try await send(type, Array(text.utf8), to: uri, from: account)
-            return nil
-        }
+        let id = id ?? (isNamed ? "\(CallUUID())" : nil)
+        let (type, body) = try content(text, to: uri, from: account, id: id, receipts)
+        composing.noteSent(to: uri)
+        try await send(type, body, to: uri, from: account)
+        return id
+    }
+
+    /// A text as it is sent: in an envelope where it has a name.
+    func content(
+        _ text: String,
+        to uri: String,
+        from account: String?,
+        id: String?,
+        _ receipts: Set<TextReceipt.Kind>
+    ) throws(PhoneError) -> (type: String, body: [UInt8]) {
+        let type = "text/plain;charset=UTF-8"
+        guard let id else { return (type, Array(text.utf8)) }
         var letter = CPIMMessage.Letter(
             from: try ownURI(account),
             to: try PhoneError.uri(uri),
@@ -68,8 +79,7 @@ extension Phone {
             Array(text.utf8)
         )
         letter.wantedReceipts = receipts.map(\.disposition).sorted()
-        try await send(letter, to: uri, from: account)
-        return id
+        return (CPIMMessage.type, try Self.body(of: letter))
     }
 
     /// Tells the sender of a text, or its room, what became of it (RFC 5438), if that is wanted.
@@ -106,8 +116,11 @@ extension Phone {
     }
 
     private func send(_ letter: CPIMMessage.Letter, to uri: String, from account: String?) async throws {
-        let body = try PhoneError.wrapping(.invalid) { () throws(SIPError) in try letter.body() }
-        try await send(CPIMMessage.type, body, to: uri, from: account)
+        try await send(CPIMMessage.type, try Self.body(of: letter), to: uri, from: account)
+    }
+
+    private static func body(of letter: CPIMMessage.Letter) throws(PhoneError) -> [UInt8] {
+        try PhoneError.wrapping(.invalid) { () throws(SIPError) in try letter.body() }
     }
 
     /// A key was pressed in a text for somebody, who is told that this side writes (RFC 3994): at the first key, and each

@@ -47,17 +47,18 @@ public actor Phone {
     let inbox: TextInbox?
     var composing = ComposingTable()
     var composingAlarm: (time: MediaTime, task: Task<Void, Never>)?
+    /// Texts that may wait.
+    var outbox = TextOutbox()
+    var outboxAlarm: (time: MediaTime, task: Task<Void, Never>)?
     /// Who waits for what a request comes to, and what it is about.
-    private var requests: [ErrandID: (name: String, done: CheckedContinuation<Void, any Error>)] = [:]
-    /// The rooms that this side is in, and what is known of those that it may come to be in.
+    private var requests: [ErrandID: (name: String, done: CheckedContinuation<RequestAnswer, Never>)] = [:]
     var openRooms: [RoomHandle: PhoneRoom] = [:]
     var drafts: [RoomHandle: (subject: String?, members: [String])] = [:]
     var creating: [RoomHandle: CheckedContinuation<String, any Error>] = [:]
     var leaving: [RoomHandle: CheckedContinuation<Void, any Error>] = [:]
     /// Keeps invitations; nil where `events` tells of them.
     let keepInvitation: (@Sendable (PhoneInvitation) async throws -> Void)?
-    /// Whether there is a network: as the application says, and as the machine does.
-    var network = (application: true, machine: true)
+    var network = PhoneNetwork()
     /// Who waits for accounts to be registered anew, and which still are not.
     var renewals: [(waiting: Set<AccountHandle>, done: CheckedContinuation<Void, Never>)] = []
     var isClosed = false
@@ -127,6 +128,9 @@ public actor Phone {
             }
         }
         if configuration.local == nil { followNetwork() }
+        if configuration.wakesNetwork {
+            await endpoint.watchAbsence { [weak self] in Task { await self?.wakeNetwork() } }
+        }
         guard let screen else { return }
         engine.setCallCardAllowed(false)
         screen.open(for: self)
@@ -183,6 +187,13 @@ public actor Phone {
 
     /// Sends a MESSAGE, and waits until it is taken.
     func send(_ type: String, _ body: [UInt8], to uri: String, from account: String?) async throws {
+        if let problem = try await request(type, body, to: uri, from: account).problem { throw problem }
+    }
+
+    /// Sends a MESSAGE, and waits for its answer.
+    ///
+    /// Throws: when it cannot be sent
+    func request(_ type: String, _ body: [UInt8], to uri: String, from account: String?) async throws -> RequestAnswer {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
         guard !isClosed else { throw Self.closed }
@@ -191,12 +202,12 @@ public actor Phone {
                 try agent.send(.message, to: target, account: sender, type: type, body: body, at: now)
             }
         }
-        try await wait(for: errand, of: "The text")
+        return await wait(for: errand, of: "The text")
     }
 
     /// Waits for what a request comes to.
-    func wait(for errand: ErrandID, of name: String) async throws {
-        try await withCheckedThrowingContinuation { requests[errand] = (name, $0) }
+    func wait(for errand: ErrandID, of name: String) async -> RequestAnswer {
+        await withCheckedContinuation { requests[errand] = (name, $0) }
     }
 
     /// Hangs up all calls, takes the bindings of all accounts away, and closes the sockets; a second at most.
@@ -208,13 +219,15 @@ public actor Phone {
         watcher?.close()
         inbox?.close()
         composingAlarm?.task.cancel()
+        outboxAlarm?.task.cancel()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)
         await listening?.value
         for handle in registering.keys { settle(handle, Self.closed) }
-        for errand in requests.keys { settle(errand, Self.closed) }
+        for errand in requests.keys { settle(errand, RequestAnswer(problem: Self.closed)) }
         closeRooms()
+        endOutbox()
         for handle in handles { noteRenewed(handle) }
         for (handle, call) in calls {
             call.lose()
@@ -238,11 +251,10 @@ public actor Phone {
             if let transaction { receive(message, request, transaction) }
         case .response(let errand, let response, _):
             guard let status = response.statusCode, status >= 200 else { return }
-            let text = "\(requests[errand]?.name ?? "It") was refused: \(status) \(response.reasonPhrase)."
-            settle(errand, status < 300 ? nil : PhoneError(.refused(status: status), text))
+            settle(errand, RequestAnswer(response, status, to: requests[errand]?.name ?? "It"))
         case .failed(let errand, _):
-            let text = "\(requests[errand]?.name ?? "It") was not answered."
-            settle(errand, PhoneError(.unanswered, securityFailure ?? text))
+            let words = "\(requests[errand]?.name ?? "It") was not answered."
+            settle(errand, RequestAnswer(problem: PhoneError(.unanswered, securityFailure ?? words)))
         case .room(let room, let event): handle(event, of: room)
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
@@ -258,8 +270,8 @@ public actor Phone {
 
     // MARK: Who waits
 
-    private func settle(_ errand: ErrandID, _ problem: PhoneError?) {
-        requests.removeValue(forKey: errand)?.done.resume(with: Self.result(problem))
+    private func settle(_ errand: ErrandID, _ answer: RequestAnswer) {
+        requests.removeValue(forKey: errand)?.done.resume(returning: answer)
     }
 
     static func result(_ problem: PhoneError?) -> Result<Void, any Error> {
@@ -271,5 +283,22 @@ public actor Phone {
         _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
     ) throws(E) -> Result {
         try endpoint.inTurn(body)
+    }
+}
+
+/// What came of a request, such as a MESSAGE.
+struct RequestAnswer: Sendable {
+    /// Why it was not taken; nil when it was.
+    var problem: PhoneError?
+    /// How long the other side wants to be left alone.
+    var retryAfter: Duration?
+}
+
+extension RequestAnswer {
+    init(_ response: SIPMessage, _ status: Int, to name: String) {
+        guard status >= 300 else { return }
+        let words = "\(status) \(response.reasonPhrase)"
+        problem = PhoneError(.refused(status: status), "\(name) was refused: \(words).")
+        retryAfter = (try? response.value(.retryAfter, as: RetryAfter.self)).map { .seconds(Int64($0.seconds)) }
     }
 }

@@ -39,6 +39,10 @@ public struct PhoneConfiguration: Sendable {
     /// How long a received call rings before it is answered 486.
     public var ringPatience = Duration.seconds(45)
 
+    /// Whether the network has to be woken, as mobile data that comes up on request: at each `Phone.enterForeground`, and behind a
+    /// sleep of the machine, a TCP connection to the server of each account is made, given a few bytes, and closed.
+    public var wakesNetwork = false
+
     /// A phone at the address that leads out of this machine.
     public init() {}
 

@@ -22,6 +22,8 @@ public enum PhoneEvent: Sendable {
     case invitation(PhoneInvitation)
     /// A chat room was made or taken up, or its members, its subject or its state have changed.
     case room(PhoneRoom)
+    /// What becomes of a text that `Phone.queueText` has named so.
+    case textChanged(id: String, TextState)
     /// Somebody is writing a text to this side, or not any more.
     case composing(from: String, isActive: Bool)
     /// Who got a text of this side tells what became of it.

@@ -25,6 +25,18 @@ public struct PhoneText: Hashable, Sendable {
     public let wantedReceipts: Set<TextReceipt.Kind>
 }
 
+/// Where a text of the outbox is; what becomes of it with its receiver, `TextReceipt` tells.
+public enum TextState: Hashable, Sendable {
+    /// It waits: for a network, for its account, for those before it, or to be tried again.
+    case pendingDelivery
+    /// It is on its way.
+    case inProgress
+    /// It was taken (2xx).
+    case delivered
+    /// It will not be sent any more, and why.
+    case notDelivered(PhoneError)
+}
+
 /// What became of a text that this side has sent, as who got it tells.
 public struct TextReceipt: Hashable, Sendable {
     /// What became of it.

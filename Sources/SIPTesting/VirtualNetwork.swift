@@ -22,7 +22,7 @@ package struct VirtualNetwork {
     /// An agent with its address.
     package struct Node {
         package var agent: UserAgent
-        package let address: SocketAddress
+        package fileprivate(set) var address: SocketAddress
         /// What it told, the oldest first; whoever reads it empties it.
         package var events: [AgentEvent] = []
     }
@@ -108,6 +108,17 @@ package struct VirtualNetwork {
         }
         nodes.append(Node(agent: agent, address: address))
         return nodes.count - 1
+    }
+
+    /// Gives an agent another address; what is on its way to the former one is lost.
+    package mutating func move(_ index: Int, to address: SocketAddress) {
+        for (_, former) in Self.addresses(nodes[index].address) { places[former] = nil }
+        nodes[index].address = address
+        for (transport, address) in Self.addresses(address) {
+            places[address] = .agent(index)
+            nodes[index].agent.setLocalAddresses([address], of: transport, at: now)
+        }
+        carry(.agent(index))
     }
 
     /// Adds a server at 198.51.100.1 and up, port 5060, for TLS 5061, which all names lead to that are its domain, and gives its index.

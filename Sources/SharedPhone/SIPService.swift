@@ -169,7 +169,8 @@ public actor SIPService: CoreService {
     /// Sends a reply, or that a message was seen.
     ///
     /// A reply has the identifier of its action, so that one which is sent twice is told by who gets it, where that names its own
-    /// messages.
+    /// messages. One that is refused is over, but for 408 and 503; one that nobody answers, or whose account is not registered, is
+    /// tried again.
     public func perform(_ action: MessageAction) async throws {
         let (phone, context) = try running()
         guard let store = context.store else { return }
@@ -178,12 +179,16 @@ public actor SIPService: CoreService {
         switch action.kind {
         case .reply(let text):
             try await registered(message.account)
-            try await phone.sendText(
-                text,
-                to: message.room ?? message.sender,
-                from: message.account,
-                id: message.messageID == nil ? nil : action.id
-            )
+            do {
+                try await phone.sendText(
+                    text,
+                    to: message.room ?? message.sender,
+                    from: message.account,
+                    id: message.messageID == nil ? nil : action.id
+                )
+            } catch let error as PhoneError where error.isFinalForText {
+                throw ActionRefusal(error.message)
+            }
         case .markAsSeen:
             try await store.queueDisplayed(callID: action.callID, as: context.epoch)
             sendReceipts()
@@ -287,20 +292,24 @@ public actor SIPService: CoreService {
         }
     }
 
-    /// Waits until an account is registered, for what it sends comes from it.
+    /// Waits until an account is registered, for what it sends comes from it; a minute at most, for then it is tried again.
     private func registered(_ account: String?) async throws {
         guard let account else { return }
-        while standing[account] == .pending {
+        let limit = ContinuousClock.now + .seconds(60)
+        while standing[account] == .pending, .now < limit {
             try Task.checkCancellation()
             _ = try running()
             let count = changed.count
-            await changed.wait(after: count, until: .now + .seconds(60))
+            await changed.wait(after: count, until: limit)
         }
+        guard let state = standing[account], state != .registered else { return }
+        throw PhoneError(.unanswered, "\(account) is not registered. What it sends waits until it is.")
     }
 
     private func note(_ address: String, _ state: Standing, reason: String? = nil) async {
-        standing[address] = state
+        let former = standing.updateValue(state, forKey: address)
         if state == .registered {
+            if former != .registered { context?.retryActions() }
             quietUntil = max(quietUntil, .now + Self.quiet.registration)
             sendReceipts()
         }

@@ -22,6 +22,10 @@ import Testing
                 "text sip:c@d good morning", #"{"action":"text","to":"sip:c@d","text":"good morning"}"#,
                 .text("good morning", to: "sip:c@d"), nil
             ),
+            (
+                "queue sip:c@d good night", #"{"action":"queue","to":"sip:c@d","text":"good night"}"#,
+                .queue("good night", to: "sip:c@d"), nil
+            ),
             ("swap", #"{"action":"swap"}"#, .swap, nil), ("calls", #"{"action":"calls"}"#, .calls, nil),
             ("devices", #"{"action":"devices"}"#, .devices, nil),
             ("device null", #"{"action":"device","name":"null"}"#, .device("null"), nil),
@@ -49,7 +53,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "dance", "call", "call a b", "answer one", "answer 1 2", "keys", "transfer", "text sip:a@b", "volume",
+        "dance", "call", "call a b", "answer one", "answer 1 2", "keys", "transfer", "text sip:a@b", "queue sip:a@b",
+        "volume",
         "volume 100",
         "volume -61", "swap 1", "push", "push {", #"{"action":"push"}"#, "{", "{}", #"{"action":"dance"}"#,
         #"{"action":"start"}"#, #"{"action":"setHeld"}"#,

@@ -118,6 +118,21 @@ import Testing
         await server.close()
     }
 
+    @Test func `a reply that is refused is over, and is told`() async throws {
+        try await GroupAccounts(group: group).set(account())
+        let main = try MainCore(group: group, service: service())
+        let epoch = try await main.start()
+        var message = IncomingMessage(callID: "c1", sender: "sip:nobody@example.test", text: "?")
+        message.account = "sip:bob@example.test"
+        _ = try await main.store.insert(message, as: epoch)
+        try await main.perform(MessageAction(id: "a1", callID: "c1", kind: .reply("Who?")))
+        #expect(try await Polling.eventually { try await main.store.refusedActions().map(\.id) == ["a1"] })
+        #expect(try await main.store.refusedActions().first?.reason.contains("404") == true)
+        #expect(try await main.store.actions().isEmpty)
+        await main.stop()
+        await server.close()
+    }
+
     @Test func `an executor fetches what the server has kept, the main takes its place, and there is one phone`()
         async throws
     {

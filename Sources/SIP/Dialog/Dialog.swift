@@ -120,7 +120,16 @@ package struct Dialog: Hashable, Sendable {
         remoteTarget = contact.uri.detached
     }
 
-    /// Another flow carries its requests from now on, since the former one has died.
+    /// Whether a target refresh tells that the peer itself, with no proxy on the way, is at another host: the former flow leads
+    /// nowhere then.
+    ///
+    /// Throws: `badRequest` when Contact breaks the grammar
+    package func isMoved(by request: SIPMessage) throws(SIPError) -> Bool {
+        guard routes.isEmpty, request.method == .invite || request.method == .update else { return false }
+        return try request.firstContact().map { $0.uri.hostBytes != remoteTarget.hostBytes } ?? false
+    }
+
+    /// Another flow carries its requests from now on, since the former one leads there no more.
     package mutating func move(to flow: Flow) { (self.flow, isFlowOnWay) = (flow, true) }
 
     // MARK: Requests

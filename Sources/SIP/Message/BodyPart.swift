@@ -14,7 +14,7 @@ package struct BodyPart: Sendable {
     /// What it is; nil where nothing says so.
     package let type: MediaType?
     package let disposition: ParameterizedValue?
-    /// Whether its bytes are written as they are: no other encoding is named.
+    /// Whether its bytes are plain: no other encoding is named than one that was taken off.
     package let isPlain: Bool
     package let bytes: Bytes
 
@@ -27,16 +27,17 @@ package struct BodyPart: Sendable {
 extension SIPMessage {
     /// The parts of the body, those of multiparts within it in the place of these.
     ///
+    /// Deflated ones are inflated.
     /// Throws: `badRequest` when a multipart has no boundary or no part, or a part's header breaks the grammar, or there are more
-    /// than 16, or more than 4 within each other
+    /// than 16, or more than 4 within each other, or what is deflated breaks off; `messageTooLarge` when that is more than 64 KiB
     package func bodyParts() throws(SIPError) -> [BodyPart] {
         let type = try contentType()
-        let plain = try tokens(of: .contentEncoding).allSatisfy { $0.lowercased() == "identity" }
+        let isDeflated = ContentCoding.isDeflated(try tokens(of: .contentEncoding))
         let whole = BodyPart(
             type: type,
             disposition: try value(.contentDisposition),
-            isPlain: plain,
-            bytes: bodyBytes
+            isPlain: isDeflated != nil,
+            bytes: isDeflated == true ? try ContentCoding.inflate(bodyBytes)[...] : bodyBytes
         )
         var parts: [BodyPart] = []
         try BodyPart.add(whole, to: &parts, depth: 0)
@@ -105,6 +106,7 @@ extension BodyPart {
     /// A part from its headers, which may be none, and its bytes.
     private static func read(_ piece: Bytes) throws(SIPError) -> BodyPart {
         var (type, disposition, isPlain): (MediaType?, ParameterizedValue?, Bool) = (nil, nil, true)
+        var encodings: [String] = []
         var rest = piece
         while !rest.isEmpty {
             var field = takeLine(&rest)
@@ -119,13 +121,15 @@ extension BodyPart {
             } else if name.isNamed("content-disposition") {
                 disposition = try ParameterizedValue(parsing: value)
             } else if name.isNamed("content-encoding") || name.isNamed("e") {
-                isPlain = isPlain && value.isNamed("identity")
+                encodings += value.split(separator: .comma).map(\.trimmed.text)
             } else if name.isNamed("content-transfer-encoding") {
                 // Such a part is what it says, but for base64 and quoted-printable (RFC 5621, section 3.3).
                 isPlain = isPlain && !value.isNamed("base64") && !value.isNamed("quoted-printable")
             }
         }
-        return BodyPart(type: type, disposition: disposition, isPlain: isPlain, bytes: rest)
+        let isDeflated = ContentCoding.isDeflated(encodings)
+        if isPlain, isDeflated == true { rest = try ContentCoding.inflate(rest)[...] }
+        return BodyPart(type: type, disposition: disposition, isPlain: isPlain && isDeflated != nil, bytes: rest)
     }
 
     private static func takeLine(_ rest: inout Bytes) -> Bytes {

@@ -31,6 +31,8 @@ public struct SIPMessage: Sendable {
     private(set) var typed: TypedHeaders?
     /// How many bytes of the datagram lay behind the message, and were left out.
     package private(set) var restByteCount = 0
+    /// Whether the body came deflated; it is inflated.
+    package var wasDeflated = false
 
     /// A request without headers.
     package init(_ method: SIPMethod, to uri: SIPURI) {

@@ -49,6 +49,12 @@ package struct InstantMessage: Hashable, Sendable {
         if type?.isNamed(Bytes(CPIMMessage.type)) == true {
             let opened = try CPIMMessage(parsing: body)
             body = opened.content[...]
+            let encodings = opened.contentHeaders.filter { Bytes($0.name).isNamed("Content-Encoding") }.flatMap {
+                header in
+                header.value.split(separator: ",").map { Bytes(String($0)).trimmed.text }
+            }
+            guard let isDeflated = ContentCoding.isDeflated(encodings) else { return nil }
+            if isDeflated { body = try ContentCoding.inflate(body)[...] }
             type = try opened.contentType.map { text throws(SIPError) in try MediaType(parsing: Bytes(text)) }
             envelope = opened
         }

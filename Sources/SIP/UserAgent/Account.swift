@@ -86,6 +86,17 @@ extension UserAgent {
         accounts[handle] = account
     }
 
+    /// Where the server of an account is: its address once it was reached, else its name; nil for no account.
+    package func server(of handle: AccountHandle) -> (host: String, port: UInt16)? {
+        guard let account = accounts[handle] else { return nil }
+        if let address = account.target?.address { return (address.host, address.port) }
+        let known = account.configuration
+        let uri = known.routes.first?.uri ?? known.registrar ?? known.identity.uri
+        let isTLS = uri.scheme == .sips || uri.parameter("transport")?.lowercased() == "tls"
+        let transport: Flow.Transport = isTLS ? .tls : .tcp
+        return (uri.hostBytes.text.filter { $0 != "[" && $0 != "]" }, uri.port ?? transport.defaultPort)
+    }
+
     /// Takes the own binding away, no other.
     package mutating func unregister(_ handle: AccountHandle, at now: MediaTime) {
         guard var account = accounts[handle] else { return }

@@ -16,7 +16,8 @@ struct Call: Sendable {
         case ending
     }
 
-    let isCaller: Bool
+    /// Whether the INVITE of its dialog was ours.
+    var isCaller: Bool
     let account: AccountHandle?
     let callID: Bytes
     var stage: Stage
@@ -45,6 +46,12 @@ struct Call: Sendable {
     /// Whether that is to be asked for by UPDATE, and whether the other side takes it.
     var wantsUpdate = false
     var takesUpdate = false
+    /// Whether the other side takes an INVITE in the place of a call.
+    var takesReplaces = false
+    /// Whether the way to the other side is another one since it answered last.
+    var hasMoved = false
+    /// The INVITE that is to take the place of the call's dialog, or the wait for that of the other side.
+    @Boxed var repair: Repair?
     /// When a change that met another one is tried again.
     var changeTime: MediaTime?
     /// A transfer that either side asked for.
@@ -77,6 +84,16 @@ struct Call: Sendable {
         var isSettled = false
     }
 
+    struct Repair: Sendable {
+        var session: OfferAnswer
+        var exchange: OfferAnswerExchange
+        /// How the call ends when it comes to nothing.
+        let end: CallEnd
+        let deadline: MediaTime
+        /// Whether the other side has ended the former dialog.
+        var isFormerOver = false
+    }
+
     struct SentAnswer: Sendable {
         let transaction: TransactionID
         let response: SIPMessage
@@ -91,19 +108,20 @@ struct Call: Sendable {
 
     /// Notes what a message of the other side says that it takes.
     mutating func noteMethods(of message: SIPMessage) {
+        if message.count(of: .supported) > 0 { takesReplaces = message.lists("replaces", in: .supported) }
         guard message.count(of: .allow) > 0 else { return }
         takesUpdate = message.lists("UPDATE", in: .allow)
     }
 
     var deadline: MediaTime? {
         let repeats = earlier(answer?.repeater.deadline, provisional?.responder.deadline)
-        return earlier(earlier(ringEnd, repeats), earlier(timer?.deadline, changeTime))
+        return earlier(earlier(earlier(ringEnd, repair?.deadline), repeats), earlier(timer?.deadline, changeTime))
     }
 
     /// Whether an own change may leave now.
     var mayChange: Bool {
-        stage == .established && errand == nil && invite == nil && changeTime == nil && exchange.mayOffer
-            && answer?.repeater.isOver ?? true
+        stage == .established && errand == nil && repair == nil && invite == nil && changeTime == nil
+            && exchange.mayOffer && answer?.repeater.isOver ?? true
     }
 }
 

@@ -66,9 +66,9 @@ package struct Capabilities: Hashable, Sendable {
 
     /// Why a request that is sound is not taken; nil when it is.
     ///
-    /// In this order: method, required extensions, type and encoding of the body. An ACK gets no answer, and a CANCEL is about
+    /// In this order: method, required extensions, encoding and type of the body. An ACK gets no answer, and a CANCEL is about
     /// its request: both are taken.
-    /// Throws: `badRequest` when what is looked at breaks its grammar
+    /// Throws: `badRequest` when what is looked at breaks its grammar; `messageTooLarge`
     package func refusal(of request: SIPMessage) throws(SIPError) -> Refusal? {
         guard let method = request.method, method != .ack, method != .cancel else { return nil }
         guard methods.contains(method) else {
@@ -89,6 +89,10 @@ package struct Capabilities: Hashable, Sendable {
         guard !request.bodyBytes.isEmpty, isOptional != true,
             let types = bodies.first(where: { $0.method == method })?.types
         else { return nil }
+        // Parts are looked for only in what can be read.
+        guard ContentCoding.isDeflated(try request.tokens(of: .contentEncoding)) != nil else {
+            return Self.unknownEncoding
+        }
         // RFC 3261, section 7.4.1: a body has a type; what has none is taken for what the method usually brings.
         let unknown = try request.contentType().map { type throws(SIPError) in
             guard type.type.isNamed("multipart"), types.contains(where: { type.isNamed(Bytes($0)) }) else {
@@ -101,16 +105,17 @@ package struct Capabilities: Hashable, Sendable {
         if unknown == true {
             return Refusal(status: 415, headers: [.init(name: .accept, value: types.joined(separator: ", "))])
         }
-        let encodings = try request.tokens(of: .contentEncoding)
-        guard encodings.allSatisfy({ $0.lowercased() == "identity" }) else {
-            return Refusal(status: 415, headers: [.init(name: .acceptEncoding, value: "identity")])
-        }
         return nil
     }
 
     private func understands(_ tag: String) -> Bool { extensions.contains { $0.lowercased() == tag.lowercased() } }
 
-    private static let identity = Bytes("identity")
+    /// The refusal of a body in an encoding that is not taken.
+    static let unknownEncoding = Refusal(
+        status: 415,
+        headers: [.init(name: .acceptEncoding, value: ContentCoding.accepted)]
+    )
+    private static let encodings = Bytes(ContentCoding.accepted)
 
     /// Tells what is taken, as the answer to OPTIONS does.
     ///
@@ -118,7 +123,7 @@ package struct Capabilities: Hashable, Sendable {
     package func describe(in message: inout SIPMessage) throws(SIPError) {
         try message.set(.allow, to: lines.allow)
         if !lines.accept.isEmpty { try message.set(.accept, to: lines.accept) }
-        try message.set(.acceptEncoding, to: Self.identity)
+        try message.set(.acceptEncoding, to: Self.encodings)
         if !lines.supported.isEmpty { try message.set(.supported, to: lines.supported) }
     }
 }

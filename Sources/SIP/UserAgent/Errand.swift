@@ -344,7 +344,7 @@ extension UserAgent {
         guard let errand = errands[id], !redirect(id, after: nil, at: now) else { return }
         remove(id)
         switch errand.owner {
-        case .invite(let handle): handleFailedInvite(of: handle, failure, at: now)
+        case .invite(let handle): handleFailedInvite(of: handle, failure, id, at: now)
         case .change(let handle): handleChange(of: handle, nil, failure, errand.request, at: now)
         case .within(let handle): handleWithin(handle, nil, at: now)
         case .registration(let handle): handleFailedRegistration(of: handle, failure, errand, at: now)

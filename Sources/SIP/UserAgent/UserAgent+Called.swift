@@ -16,6 +16,9 @@ extension UserAgent {
         if let status = room.flatMap(refusal) { return respond(status, to: request, transaction, at: now) }
         let replaced: (call: CallHandle?, refusal: Int?) = room == nil ? try replaced(by: request) : (nil, nil)
         if let status = replaced.refusal { return respond(status, to: request, transaction, at: now) }
+        if let former = replaced.call, try isRepair(request, of: former) {
+            return try receiveRepair(request, transaction, of: former, on: flow, at: now)
+        }
         let offer = try request.sessionDescription()
         var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)

@@ -69,14 +69,22 @@ extension UserAgent {
         at now: MediaTime
     ) {
         guard let status = response.statusCode else { return }
-        guard status < 300 else { return refused(response, handle, at: now) }
+        // A call that is answered has sent it as a repair, or has dropped it since.
+        let isRepair = calls[handle]?.stage == .established
+        let isWanted = !isRepair || calls[handle]?.repair != nil && calls[handle]?.errand == id
+        guard status < 300 else {
+            if !isRepair { return refused(response, handle, at: now) }
+            return isWanted ? handleFailedRepair(handle, status: status, at: now) : ()
+        }
         guard var errand = errands[id], var forks = errand.forks else { return }
         let outcome: DialogForks.Outcome
         do {
             outcome = try forks.receive(response, on: flow)
         } catch {
             // Nobody can be told: the response makes no dialog.
-            if status >= 200 { finish(handle, CallEnd(.network, .unacceptable, response: response), at: now) }
+            guard status >= 200, isWanted else { return }
+            if isRepair { return handleFailedRepair(handle, status: status, at: now) }
+            finish(handle, CallEnd(.network, .unacceptable, response: response), at: now)
             return
         }
         errand.forks = forks
@@ -85,8 +93,10 @@ extension UserAgent {
         case .none, .early:
             if status > 100, status < 200 { receiveProvisional(response, of: id, handle, at: now) }
         case .answered(let dialog):
-            if calls[handle] == nil {
+            if calls[handle] == nil || !isWanted {
                 acknowledgeAndLeave(dialog, id, account: errand.account, at: now)
+            } else if isRepair {
+                repaired(handle, dialog, by: response, id, at: now)
             } else {
                 established(dialog, by: response, id, handle, at: now)
             }
@@ -265,8 +275,18 @@ extension UserAgent {
         finish(handle, CallEnd(.them, .refused(status), response: response), at: now)
     }
 
-    mutating func handleFailedInvite(of handle: CallHandle, _ failure: RequestFailure, at now: MediaTime) {
+    mutating func handleFailedInvite(
+        of handle: CallHandle,
+        _ failure: RequestFailure,
+        _ id: ErrandID,
+        at now: MediaTime
+    ) {
         guard let call = calls[handle] else { return }
+        guard call.stage != .established else {
+            // It may come to nothing at once, before its name is known.
+            let isWanted = call.repair != nil && (call.errand == nil || call.errand == id)
+            return isWanted ? handleFailedRepair(handle, status: nil, at: now) : ()
+        }
         if let end = call.end { return finish(handle, end, at: now) }
         if case .unanswered(.timeout, _) = failure { return finish(handle, CallEnd(.network, .timeout), at: now) }
         finish(handle, CallEnd(.network, .failed(failure)), at: now)

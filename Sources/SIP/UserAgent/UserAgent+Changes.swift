@@ -40,6 +40,7 @@ extension UserAgent {
             return
         }
         do {
+            if !flows.isUsable(dialog.flow) { call.hasMoved = true }
             let isRefresh = call.wanted == nil
             // A refresh by UPDATE needs no offer (RFC 4028, section 7.4).
             let isUpdate = call.takesUpdate && (isRefresh || call.wantsUpdate)
@@ -117,7 +118,7 @@ extension UserAgent {
         call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         if call.wanted == call.session?.configuration { call.wanted = nil }
-        call.wantsRefresh = false
+        (call.wantsRefresh, call.hasMoved) = (false, false)
         put(call, handle)
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
         if isNew, let agreed = result.agreed { tell(.agreed(handle, agreed)) }
@@ -143,9 +144,15 @@ extension UserAgent {
             (call.wanted, call.wantsRefresh) = (wanted, true)
             return put(call, handle)
         }
+        if status == 408 || status == 481 {
+            let end = CallEnd(.network, .timeout, response: response)
+            call.wanted = wanted
+            put(call, handle)
+            return repair(handle, or: end, at: now) ? () : leave(handle, end, at: now)
+        }
+        call.hasMoved = false
         put(call, handle)
         switch status {
-        case 408, 481: return leave(handle, CallEnd(.network, .timeout, response: response), at: now)
         case 491:
             call.wanted = wanted
             call.changeTime = now + GlareWait.draw(isOwner: call.isCaller, &generator)

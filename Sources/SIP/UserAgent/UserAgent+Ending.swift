@@ -82,6 +82,8 @@ extension UserAgent {
     ) {
         respond(200, to: request, transaction, at: now)
         guard let call = calls[handle] else { return }
+        // The other side ends a dialog that a repair takes the place of, maybe before its answer is here.
+        guard call.repair == nil else { return update(handle) { $0.repair?.isFormerOver = true } }
         if let invite = call.invite {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
@@ -127,6 +129,7 @@ extension UserAgent {
             }
             return takeBack(handle, CallEnd(.us, .timeout), reason: nil, at: now)
         }
+        if let time = call.repair?.deadline, time <= now { return handleRepairTimeout(handle, at: now) }
         if let time = call.changeTime, time <= now {
             call.changeTime = nil
             put(call, handle)

@@ -21,6 +21,7 @@ extension UserAgent {
         }
         networkDeadline = isReachable ? nil : now + configuration.networkPatience
         if isReachable {
+            noteMoved()
             for handle in calls.names {
                 update(handle) { call in if call.stage == .established, call.room == nil { call.wantsRefresh = true } }
                 goOn(handle, at: now)

@@ -45,11 +45,13 @@ extension UserAgent {
 
     // MARK: Requests of others
 
-    mutating func receive(_ request: SIPMessage, _ transaction: TransactionID, on flow: Flow, at now: MediaTime) {
+    mutating func receive(_ received: SIPMessage, _ transaction: TransactionID, on flow: Flow, at now: MediaTime) {
+        var request = received
         do {
             if let refusal = try configuration.capabilities.refusal(of: request) {
                 return respond(refusal.status, to: request, transaction, refusal.headers, at: now)
             }
+            try request.inflateBody()
             if let dialog = try DialogID(received: request) {
                 return try receive(request, transaction, within: dialog, on: flow, at: now)
             }
@@ -60,7 +62,9 @@ extension UserAgent {
             default: respond(481, to: request, transaction, at: now)
             }
         } catch {
-            respond(error.code.statusCode ?? 400, to: request, transaction, at: now)
+            // The message itself was read: it is its body that is too large.
+            let status = error.code == .messageTooLarge ? 413 : error.code.statusCode ?? 400
+            respond(status, to: request, transaction, at: now)
         }
     }
 
@@ -80,7 +84,10 @@ extension UserAgent {
         guard try dialog.receive(request) == .taken else {
             return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
         }
-        if flow != dialog.flow, !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        if flow != dialog.flow {
+            let isMoved = try dialog.isMoved(by: request)
+            if isMoved || !flows.isUsable(dialog.flow) { dialog.move(to: flow) }
+        }
         call.dialog = dialog
         put(call, handle)
         switch request.method {
@@ -117,6 +124,11 @@ extension UserAgent {
     private mutating func receiveMessage(_ request: SIPMessage, _ transaction: TransactionID, at now: MediaTime)
         throws(SIPError)
     {
+        // One that may be passed over was not judged before.
+        guard request.first(.contentEncoding) == nil || request.bodyBytes.isEmpty else {
+            let refusal = Capabilities.unknownEncoding
+            return respond(refusal.status, to: request, transaction, refusal.headers, at: now)
+        }
         guard var message = try InstantMessage(request) else {
             let types = InstantMessage.types.joined(separator: ", ")
             return respond(415, to: request, transaction, [.init(name: .accept, value: types)], at: now)

@@ -18,10 +18,7 @@ extension UserAgent {
     /// Source: RFC 3891; RFC 5589, section 7
     package mutating func transfer(_ handle: CallHandle, to other: CallHandle, at now: MediaTime) throws(SIPError) {
         guard let dialog = calls[other]?.dialog, dialog.state == .confirmed else { throw Self.noTransfer }
-        // Whom the new INVITE reaches knows its own tag as the one of To.
-        var replaces = dialog.id.callID + Bytes(";to-tag=") + dialog.id.remoteTag
-        replaces += Bytes(";from-tag=") + dialog.id.localTag
-        let text = dialog.remoteTarget.withoutHeaders.bytes + Bytes("?Replaces=") + replaces.escaped
+        let text = dialog.remoteTarget.withoutHeaders.bytes + Bytes("?Replaces=") + dialog.replacesValue.escaped
         try transfer(handle, to: NameAddress(SIPURI(parsing: text)), at: now)
     }
 

@@ -109,6 +109,7 @@ package struct UserAgent: SIPElement {
         at now: MediaTime
     ) {
         flows.setLocalAddresses(addresses, of: transport)
+        noteMoved()
         settle(at: now)
     }
 
@@ -138,6 +139,7 @@ package struct UserAgent: SIPElement {
     /// No connection is trusted any more, and accounts register anew.
     package mutating func handleAbsence(at now: MediaTime) {
         flows.suspectAll(at: now)
+        noteMoved()
         for handle in accounts.names { refresh(handle, at: now) }
         settle(at: now)
     }

@@ -33,6 +33,7 @@ package actor SIPEndpoint<Element: SIPElement> {
     private var messageTap: MessageTap?
     private var stepListener: (@Sendable (EndpointStep, MediaTime) -> Void)?
     private var eventListener: (@Sendable (Element.Event, MediaTime) -> Void)?
+    private var absenceListener: (@Sendable () -> Void)?
     /// Where others can reach it, as it was opened.
     package private(set) var listening: [Listening] = []
     /// Events that found no room.
@@ -163,6 +164,9 @@ package actor SIPEndpoint<Element: SIPElement> {
         messageTap = listener.map { MessageTap(showsSecrets: showingSecrets, $0) }
     }
 
+    /// Tells that the machine has slept, or the process stood still, for so long that connections are made anew; on the event loop.
+    package func watchAbsence(_ listener: @escaping @Sendable () -> Void) { absenceListener = listener }
+
     /// Tells what is done for the element from now on, but messages, and what it tells, when it tells it; on the event loop.
     package func watch(
         steps: @escaping @Sendable (EndpointStep, MediaTime) -> Void,
@@ -214,7 +218,10 @@ package actor SIPEndpoint<Element: SIPElement> {
     private func handleTimeout() {
         let absence = sleepWatch.absence(at: .now, due: timer?.time)
         timer = nil
-        if let absence, absence > Self.absenceLimit { element.handleAbsence(at: Self.now) }
+        if let absence, absence > Self.absenceLimit {
+            element.handleAbsence(at: Self.now)
+            absenceListener?()
+        }
         element.handle(.timeout, at: Self.now)
         carry()
     }

@@ -136,11 +136,15 @@ public actor ExecutorCore {
     /// Has an action performed: by the core that runs, or by this one when none does.
     ///
     /// - Returns: Whether it was performed within the budget; if not, it stays queued for the next core.
+    /// - Throws: `ActionRefusal` when it was refused for good; `StoreError`; what the service throws when it starts.
     public func perform(_ action: MessageAction) async throws -> Bool {
         try await store.enqueue(action)
         core?.actionQueued()
-        let isDone = try await awaited(nil) { _ in
-            try await self.store.actions().contains { $0.id == action.id } ? nil : true
+        let isDone = try await awaited(nil) { _ -> Bool? in
+            if try await self.store.actions().contains(where: { $0.id == action.id }) { return nil }
+            let refusal = try await self.store.refusedActions().first { $0.id == action.id }
+            if let refusal { throw ActionRefusal(refusal.reason) }
+            return true
         }
         return isDone ?? false
     }

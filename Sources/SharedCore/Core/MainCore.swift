@@ -135,6 +135,8 @@ public actor MainCore {
 
     /// Has an action performed; it is queued in the store before this returns, so that it is not lost with this process.
     ///
+    /// Whether it was refused for good is told as `CoreArrival.refused`, and by `SharedStore.refusedActions`.
+    ///
     /// - Throws: `CoreError` when the core does not run; `StoreError`.
     public func perform(_ action: MessageAction) async throws {
         guard let core else { throw CoreError(.notRunning, "The main core does not run. Start it first.") }

@@ -16,12 +16,14 @@ public enum RoomOutcome: Sendable {
     case late
 }
 
-/// What a core received.
+/// What a core received, or has learned.
 public enum CoreArrival: Hashable, Sendable {
     /// A message.
     case message(IncomingMessage)
     /// An invitation to a chat room.
     case invitation(RoomInvitation)
+    /// An action, such as a reply, was refused for good.
+    case refused(RefusedAction)
 }
 
 /// From where a process has what it was woken for.

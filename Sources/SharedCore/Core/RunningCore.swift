@@ -15,6 +15,8 @@ final class RunningCore: Sendable {
     private let received: @Sendable (CoreArrival) -> Void
     private let witness: CoreWitness?
     private let work = Mutex<[Task<Void, Never>]>([])
+    private let lanes = Mutex(ActionLanes())
+    private let beginTime = ContinuousClock.now
 
     /// Begins a core for which the caller holds WRITER; gives WRITER back when that fails.
     ///
@@ -179,7 +181,8 @@ final class RunningCore: Sendable {
             },
             recordCall: { call in
                 try await signals.watching { try await store.record(call, as: epoch) }
-            }
+            },
+            retryActions: { signals.actionQueued() }
         )
     }
 
@@ -206,39 +209,67 @@ final class RunningCore: Sendable {
 
     /// Performs queued actions, those of earlier cores first.
     ///
-    /// One that the service refuses holds up no other; it stays queued and is tried again when the next is queued, after
-    /// 60 seconds at the latest.
+    /// One that the service cannot perform now holds up those alone that wait for it; it stays queued and is tried again when the
+    /// next is queued, when the service says so, or after a rest, which doubles each time.
     private func performActions() async {
-        while !Task.isCancelled {
-            signals.beginActing()
-            await signals.reporting { try await self.performEachAction() }
-            signals.endActing()
-            await signals.nextAction()
-        }
-    }
-
-    private func performEachAction() async throws {
-        var refused: Set<String> = []
-        while !Task.isCancelled {
-            let action = try await signals.watching { [store, epoch, refused] in
-                try await store.nextAction(as: epoch, butNot: refused)
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                if signals.beginActing() { lanes.withLock { $0.hurry() } }
+                await signals.reporting {
+                    while let attempt = try await nextAttempt() { group.addTask { await self.perform(attempt) } }
+                }
+                let (isBusy, deadline) = lanes.withLock { ($0.isBusy, $0.deadline) }
+                signals.endActing(isBusy: isBusy)
+                await signals.nextAction(until: deadline.map { beginTime + ($0 - .zero) } ?? .now + .seconds(3600))
             }
-            guard let action else { return }
-            if try await !perform(action) { refused.insert(action.id) }
         }
     }
 
-    /// Performs an action and takes it out of the queue; false when the service refuses.
-    private func perform(_ action: MessageAction) async throws -> Bool {
-        do {
-            try await service.perform(action)
-        } catch {
-            return false
+    private var time: MediaTime { .zero + (ContinuousClock.now - beginTime) }
+
+    private func nextAttempt() async throws -> ActionAttempt? {
+        let closed: Set<String>? = lanes.withLock { lanes in
+            lanes.handleTimeout(at: time)
+            return lanes.isFull ? nil : lanes.closed
         }
-        try await store.finish(action, as: epoch)
-        await Self.tell(.actionDone(id: action.id), server, signals)
-        return true
+        guard let closed, !Task.isCancelled else { return nil }
+        let attempt = try await signals.watching { [store, epoch] in
+            try await store.nextAction(as: epoch, butNot: closed)
+        }
+        if let attempt { lanes.withLock { $0.begin(attempt.lane) } }
+        return attempt
     }
+
+    /// Performs an action, and takes it out of the queue unless it is to be tried again.
+    private func perform(_ attempt: ActionAttempt) async {
+        var failures: Int?
+        await signals.reporting {
+            var refusal = attempt.isLate ? Self.tooLate : nil
+            do {
+                if refusal == nil { try await service.perform(attempt.action) }
+            } catch let error as ActionRefusal {
+                refusal = error
+            } catch {
+                failures = attempt.count + 1
+                return
+            }
+            if let refusal {
+                try await drop(attempt.action, refusal)
+            } else {
+                try await store.finish(attempt.action, as: epoch)
+            }
+            await Self.tell(.actionDone(id: attempt.action.id), server, signals)
+        }
+        lanes.withLock { $0.end(attempt.lane, failures: failures, at: time) }
+        signals.actionEnded()
+    }
+
+    private func drop(_ action: MessageAction, _ refusal: ActionRefusal) async throws {
+        try await store.refuse(action, refusal.message, as: epoch)
+        received(.refused(RefusedAction(id: action.id, callID: action.callID, reason: refusal.message)))
+    }
+
+    private static let tooLate = ActionRefusal("It could not be performed within three days.")
 
     // MARK: The end
 
@@ -258,109 +289,5 @@ final class RunningCore: Sendable {
         await server.stop()
         witness?.end()
         lock.unlock(.writer)
-    }
-}
-
-/// What happens to a running core, as its handlers, its service and its loops tell each other.
-final class CoreSignals: Sendable {
-    private struct State {
-        var isAskedToYield = false
-        var hasFetched = false
-        var isActing = true
-        /// An action came after the present attempts began: they may not have seen it.
-        var isQueued = false
-        /// The count of `action` before they began.
-        var countBefore = 0
-        var isEnding = false
-        var failure: (any Error)?
-    }
-
-    /// Notifies when anything here, in the store or among those who wait may have changed.
-    let changed = Notifier()
-    private let action = Notifier()
-    private let mayYield: Bool
-    private let state = Mutex(State())
-
-    init(mayYield: Bool) {
-        self.mayYield = mayYield
-    }
-
-    var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
-    var hasFetched: Bool { state.withLock { $0.hasFetched } }
-    var isActing: Bool { state.withLock { $0.isActing } }
-    var isEnding: Bool { state.withLock { $0.isEnding } }
-    var failure: (any Error)? { state.withLock { $0.failure } }
-
-    /// The core ends, whoever asked for it.
-    func end() {
-        state.withLock { $0.isEnding = true }
-        changed.notify()
-    }
-
-    /// Takes a main's request; false for a core that gives way to nobody.
-    func askToYield() -> Bool {
-        guard mayYield else { return false }
-        state.withLock { $0.isAskedToYield = true }
-        changed.notify()
-        return true
-    }
-
-    /// An action was queued.
-    func actionQueued() {
-        state.withLock { state in
-            state.isActing = true
-            state.isQueued = true
-        }
-        action.notify()
-    }
-
-    /// The queued actions are about to be tried, each once.
-    func beginActing() {
-        let count = action.count
-        state.withLock { state in
-            state.isActing = true
-            state.isQueued = false
-            state.countBefore = count
-        }
-    }
-
-    /// They were tried.
-    func endActing() {
-        state.withLock { $0.isActing = $0.isQueued }
-        changed.notify()
-    }
-
-    /// Waits until an action is queued after those that were tried, or for `limit`, after which they are tried again.
-    func nextAction(within limit: Duration = .seconds(60)) async {
-        await action.wait(after: state.withLock { $0.countBefore }, until: .now + limit)
-    }
-
-    func fetched() {
-        state.withLock { $0.hasFetched = true }
-        changed.notify()
-    }
-
-    /// Runs a write of the store; a failure ends the core.
-    func watching<Value>(_ body: () async throws -> Value) async throws -> Value {
-        do {
-            return try await body()
-        } catch {
-            fail(error)
-            throw error
-        }
-    }
-
-    /// Runs a piece of the core's work; a failure but cancellation ends the core.
-    func reporting(_ body: () async throws -> Void) async {
-        do {
-            try await body()
-        } catch {
-            if !(error is CancellationError), !Task.isCancelled { fail(error) }
-        }
-    }
-
-    private func fail(_ error: any Error) {
-        state.withLock { $0.failure = $0.failure ?? error }
-        changed.notify()
     }
 }

@@ -27,9 +27,11 @@ public protocol CoreService: Sendable {
 
     /// Performs an action at the server; returns when the server has it.
     ///
-    /// An action may be performed again when it is not known whether it was; the server tells it by its identifier.
+    /// An action may be performed again when it is not known whether it was; the server tells it by its identifier. Several are
+    /// performed at the same time, but of replies to one receiver one after the other.
     ///
-    /// - Throws: as `fetchPending`.
+    /// - Throws: `ActionRefusal` when it will never be performed; it is dropped then, and whoever asks is told. Anything else has
+    ///   it tried again, for three days.
     func perform(_ action: MessageAction) async throws
 
     /// Somebody waits for what is not in the store: pulls what is pending, soon, while it runs.
@@ -66,6 +68,7 @@ public struct CoreContext: Sendable {
     private let deliverMessage: @Sendable (IncomingMessage) async throws -> Bool
     private let deliverInvitation: @Sendable (RoomInvitation) async throws -> Bool
     private let recordCallRecord: @Sendable (CallRecord) async throws -> Void
+    private let retry: @Sendable () -> Void
 
     /// A context whose doors are closures: the store's in a core, anything in a test.
     public init(
@@ -73,9 +76,10 @@ public struct CoreContext: Sendable {
         store: SharedStore? = nil,
         deliver: @escaping @Sendable (IncomingMessage) async throws -> Bool,
         deliverInvitation: @escaping @Sendable (RoomInvitation) async throws -> Bool,
-        recordCall: @escaping @Sendable (CallRecord) async throws -> Void
+        recordCall: @escaping @Sendable (CallRecord) async throws -> Void,
+        retryActions: @escaping @Sendable () -> Void = {}
     ) {
-        (self.epoch, self.store) = (epoch, store)
+        (self.epoch, self.store, retry) = (epoch, store, retryActions)
         deliverMessage = deliver
         self.deliverInvitation = deliverInvitation
         recordCallRecord = recordCall
@@ -103,4 +107,7 @@ public struct CoreContext: Sendable {
     public func recordCall(_ call: CallRecord) async throws {
         try await recordCallRecord(call)
     }
+
+    /// Has actions that failed tried again now, as when the server is back.
+    public func retryActions() { retry() }
 }

@@ -24,7 +24,8 @@ struct Boot: Sendable {
                     UPDATE message SET claimedByPid = NULL, claimedByStart = NULL WHERE claimedByPid IS NOT NULL;
                     DELETE FROM wish;
                     UPDATE state SET state = 'free', ownerPid = NULL, ownerStart = NULL;
-                    UPDATE meta SET bootBase = (SELECT COALESCE(MAX(acknowledgedAt), 0) FROM message);
+                    UPDATE meta SET bootBase = MAX((SELECT COALESCE(MAX(acknowledgedAt), 0) FROM message),
+                        (SELECT COALESCE(MAX(queuedAt), 0) FROM action));
                     """
             )
             try db.execute(sql: "UPDATE meta SET boot = ?", arguments: [identifier])
@@ -34,7 +35,7 @@ struct Boot: Sendable {
 
     /// The time of the group: it runs while the machine does, asleep or not, and never jumps.
     ///
-    /// Units: seconds. An earlier boot counts up to the last message acknowledged in it.
+    /// Units: seconds. An earlier boot counts up to the last message acknowledged in it, or action queued.
     static func groupTime(_ db: Database) throws -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)

@@ -62,6 +62,8 @@ struct DatabaseFile: Sendable {
                 try db.execute(sql: "PRAGMA synchronous = FULL")
             }
             try Schema.migrator.migrate(queue)
+            // Closing does it, too, and does not say when there is no room for it; the log is left behind.
+            _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try queue.close()
         } catch {
             unlinkDraft(draft)

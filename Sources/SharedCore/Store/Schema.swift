@@ -7,7 +7,7 @@ enum Schema {
     /// Marks the file as a store of this project: "SHCR".
     static var applicationID: Int { 0x5348_4352 }
     /// The version that this code writes; a database with a higher one is refused.
-    static var version: Int { 2 }
+    static var version: Int { 3 }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -104,6 +104,10 @@ enum Schema {
             )
         }
         migrator.registerMigration("2") { db in try db.execute(sql: second) }
+        migrator.registerMigration("3") { db in
+            try db.execute(sql: third)
+            try db.execute(sql: "UPDATE action SET queuedAt = ?", arguments: [try Boot.groupTime(db)])
+        }
         return migrator
     }
 
@@ -164,5 +168,13 @@ enum Schema {
         ) STRICT;
 
         PRAGMA user_version = 2;
+        """
+
+    /// Actions have an age, and may be refused for good.
+    private static let third = """
+        ALTER TABLE action ADD COLUMN queuedAt INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE action ADD COLUMN refusal BLOB;
+
+        PRAGMA user_version = 3;
         """
 }

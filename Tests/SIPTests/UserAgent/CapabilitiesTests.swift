@@ -48,8 +48,13 @@ import Testing
         let zipped = try #require(
             try refusal("INVITE", "Content-Type: application/sdp", "Content-Encoding: gzip", body: "x")
         )
-        #expect(zipped == .init(status: 415, headers: [.init(name: .acceptEncoding, value: "identity")]))
-        #expect(try refusal("INVITE", "Content-Type: Application/SDP;charset=x", "e: Identity", body: "x") == nil)
+        #expect(zipped == .init(status: 415, headers: [.init(name: .acceptEncoding, value: "deflate, identity")]))
+        for encoding in ["Identity", "Deflate", "identity, deflate"] {
+            #expect(try refusal("INVITE", "Content-Type: Application/SDP", "e: \(encoding)", body: "x") == nil)
+        }
+        #expect(
+            try refusal("INVITE", "Content-Type: application/sdp", "e: deflate, deflate", body: "x")?.status == 415
+        )
     }
 
     @Test func `a body that may be passed over, or is none, is not looked at`() throws {
@@ -75,7 +80,7 @@ import Testing
                 == ["application/sdp, multipart/mixed, application/dtmf-relay, text/plain"]
         )
         #expect(answer.values(named: "Supported") == ["100rel, timer"])
-        #expect(answer.values(named: "Accept-Encoding") == ["identity"])
+        #expect(answer.values(named: "Accept-Encoding") == ["deflate, identity"])
     }
 
     @Test func `a refusal is a response to its request`() throws {

@@ -216,6 +216,28 @@ struct ExecutorCoreRealTimeTests {
         #expect(try await main.store.actions().map(\.id) == ["1"])
     }
 
+    @Test func `an action that is refused for good is over, and whoever asked for it is told`() async throws {
+        let executor = try bench.executor()
+        let refusal = await #expect(throws: ActionRefusal.self) {
+            try await executor.perform(MessageAction(id: "1", callID: "a", kind: .reply("never")))
+        }
+        #expect(refusal?.message == "404 Not Found")
+        #expect(try await executor.perform(MessageAction(id: "2", callID: "a", kind: .markAsSeen)))
+        await executor.stop()
+        #expect(try await executor.store.actions().isEmpty)
+        let arrivals = Watched<[CoreArrival]>([])
+        let main = try MainCore(group: bench.group, service: ScriptedService(bench.server)) { arrival in
+            arrivals.update { $0.append(arrival) }
+        }
+        try await main.start()
+        try await main.perform(MessageAction(id: "3", callID: "a", kind: .reply("never")))
+        try await arrivals.wait { !$0.isEmpty }
+        #expect(arrivals.value == [.refused(RefusedAction(id: "3", callID: "a", reason: "404 Not Found"))])
+        #expect(try await main.store.actions().isEmpty)
+        #expect(try await main.store.refusedActions().map(\.id) == ["1", "3"])
+        await main.stop()
+    }
+
     @Test func `a room is waited for as a message is`() async throws {
         bench.server.invite(
             RoomInvitation(address: "sip:room@example.org", subject: "Lunch", invitedBy: "sip:anna@example.org")

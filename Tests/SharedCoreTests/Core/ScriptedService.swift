@@ -69,6 +69,7 @@ final class ScriptedService: CoreService {
 
     func perform(_ action: MessageAction) async throws {
         if action.kind == .reply("refused") { throw Refusal() }
+        if action.kind == .reply("never") { throw ActionRefusal("404 Not Found") }
         server.state.update { $0.performed.append(action) }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 @testable import SharedCore
@@ -91,13 +92,67 @@ import Testing
         #expect(try await store.enqueue(second))
         #expect(try await !store.enqueue(MessageAction(id: "1", callID: "b", kind: .markAsSeen)))
         let epoch = try await store.beginEpoch(role: .executor, process: .current)
-        #expect(try await store.nextAction(as: epoch) == first)
+        #expect(try await store.nextAction(as: epoch)?.action == first)
         // It failed.
-        #expect(try await store.nextAction(as: epoch) == second)
+        #expect(try await store.nextAction(as: epoch)?.action == second)
         try await store.finish(second, as: epoch)
         #expect(try await store.actions() == [first])
-        #expect(try await store.nextAction(as: epoch) == first)
+        #expect(try await store.nextAction(as: epoch)?.action == first)
         try await store.finish(first, as: epoch)
         #expect(try await store.nextAction(as: epoch) == nil)
+    }
+
+    @Test func `replies to one receiver are carried out in order, and hold up no others`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        for (callID, sender) in [("a", "sip:b@x"), ("b", "sip:b@x"), ("c", "sip:c@x")] {
+            let message = IncomingMessage(callID: callID, messageID: nil, sender: sender, text: "?")
+            _ = try await store.insert(message, as: epoch)
+        }
+        let actions = ["a", "b", "c"].enumerated().map { number, callID in
+            MessageAction(id: "\(number)", callID: callID, kind: .reply("yes"))
+        }
+        for action in actions { try await store.enqueue(action) }
+        try await store.enqueue(MessageAction(id: "seen", callID: "a", kind: .markAsSeen))
+        let first = try #require(try await store.nextAction(as: epoch))
+        #expect(first.action == actions[0] && first.count == 0 && !first.isLate)
+        // It failed, or is being carried out: the next to the same receiver waits all the same.
+        #expect(try await store.nextAction(as: epoch)?.action == actions[2])
+        #expect(try await store.nextAction(as: epoch)?.action.id == "seen")
+        let again = try #require(try await store.nextAction(as: epoch))
+        #expect(again.action == actions[0] && again.count == 1)
+        #expect(try await store.nextAction(as: epoch, butNot: [first.lane])?.action == actions[2])
+        try await store.finish(actions[0], as: epoch)
+        let second = try #require(try await store.nextAction(as: epoch))
+        #expect(second.action == actions[1] && second.lane == first.lane)
+    }
+
+    @Test func `an action that was refused is kept as such, until it is queued again`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let action = MessageAction(id: "1", callID: "a", kind: .reply("yes"))
+        try await store.enqueue(action)
+        try await store.refuse(action, "404", as: epoch)
+        #expect(try await store.actions().isEmpty)
+        #expect(try await store.refusedActions() == [RefusedAction(id: "1", callID: "a", reason: "404")])
+        #expect(try await store.enqueue(action))
+        #expect(try await store.refusedActions().isEmpty)
+        for number in 0..<300 {
+            let action = MessageAction(id: "n\(number)", callID: "a", kind: .markAsSeen)
+            try await store.enqueue(action)
+            try await store.refuse(action, "403", as: epoch)
+        }
+        let refused = try await store.refusedActions()
+        #expect(refused.count == 256 && refused.last?.id == "n299" && refused.first?.id == "n44")
+        #expect(try await store.actions() == [action])
+    }
+
+    @Test func `an action of three days ago is late`() async throws {
+        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        try await store.enqueue(MessageAction(id: "1", callID: "a", kind: .reply("yes")))
+        for (seconds, isLate) in [(3 * 24 * 3600 - 60, false), (60, true)] {
+            try await DatabaseQueue(path: store.path).write {
+                try $0.execute(sql: "UPDATE action SET queuedAt = queuedAt - ?", arguments: [seconds])
+            }
+            #expect(try await store.nextAction(as: epoch)?.isLate == isLate)
+        }
     }
 }

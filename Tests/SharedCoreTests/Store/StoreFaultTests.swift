@@ -270,7 +270,12 @@ import Testing
     @Test(.enabled(if: Mount.isPossible, "needs the right to mount"))
     func `a disk that is full is named, and the store goes on when there is room`() async throws {
         let mount = try Mount(directory.path, options: "size=1m")
-        try Data(count: 700_000).write(to: URL(fileURLWithPath: directory.path + "/ballast"))
+        // Where there is no room for all of a new store, none is made.
+        let ballast = URL(fileURLWithPath: directory.path + "/ballast")
+        try Data(count: 700_000).write(to: ballast)
+        let error = #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
+        #expect(error?.code == .full)
+        try Data(count: 640_000).write(to: ballast)
         let store = try SharedStore(group: directory.group)
         let epoch = try await store.beginEpoch(role: .main, process: .current)
         var kept: [IncomingMessage] = []

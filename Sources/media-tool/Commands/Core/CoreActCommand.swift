@@ -10,7 +10,8 @@ struct CoreActCommand: AsyncParsableCommand {
         abstract: "Performs an action on a message: a reply, or that it was seen.",
         discussion: """
             The main performs it when one runs, else this process does. What is not performed before the deadline stays \
-            queued for the next core, and the exit code is 1.
+            queued for the next core, and the exit code is 1. A refusal of the other side is final, but for 408 and 503; what \
+            cannot be performed for three days ends, too.
 
             EXAMPLES
               media-tool core act --group /tmp/group --call-id 1234@example.org --reply 'On my way'
@@ -59,8 +60,15 @@ struct CoreActCommand: AsyncParsableCommand {
                 "No message of the call-id \(callID) has come, or it was forgotten. See what `core notify` showed."
             )
         }
-        let isDone = try await Interruption.orValue { try await core.perform(action) }
+        var refusal: ActionRefusal?
+        var isDone: Bool? = false
+        do {
+            isDone = try await Interruption.orValue { try await core.perform(action) }
+        } catch let error as ActionRefusal {
+            refusal = error
+        }
         _ = try await Interruption.orValue { await core.stop() }
+        if let refusal { throw ToolFailure("It was refused, and is not tried again: \(refusal.message)") }
         guard let isDone else { throw ToolFailure("Interrupted. What was queued is performed by the next core.") }
         guard isDone else {
             throw ToolFailure(

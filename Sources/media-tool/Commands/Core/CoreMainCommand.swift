@@ -172,7 +172,7 @@ extension CoreMainCommand {
                 text: "room \(room.address.printable): \(state), \(room.members.count) members\n"
             )
         // Those that were kept come as arrivals.
-        case .outgoing, .text, .invitation: break
+        case .outgoing, .text, .textChanged, .invitation: break
         }
     }
 }
@@ -190,6 +190,11 @@ extension CoreArrival {
                 "event": "invitation", "room": .string(invitation.address), "from": .string(invitation.invitedBy),
                 "subject": invitation.subject.map(JSONValue.string) ?? .null,
             ]
+        case .refused(let action):
+            [
+                "event": "actionRefused", "id": .string(action.id), "callID": .string(action.callID),
+                "reason": .string(action.reason),
+            ]
         }
     }
 
@@ -199,6 +204,8 @@ extension CoreArrival {
             "message \(message.callID.printable) from \(message.sender.printable): \(message.text.printable)\n"
         case .invitation(let invitation):
             "invitation to \(invitation.address.printable) from \(invitation.invitedBy.printable)\n"
+        case .refused(let action):
+            "action \(action.id.printable) on \(action.callID.printable) was refused: \(action.reason.printable)\n"
         }
     }
 }

@@ -71,6 +71,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
         let registrations: [StoredRegistration]
         let callCount: Int
         let receiptCount: Int
+        let actionCount: Int
+        let refusedCount: Int
 
         init(_ files: Files) async throws {
             let status = try await files.store?.status()
@@ -85,6 +87,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
             registrations = try await files.store?.registrations() ?? []
             callCount = try await files.store?.calls().count ?? 0
             receiptCount = try await files.store?.receipts().count ?? 0
+            actionCount = try await files.store?.actions().count ?? 0
+            refusedCount = try await files.store?.refusedActions().count ?? 0
         }
 
         /// How an account is registered; `expiresAt` is in seconds since 1970, UTC.
@@ -108,6 +112,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
                 "accounts": .array(accounts.map(json)),
                 "calls": .integer(callCount),
                 "receiptsPending": .integer(receiptCount),
+                "actionsPending": .integer(actionCount),
+                "actionsRefused": .integer(refusedCount),
             ]
         }
 

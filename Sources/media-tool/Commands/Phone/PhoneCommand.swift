@@ -130,6 +130,23 @@ struct PhoneCommand: AsyncParsableCommand {
         )
     }
 
+    private static func tell(_ id: String, _ state: TextState, _ teller: SIPTeller) {
+        var reason: String?
+        let (name, words) =
+            switch state {
+            case .pendingDelivery: ("pendingDelivery", "waits")
+            case .inProgress: ("inProgress", "is on its way")
+            case .delivered: ("delivered", "was taken")
+            case .notDelivered: ("notDelivered", "was not taken")
+            }
+        if case .notDelivered(let error) = state { reason = error.message }
+        teller.tell(
+            "textChanged",
+            [("id", .string(id)), ("state", .string(name)), ("reason", JSONValue(reason))],
+            text: "The text \(id) \(words)." + (reason.map { " \($0.printable)" } ?? "")
+        )
+    }
+
     /// What the phone tells, to its end.
     private func tell(_ events: AsyncStream<PhoneEvent>, _ shell: PhoneShell, _ phone: Phone, _ teller: SIPTeller) async
     {
@@ -163,6 +180,7 @@ struct PhoneCommand: AsyncParsableCommand {
                             try? await phone.sendReceipt(kind, of: text)
                         }
                     }
+                case .textChanged(let id, let state): Self.tell(id, state, teller)
                 case .composing(let peer, let isActive):
                     teller.tell(
                         "composing",

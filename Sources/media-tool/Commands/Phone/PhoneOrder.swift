@@ -20,6 +20,8 @@ struct PhoneOrder: Equatable {
         case record(String?)
         case transfer(to: String)
         case text(String, to: String)
+        /// Sends a text as soon as that is possible.
+        case queue(String, to: String)
         /// Holds who talks, and resumes who is held.
         case swap
         case calls, devices
@@ -54,6 +56,7 @@ struct PhoneOrder: Equatable {
         record off
         transfer URI [N]     have the other side call somebody else
         text URI WORDS...    send a text
+        queue URI WORDS...   send a text as soon as that is possible, for three days
         calls                what is on, with its quality
         log                  what is over, and what was missed
         devices, device NAME, volume DB
@@ -121,10 +124,11 @@ struct PhoneOrder: Equatable {
             let path = try argument("a file, or off")
             self = Self(.record(path == "off" ? nil : path), call: try number(1))
         case "transfer": self = Self(.transfer(to: try argument("a URI")), call: try number(1))
-        case "text":
+        case "text", "queue":
             let uri = try argument("a URI and words")
-            guard rest.count > 1 else { throw PhoneOrderFault("'text' needs a URI and words. Say help.") }
-            self = Self(.text(rest.dropFirst().joined(separator: " "), to: uri))
+            guard rest.count > 1 else { throw PhoneOrderFault("'\(verb)' needs a URI and words. Say help.") }
+            let text = rest.dropFirst().joined(separator: " ")
+            self = Self(verb == "text" ? .text(text, to: uri) : .queue(text, to: uri))
         case "device": self = Self(.device(try argument("a name")))
         case "volume":
             guard let value = Double(try argument("a value in dB")), value >= -60, value <= 20 else {
@@ -189,6 +193,7 @@ struct PhoneOrder: Equatable {
         case "record": kind = .record(wire.file)
         case "transfer": kind = .transfer(to: try need(wire.to, "to"))
         case "text": kind = .text(try need(wire.text, "text"), to: try need(wire.to, "to"))
+        case "queue": kind = .queue(try need(wire.text, "text"), to: try need(wire.to, "to"))
         case "swap": kind = .swap
         case "calls": kind = .calls
         case "log": kind = .log

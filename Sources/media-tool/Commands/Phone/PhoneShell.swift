@@ -234,6 +234,7 @@ actor PhoneShell: CallProvider {
             let call = try find(order, "talks") { $0.isTalking }
             await attempt(order) { try await $0.call(of: call.uuid)?.transfer(to: uri) }
         case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
+        case .queue(let text, let uri): await attempt(order) { try await $0.queueText(text, to: uri) }
         case .calls: await attempt(order) { _ in await self.list() }
         case .log: await attempt(order) { await self.listPast($0) }
         case .devices:

@@ -228,7 +228,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                         ("callID", .string(read.callID)), ("messageID", JSONValue(read.messageID)),
                         ("from", .string(from)), ("room", JSONValue(read.room?.description)),
                         ("contentType", .string(request.values(named: "Content-Type").first ?? "text/plain")),
-                        ("text", .string(text)),
+                        ("text", .string(text)), ("deflated", .bool(request.wasDeflated)),
                     ],
                     text:
                         "\(from.printable)\(read.room.map { " in \($0.description.printable)" } ?? ""): \(text.printable)"

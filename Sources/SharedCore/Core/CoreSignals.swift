@@ -1,0 +1,110 @@
+internal import Synchronization
+
+/// What happens to a running core, as its handlers, its service and its loops tell each other.
+final class CoreSignals: Sendable {
+    private struct State {
+        var isAskedToYield = false
+        var hasFetched = false
+        var isActing = true
+        /// An action came after the present attempts began: they may not have seen it.
+        var isQueued = false
+        /// The count of `action` before they began.
+        var countBefore = 0
+        var isEnding = false
+        var failure: (any Error)?
+    }
+
+    /// Notifies when anything here, in the store or among those who wait may have changed.
+    let changed = Notifier()
+    private let action = Notifier()
+    private let mayYield: Bool
+    private let state = Mutex(State())
+
+    init(mayYield: Bool) {
+        self.mayYield = mayYield
+    }
+
+    var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
+    var hasFetched: Bool { state.withLock { $0.hasFetched } }
+    var isActing: Bool { state.withLock { $0.isActing } }
+    var isEnding: Bool { state.withLock { $0.isEnding } }
+    var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// The core ends, whoever asked for it.
+    func end() {
+        state.withLock { $0.isEnding = true }
+        changed.notify()
+    }
+
+    /// Takes a main's request; false for a core that gives way to nobody.
+    func askToYield() -> Bool {
+        guard mayYield else { return false }
+        state.withLock { $0.isAskedToYield = true }
+        changed.notify()
+        return true
+    }
+
+    /// An action was queued.
+    func actionQueued() {
+        state.withLock { state in
+            state.isActing = true
+            state.isQueued = true
+        }
+        action.notify()
+    }
+
+    /// The queued actions are about to be tried; true when one was queued since they were, or all are to be tried again.
+    @discardableResult
+    func beginActing() -> Bool {
+        let count = action.count
+        return state.withLock { state in
+            defer { state.isQueued = false }
+            state.isActing = true
+            state.countBefore = count
+            return state.isQueued
+        }
+    }
+
+    /// Those that may be were begun; `isBusy` when some of them have not ended.
+    func endActing(isBusy: Bool) {
+        state.withLock { $0.isActing = $0.isQueued || isBusy }
+        changed.notify()
+    }
+
+    /// One of them has ended: others may be waiting for it.
+    func actionEnded() { action.notify() }
+
+    /// Waits until an action is queued, or has ended, after those that were begun, until `limit` at the latest.
+    func nextAction(until limit: ContinuousClock.Instant) async {
+        await action.wait(after: state.withLock { $0.countBefore }, until: limit)
+    }
+
+    func fetched() {
+        state.withLock { $0.hasFetched = true }
+        changed.notify()
+    }
+
+    /// Runs a write of the store; a failure ends the core.
+    func watching<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    /// Runs a piece of the core's work; a failure but cancellation ends the core.
+    func reporting(_ body: () async throws -> Void) async {
+        do {
+            try await body()
+        } catch {
+            if !(error is CancellationError), !Task.isCancelled { fail(error) }
+        }
+    }
+
+    private func fail(_ error: any Error) {
+        state.withLock { $0.failure = $0.failure ?? error }
+        changed.notify()
+    }
+}

@@ -34,11 +34,11 @@ extension Phone {
         receipts: Set<TextReceipt.Kind> = []
     ) throws(PhoneError) -> String {
         guard !isClosed else { throw Self.closed }
-        _ = try PhoneError.uri(uri)
+        let isInRoom = isRoom(try PhoneError.uri(uri))
         if let account { _ = try handle(of: account) }
         let name = id ?? "\(CallUUID())"
         guard !outbox.contains(name) else { return name }
-        let isNamed = try id != nil || !receipts.isEmpty || isRoom(PhoneError.uri(uri))
+        let isNamed = id != nil || !receipts.isEmpty || isInRoom
         let (type, body) = try content(text, to: uri, from: account, id: isNamed ? name : nil, receipts)
         composing.noteSent(to: uri)
         let item = TextOutbox.Item(

@@ -17,7 +17,9 @@ struct SIPUser {
     /// Ends the core of the group, if it has one.
     func leave() async { await core?.stop() }
 
-    /// Whom the options tell of; nil for nobody. One who registers has an instance that is kept.
+    /// Whom the options tell of; nil for nobody.
+    ///
+    /// One who registers has an instance that is kept.
     ///
     /// - Throws: `ToolFailure`, as when the group has no such account; `CoreError` when another main runs there
     static func named(by options: SIPOptions, registers: Bool) async throws -> SIPUser? {

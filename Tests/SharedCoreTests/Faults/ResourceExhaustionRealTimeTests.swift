@@ -17,12 +17,8 @@ struct ResourceExhaustionRealTimeTests {
             let server = ScriptedService.Server()
             server.put(.sample("a"))
             let core = try ExecutorCore(group: group, service: ScriptedService(server))
-            // Timers need a descriptor for each clock while somebody waits by it: without one the process would end.
-            let waiting = [
-                Task { try? await Task.sleep(for: .seconds(600), clock: .continuous) },
-                Task { try? await Task.sleep(for: .seconds(600), clock: .suspending) },
-            ]
-            defer { for task in waiting { task.cancel() } }
+            let timers = HeldTimers()
+            defer { timers.end() }
             // What is made once in a process: threads of the pool and of connections, and the timer, by waiting twice.
             var looks = 0
             await Polling.eventually {

@@ -90,20 +90,10 @@ extension Phone {
             case .send(let item): Task { [weak self] in await self?.send(item) }
             }
         }
-        guard outbox.deadline != outboxAlarm?.time else { return }
-        outboxAlarm?.task.cancel()
-        outboxAlarm = nil
-        guard let deadline = outbox.deadline else { return }
-        let wait = max(deadline - SIPEndpoint<UserAgent>.now, .zero)
-        let task = Task { [weak self] in
-            do { try await Task.sleep(for: wait) } catch { return }
-            await self?.handleOutboxTimeout()
-        }
-        outboxAlarm = (deadline, task)
+        outboxAlarm.set(to: outbox.deadline) { [weak self] in await self?.handleOutboxTimeout() }
     }
 
     private func handleOutboxTimeout() {
-        outboxAlarm = nil
         outbox.handleTimeout(at: SIPEndpoint<UserAgent>.now)
         settleOutbox()
     }

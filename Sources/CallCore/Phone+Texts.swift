@@ -141,16 +141,7 @@ extension Phone {
                 Task { [weak self] in try? await self?.send(ComposingState.type, state.body, to: peer, from: account) }
             }
         }
-        guard composing.deadline != composingAlarm?.time else { return }
-        composingAlarm?.task.cancel()
-        composingAlarm = nil
-        guard let deadline = composing.deadline else { return }
-        let wait = max(deadline - SIPEndpoint<UserAgent>.now, .zero)
-        let task = Task { [weak self] in
-            do { try await Task.sleep(for: wait) } catch { return }
-            await self?.handleComposingTimeout()
-        }
-        composingAlarm = (deadline, task)
+        composingAlarm.set(to: composing.deadline) { [weak self] in await self?.handleComposingTimeout() }
     }
 
     private func handleComposingTimeout() {

@@ -46,10 +46,10 @@ public actor Phone {
     /// Texts that are to be kept; nil where `events` tells of them.
     let inbox: TextInbox?
     var composing = ComposingTable()
-    var composingAlarm: (time: MediaTime, task: Task<Void, Never>)?
+    var composingAlarm = PhoneAlarm()
     /// Texts that may wait.
     var outbox = TextOutbox()
-    var outboxAlarm: (time: MediaTime, task: Task<Void, Never>)?
+    var outboxAlarm = PhoneAlarm()
     /// Who waits for what a request comes to, and what it is about.
     private var requests: [ErrandID: (name: String, done: CheckedContinuation<RequestAnswer, Never>)] = [:]
     var openRooms: [RoomHandle: PhoneRoom] = [:]
@@ -218,8 +218,8 @@ public actor Phone {
         isClosed = true
         watcher?.close()
         inbox?.close()
-        composingAlarm?.task.cancel()
-        outboxAlarm?.task.cancel()
+        composingAlarm.cancel()
+        outboxAlarm.cancel()
         for call in calls.values { await call.hangUp() }
         let handles = accounts.map(\.handle)
         await endpoint.close(afterUnregistering: keepsBindings ? [] : handles)

@@ -163,6 +163,43 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `of two calls that are answered at once the first is held, unless both are to talk`(areGrouped: Bool) throws {
+        var world = try DeskWorld(isAsleep: false)
+        for index in [0, 2] {
+            _ = try world.call(from: index)
+            world.run(for: .seconds(1))
+        }
+        #expect(world.words() == ["incoming \(alice)", "incoming \(carol)"])
+        let calls = world.desk.entries.map(\.uuid)
+        for call in calls { world.act(.answer, on: call) }
+        if areGrouped { world.act(.setGroup(with: calls[1]), on: calls[0]) }
+        #expect(world.words() == ["1 fulfilled", "2 fulfilled"])
+        world.run(for: .seconds(1))
+        let grouped = ["updated \(alice) grouped", "updated \(carol) grouped", "3 fulfilled"]
+        #expect(world.words() == (areGrouped ? grouped : ["updated \(alice) held"]))
+        #expect(world.desk.entries.allSatisfy { $0.stage == .connected })
+    }
+
+    @Test(arguments: [false, true])
+    func `a call that is answered there while this side talks in a later one is held`(isLaterOver: Bool) throws {
+        var world = try DeskWorld(isAsleep: false)
+        world.act(.start(to: alice), on: CallUUID())
+        world.run(for: .seconds(1))
+        let handle = try #require(world.network.takeEvents(0).compactMap(\.call).last)
+        _ = try world.call(from: 2)
+        world.run(for: .seconds(1))
+        let later = world.last
+        world.act(.answer, on: later)
+        world.run(for: .seconds(1))
+        if isLaterOver { world.act(.end, on: later) }
+        _ = world.words()
+        try world.network.with(0) { agent, now in try agent.answer(handle, DeskWorld.session(0), at: now) }
+        world.run(for: .seconds(1))
+        let connected = ["outgoing \(alice) connected"]
+        #expect(world.words() == (isLaterOver ? connected : connected + ["updated \(alice) held"]))
+    }
+
     @Test func `who hangs up does not wait for what is under way`() throws {
         var (world, uuid, _) = try talking()
         world.network.arrives = { !$0.hasPrefix("INVITE") }

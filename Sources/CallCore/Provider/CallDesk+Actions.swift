@@ -12,9 +12,12 @@ extension CallDesk {
             }
             return
         }
+        wishCount += 1
         var run: [Step] = []
         for action in transaction {
-            let step = Step(action: action, call: action.call, kind: action.kind, limit: now + action.limit)
+            let limit = now + action.limit
+            let step = Step(action: action, call: action.call, kind: action.kind, limit: limit, wish: wishCount)
+            noteWish(action)
             let holds = holds(around: action, in: transaction, at: now)
             // Who is taken out of the conference is so before the others are held with it.
             if action.kind == .setGroup(with: nil) {
@@ -66,7 +69,18 @@ extension CallDesk {
 
     /// An action of the desk's own.
     func own(_ kind: ProviderAction.Kind, of call: CallUUID, at now: MediaTime) -> Step {
-        Step(action: nil, call: call, kind: kind, limit: now + .seconds(5))
+        Step(action: nil, call: call, kind: kind, limit: now + .seconds(5), wish: wishCount)
+    }
+
+    /// Remembers that this side is to talk in a call; in one that is not there yet it is when that begins.
+    private mutating func noteWish(_ action: ProviderAction) {
+        var calls = [action.call]
+        switch action.kind {
+        case .answer, .setHeld(false): break
+        case .setGroup(with: let other?): calls.append(other)
+        case .start, .end, .setHeld(true), .setGroup(with: nil), .setMuted, .playDTMF: return
+        }
+        for index in entries.indices where calls.contains(entries[index].uuid) { entries[index].wish = wishCount }
     }
 
     /// All calls end at once, and nothing is told of them any more.
@@ -188,7 +202,9 @@ extension CallDesk {
                 finish(step, .failed(.notNow))
                 return nil
             }
-            entries.append(makeEntry(step.call, .calling, CallUpdate(remote: uri)))
+            var entry = makeEntry(step.call, .calling, CallUpdate(remote: uri))
+            entry.wish = step.wish
+            entries.append(entry)
             let ticket = makeTicket()
             order(.start(step.call, to: uri, account: account, ticket))
             return ticket

@@ -52,6 +52,9 @@ struct CallDesk: Sendable {
     /// Names what is under way.
     typealias Ticket = UInt64
 
+    /// Counts transactions.
+    typealias WishNumber = UInt64
+
     /// How far a call is.
     enum Stage: Hashable, Sendable {
         /// A push has told of it.
@@ -84,6 +87,8 @@ struct CallDesk: Sendable {
         var declineStatus = 603
         /// When what is pushed, or declined, ends.
         var deadline: MediaTime?
+        /// Which transaction last wanted this side to talk in it; nil for a call that the application made by itself.
+        var wish: WishNumber?
 
         /// Whether its user has answered it, and there is no sound yet.
         var isBeingAnswered: Bool { stage == .answering || stage == .pushed && isAwaited }
@@ -100,6 +105,8 @@ struct CallDesk: Sendable {
         var patience: MediaTime?
         /// When it counts as failed.
         var limit: MediaTime?
+        /// The number of its transaction.
+        let wish: WishNumber
     }
 
     /// How long a push may be ahead of its INVITE.
@@ -123,6 +130,7 @@ struct CallDesk: Sendable {
     private var ended: [(callID: String, reason: ReportedEnd, wasPush: Bool)] = []
     private var generator: SeededGenerator
     private var ticketCount: Ticket = 0
+    var wishCount: WishNumber = 0
 
     /// The seed gives the identifiers of calls that come.
     init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
@@ -243,7 +251,16 @@ struct CallDesk: Sendable {
         entries[index].stage = .connected
         if entries[index].isOutgoing { report(.outgoing(entries[index].uuid, entries[index].update, .connected)) }
         if entries[index].isMuted { order(.mute(handle, true)) }
+        if isOutdone(entries[index]) { steps.append([own(.setHeld(true), of: entries[index].uuid, at: now)]) }
         goOn(at: now)
+    }
+
+    /// Whether this side was to talk in another call after it was to talk in this one, and does so.
+    private func isOutdone(_ entry: Entry) -> Bool {
+        guard let wish = entry.wish else { return false }
+        return entries.contains { other in
+            other.isToTalk && !other.update.isHeld && other.wish.map { $0 > wish } ?? false
+        }
     }
 
     /// This side holds a call, or does not any more.

@@ -16,7 +16,7 @@ final class CallScreen: @unchecked Sendable {
     private let reports: AsyncStream<CallDesk.Report>
     private let continuation: AsyncStream<CallDesk.Report>.Continuation
     private weak var phone: Phone?
-    private var alarm: (time: MediaTime, task: Task<Void, Never>)?
+    private var alarm = PhoneAlarm()
 
     init(_ provider: any CallProvider, seed: UInt64) {
         (self.provider, desk) = (provider, CallDesk(seed: seed))
@@ -50,16 +50,7 @@ final class CallScreen: @unchecked Sendable {
 
     /// Has the desk called at a time, and at no other.
     func wake(at time: MediaTime?) {
-        guard time != alarm?.time else { return }
-        alarm?.task.cancel()
-        alarm = nil
-        guard let time else { return }
-        let wait = max(time - SIPEndpoint<UserAgent>.now, .zero)
-        let task = Task { [weak phone] in
-            do { try await Task.sleep(for: wait) } catch { return }
-            await phone?.handleDeskTimeout()
-        }
-        alarm = (time, task)
+        alarm.set(to: time) { [weak phone] in await phone?.handleDeskTimeout() }
     }
 
     /// Nothing more is told.

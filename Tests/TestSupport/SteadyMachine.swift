@@ -6,7 +6,7 @@ package import Testing
 ///
 /// A test that fails on a machine that went on has failed. One that fails while the machine stood still for longer in all
 /// than such tests bear says nothing: its issues are noted as known, and it runs again, three times in all. After that a line
-/// says that it was not judged; `Scripts/test skipped` fails where no run has judged it.
+/// says that it was not judged; `Scripts/test skipped` fails where no run has judged it. A test that hangs ends the process.
 package struct SteadyMachine: TestTrait, SuiteTrait, TestScoping {
     /// Each test of a suite is judged by itself.
     package var isRecursive: Bool { true }
@@ -20,13 +20,14 @@ package struct SteadyMachine: TestTrait, SuiteTrait, TestScoping {
         performing function: @Sendable () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
+        let name = test.displayName.map { "\"\($0)\"" } ?? test.name
         let witness = MachineWitness.shared
         var longest = Duration.zero
         for attempt in 1...Self.attempts {
             let start = witness.mark
             let isDisturbed = Atomic(false)
             try await withKnownIssue("the machine stood still meanwhile", isIntermittent: true) {
-                try await function()
+                try await HangWatch.shared.run(name, function)
             } matching: { _ in
                 // The witness may be woken a little later than the test.
                 pass(.milliseconds(10))
@@ -40,7 +41,6 @@ package struct SteadyMachine: TestTrait, SuiteTrait, TestScoping {
             guard !Task.isCancelled else { return }
             if attempt < Self.attempts { awaitSteadiness(witness) }
         }
-        let name = test.displayName.map { "\"\($0)\"" } ?? test.name
         let line = "↯ Test \(name) was not judged: it failed in \(Self.attempts) runs, in which the machine stood still"
         let bytes = Array("\(line), for \(longest) of the worst\n".utf8)
         _ = write(STDOUT_FILENO, bytes, bytes.count)

@@ -27,7 +27,12 @@ enum PushedTexts {
     private static func run(_ tool: String, in directory: String) async throws -> [Double] {
         let server = try ToolProcess(
             tool,
-            ["sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--json"],
+            // Phones that can be woken are taken for asleep: their texts are kept at once.
+            [
+                "sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--push-log",
+                directory + "/pushes",
+            ]
+                + ["--json"],
             output: directory + "/server"
         )
         defer { server.end() }

@@ -44,8 +44,6 @@ public actor SIPService: CoreService {
     private let refusesCalls: Bool
     /// Notifies of registrations and messages.
     private let changed = Notifier()
-    /// Notifies when receipts were sent, or could not be.
-    private let sent = Notifier()
     private var context: CoreContext?
     private var phone: Phone?
     private var ownEngine: CallEngine?
@@ -61,9 +59,8 @@ public actor SIPService: CoreService {
     private var isFetchPlanned = false
     /// Calls that wait for a main.
     private var waitingCalls: [PhoneCall] = []
-    private var sending: Task<Void, Never>?
-    /// How many of them have not ended.
-    private var sendingCount = 0
+    /// While a core runs.
+    private var receipts: ReceiptSender?
 
     /// A service for the accounts of a group.
     ///
@@ -134,6 +131,7 @@ public actor SIPService: CoreService {
             standing[account.address] = .pending
         }
         (self.context, self.phone) = (context, phone)
+        receipts = ReceiptSender(phone, store, as: context.epoch) { [weak self] in await self?.isUsable($0) ?? false }
         listening = Task { [weak self] in for await event in phone.events { await self?.handle(event) } }
     }
 
@@ -152,7 +150,7 @@ public actor SIPService: CoreService {
             if !isPending, quietUntil <= .now { break }
             await changed.wait(after: count, until: isPending ? .now + .seconds(3600) : quietUntil)
         }
-        sendReceipts()
+        await receipts?.send()
     }
 
     /// Stays registered, and sends the receipts of what comes.
@@ -161,7 +159,7 @@ public actor SIPService: CoreService {
         while true {
             let count = changed.count
             try Task.checkCancellation()
-            sendReceipts()
+            await receipts?.send()
             await changed.wait(after: count, until: .now + .seconds(3600))
         }
     }
@@ -191,8 +189,7 @@ public actor SIPService: CoreService {
             }
         case .markAsSeen:
             try await store.queueDisplayed(callID: action.callID, as: context.epoch)
-            sendReceipts()
-            await sending?.value
+            await receipts?.send().value
         }
     }
 
@@ -229,18 +226,14 @@ public actor SIPService: CoreService {
     /// Sends the receipts that wait, for two seconds at most, and closes the phone; the servers go on knowing it.
     public func stop() async {
         guard let phone else { return }
-        sendReceipts()
-        let limit = ContinuousClock.now + .seconds(2)
-        while sendingCount > 0, .now < limit {
-            let count = sent.count
-            await sent.wait(after: count, until: limit)
-        }
+        await receipts?.send()
+        await receipts?.wait(.seconds(2))
         for call in waitingCalls { await call.reject(status: 480) }
         waitingCalls = []
         if let context, let bytes = try? JSONEncoder().encode(await phone.digestMemories) {
             try? await context.store?.keep(Array(bytes), as: Self.memoryName, context.epoch)
         }
-        (self.phone, context) = (nil, nil)
+        (self.phone, context, receipts) = (nil, nil, nil)
         await phone.close(keepingBindings: true)
         await listening?.value
         await ownEngine?.shutDown()
@@ -311,9 +304,9 @@ public actor SIPService: CoreService {
         if state == .registered {
             if former != .registered { context?.retryActions() }
             quietUntil = max(quietUntil, .now + Self.quiet.registration)
-            sendReceipts()
         }
         changed.notify()
+        if state == .registered { await receipts?.send() }
         guard let context, let store = context.store, let phone else { return }
         let seconds = await phone.bindingSeconds(of: address)
         let registration = StoredRegistration(
@@ -361,47 +354,6 @@ public actor SIPService: CoreService {
     private func noteMessage() {
         quietUntil = max(quietUntil, .now + Self.quiet.message)
         changed.notify()
-    }
-
-    // MARK: Receipts
-
-    /// Sends the receipts that wait, one after the other; those that cannot be sent now wait on.
-    private func sendReceipts() {
-        guard let phone, let context, let store = context.store else { return }
-        let former = sending
-        sendingCount += 1
-        sending = Task { [weak self] in
-            await former?.value
-            for receipt in (try? await store.receipts()) ?? [] {
-                guard await self?.isUsable(receipt.account) == true, await Self.send(receipt, by: phone) else {
-                    continue
-                }
-                try? await store.finish(receipt, as: context.epoch)
-            }
-            await self?.noteSent()
-        }
-    }
-
-    /// Sends a receipt; whether it is done with: taken, or wanted no more.
-    private static func send(_ receipt: MessageReceipt, by phone: Phone) async -> Bool {
-        do {
-            try await phone.sendReceipt(
-                receipt.kind == .displayed ? .displayed : .delivered,
-                of: receipt.messageID,
-                to: receipt.recipient,
-                from: receipt.account
-            )
-            return true
-        } catch let error as PhoneError {
-            return error.isFinal
-        } catch {
-            return false
-        }
-    }
-
-    private func noteSent() {
-        sendingCount -= 1
-        sent.notify()
     }
 
     /// Whether an account can send.

@@ -243,7 +243,7 @@ let package = Package(
             name: "SharedPhoneTests",
             dependencies: [
                 "SharedPhone", "CallCore", "SharedCore", "LocalMessaging", "MediaEngine", "CallBasics", "SIP",
-                "SIPTransport", "TestSupport",
+                "SIPTesting", "SIPTransport", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -14,20 +14,12 @@ import Testing
     init() throws { engine = try CallEngine() }
 
     private func phone(_ change: (inout PhoneConfiguration) -> Void = { _ in }) async throws -> Phone {
-        var configuration = PhoneConfiguration()
-        configuration.local = .loopback(port: 0)
-        change(&configuration)
-        return try await Phone(engine, configuration)
+        try await .onLoopback(engine, change)
     }
 
     /// Whether there is a network for SIP, for sound, and for both.
     private func reachable(_ phone: Phone) async -> [Bool] {
         [await phone.isSIPReachable, await phone.isMediaReachable, await phone.isNetworkReachable]
-    }
-
-    private static func buzz(_ sound: inout CallConfiguration) {
-        let samples = (0..<160_000).map { Int16($0 % 40 < 20 ? 8000 : -8000) }
-        (sound.source, sound.sink) = (.samples(samples, AudioFormat(sampleRate: 16_000)), .none)
     }
 
     private func close(_ phones: Phone...) async {
@@ -39,7 +31,7 @@ import Testing
         async throws
     {
         let (alice, bob) = (try await phone(), try await phone())
-        let out = try await bob.call("sip:\(alice.localAddress)", Self.buzz)
+        let out = try await bob.call("sip:\(alice.localAddress)", CallConfiguration.buzz)
         var come: PhoneCall?
         for await case .incoming(let call) in alice.events {
             come = call
@@ -48,12 +40,12 @@ import Testing
         let incoming = try #require(come)
         await alice.setMediaReachable(false)
         #expect(await reachable(alice) == [true, false, false])
-        let refusal = await #expect(throws: PhoneError.self) { try await incoming.answer(Self.buzz) }
+        let refusal = await #expect(throws: PhoneError.self) { try await incoming.answer(CallConfiguration.buzz) }
         #expect(refusal?.code == .noNetwork)
         let unmade = await #expect(throws: PhoneError.self) { try await alice.call("sip:\(bob.localAddress)") }
         #expect(unmade?.code == .noNetwork)
         await alice.setMediaReachable(true)
-        try await incoming.answer(Self.buzz)
+        try await incoming.answer(CallConfiguration.buzz)
         try await out.answered()
         #expect(await Polling.eventually { await incoming.media?.report().received.packets ?? 0 > 0 })
 

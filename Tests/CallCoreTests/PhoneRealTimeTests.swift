@@ -15,23 +15,13 @@ import Testing
     init() throws { engine = try CallEngine() }
 
     private func phone(_ change: (inout PhoneConfiguration) -> Void = { _ in }) async throws -> Phone {
-        var configuration = PhoneConfiguration()
-        configuration.local = .loopback(port: 0)
-        change(&configuration)
-        return try await Phone(engine, configuration)
-    }
-
-    /// Sound of a loud buzz for some seconds, heard by nobody.
-    private static func buzz(_ sound: inout CallConfiguration) {
-        let period: [Int16] = (0..<40).map { $0 < 20 ? 8000 : -8000 }
-        let samples = Array(repeatElement(period, count: 10 * rate / 40).joined())
-        (sound.source, sound.sink) = (.samples(samples, AudioFormat(sampleRate: rate)), .none)
+        try await .onLoopback(engine, change)
     }
 
     /// The same buzz, and what is heard goes where a test listens.
     private static func buzz(into ears: StreamSink) -> @Sendable (inout CallConfiguration) -> Void {
         { sound in
-            buzz(&sound)
+            CallConfiguration.buzz(&sound)
             sound.sink = .stream(ears)
         }
     }
@@ -148,7 +138,7 @@ import Testing
             $0.security.certificate = SIPSecurity.Certificate(path: paths.path, keyPath: paths.keyPath)
         }
         let ears = StreamSink(format: AudioFormat(sampleRate: Self.rate))
-        let out = try await alice.call("sips:\(bob.localAddress)", Self.buzz)
+        let out = try await alice.call("sips:\(bob.localAddress)", CallConfiguration.buzz)
         let come = try await call(to: bob)
         try await come.answer(Self.buzz(into: ears))
         try await out.answered()
@@ -160,7 +150,7 @@ import Testing
         security.certificate = SIPSecurity.Certificate(path: domain.path, keyPath: domain.keyPath)
         try await bob.secure(by: security)
         let third = try await phone(trusting)
-        let end = try await third.call("sips:\(bob.localAddress)", Self.buzz).ended()
+        let end = try await third.call("sips:\(bob.localAddress)", CallConfiguration.buzz).ended()
         #expect(end.cause == .unreachable)
         #expect(end.description.contains("is for example.test, other.test, not for 127.0.0.1"))
         security.certificate?.path = "/nowhere.pem"
@@ -175,7 +165,7 @@ import Testing
         let alice = try await phone()
         let sockets = SIPEndpoint(try Self.plainAgent()) { _ in .failure }
         let address = try await sockets.open(at: .loopback(port: 0), [.udp])
-        let out = try await alice.call("sip:\(address)", Self.buzz)
+        let out = try await alice.call("sip:\(address)", CallConfiguration.buzz)
         var key: Character?
         for await event in sockets.events {
             if case .incoming(let handle, _) = event {
@@ -204,14 +194,14 @@ import Testing
 
     @Test func `who is refused, or has no codec in common, is told so`() async throws {
         let (alice, bob) = (try await phone { $0.codecs = ["PCMU"] }, try await phone { $0.codecs = ["PCMA"] })
-        let refused = try await alice.call(uri(of: bob), Self.buzz)
+        let refused = try await alice.call(uri(of: bob), CallConfiguration.buzz)
         await (try call(to: bob)).reject(status: 486)
         let error = await #expect(throws: PhoneCallEnd.self) { try await refused.answered() }
         #expect(error?.cause == .refused(status: 486))
         #expect(await refused.report == nil)
-        let silent = try await alice.call(uri(of: bob), Self.buzz)
+        let silent = try await alice.call(uri(of: bob), CallConfiguration.buzz)
         let come = try await call(to: bob)
-        await #expect(throws: PhoneError.self) { try await come.answer(Self.buzz) }
+        await #expect(throws: PhoneError.self) { try await come.answer(CallConfiguration.buzz) }
         #expect(await come.ended().cause == .failed)
         #expect(await silent.ended().cause == .refused(status: 488))
         await close(alice, bob)
@@ -219,7 +209,7 @@ import Testing
 
     @Test func `whoever gives up waiting takes the call back`() async throws {
         let (alice, bob) = (try await phone(), try await phone())
-        let out = try await alice.call(uri(of: bob), Self.buzz)
+        let out = try await alice.call(uri(of: bob), CallConfiguration.buzz)
         let waiting = Task { try await out.answered() }
         let come = try await call(to: bob)
         try await come.ring()
@@ -227,15 +217,15 @@ import Testing
         let error = await #expect(throws: PhoneCallEnd.self) { try await waiting.value }
         #expect(error?.cause == .cancelled)
         #expect(await come.ended().cause == .cancelled)
-        await #expect(throws: PhoneError.self) { try await come.answer(Self.buzz) }
+        await #expect(throws: PhoneError.self) { try await come.answer(CallConfiguration.buzz) }
         await close(alice, bob)
     }
 
     @Test func `a call that is led on is answered by whom it was led to`() async throws {
         let (alice, bob, carol) = (try await phone(), try await phone(), try await phone())
-        let out = try await alice.call(uri(of: bob), Self.buzz)
+        let out = try await alice.call(uri(of: bob), CallConfiguration.buzz)
         try await call(to: bob).redirect(to: uri(of: carol))
-        try await call(to: carol).answer(Self.buzz)
+        try await call(to: carol).answer(CallConfiguration.buzz)
         try await out.answered()
         await out.hangUp()
         #expect(await out.ended().cause == .hungUp)
@@ -246,7 +236,7 @@ import Testing
         let (alice, carol) = (try await phone(), try await phone())
         let sockets = SIPEndpoint(try Self.obligingAgent()) { _ in .failure }
         let address = try await sockets.open(at: .loopback(port: 0), [.udp])
-        let out = try await alice.call("sip:\(address)", Self.buzz)
+        let out = try await alice.call("sip:\(address)", CallConfiguration.buzz)
         let bob = Task {
             for await event in sockets.events {
                 switch event {
@@ -263,7 +253,7 @@ import Testing
         try await out.answered()
         try await out.transfer(to: uri(of: carol))
         let come = try await call(to: carol)
-        try await come.answer(Self.buzz)
+        try await come.answer(CallConfiguration.buzz)
         #expect(await out.ended().cause == .hungUp)
         await close(alice, carol)
         await sockets.close()
@@ -295,13 +285,13 @@ import Testing
         #expect(error?.code == .refused(status: 401))
         try await alice.register(try account("alice", "wonderland"))
         try await bob.register(try account("bob", "builder"))
-        let out = try await alice.call("sip:bob@example.test", Self.buzz)
+        let out = try await alice.call("sip:bob@example.test", CallConfiguration.buzz)
         var text: String?
         for await event in bob.events {
             switch event {
             case .incoming(let call):
                 #expect(call.remote == "sip:alice@example.test")
-                try await call.answer(Self.buzz)
+                try await call.answer(CallConfiguration.buzz)
                 try await out.answered()
                 try await alice.sendText("Tea?", to: "sip:bob@example.test")
             case .text(let come):
@@ -348,9 +338,9 @@ import Testing
     @Test func `a phone that nobody holds any more ends its calls`() async throws {
         let bob = try await phone()
         var alice: Phone? = try await phone()
-        let out = try #require(try await alice?.call(uri(of: bob), Self.buzz))
+        let out = try #require(try await alice?.call(uri(of: bob), CallConfiguration.buzz))
         let come = try await call(to: bob)
-        try await come.answer(Self.buzz)
+        try await come.answer(CallConfiguration.buzz)
         try await out.answered()
         let events = try #require(alice?.events)
         alice = nil
@@ -372,11 +362,11 @@ import Testing
         #expect(wildcard?.code == .invalid)
         await #expect(throws: PhoneError.self) { try await alice.call("bob") }
         let header = await #expect(throws: PhoneError.self) {
-            try await alice.call("sip:127.0.0.1", headers: [("X", "1\r\nY: 2")], Self.buzz)
+            try await alice.call("sip:127.0.0.1", headers: [("X", "1\r\nY: 2")], CallConfiguration.buzz)
         }
         #expect(header?.code == .invalid)
         await #expect(throws: EngineError.self) {
-            _ = try await phone { $0.codecs = ["none"] }.call(uri(of: alice), Self.buzz)
+            _ = try await phone { $0.codecs = ["none"] }.call(uri(of: alice), CallConfiguration.buzz)
         }
         await alice.close()
         let closed = await #expect(throws: PhoneError.self) { try await alice.call("sip:127.0.0.1") }

@@ -167,7 +167,7 @@ import Testing
         let calling = try run([
             "call", "sip:\(place)", "--output", folder.file("heard.wav"), "--seconds", "1", "--timeout", "90", "--dtmf",
             "5", "--story",
-            folder.file("story.json"), "--pcap", folder.file("a.pcap"), "--srtp", "off", "--refuse-video", "--json",
+            folder.file("story.json"), "--pcap", folder.file("a.pcap"), "--srtp", "off", "--json",
             "--events",
         ])
         #expect(calling.wait() == 0, "\(calling.errors)")
@@ -220,14 +220,20 @@ import Testing
         #expect(server.wait() == 0)
     }
 
-    @Test func `a load over several processors counts them as one`() throws {
-        let load = try run([
-            "load", "--to", "sip:bob@example.test", "--proxy", way, "--cores", "2", "--calls", "6", "--json",
+    @Test func `a load over several processors is of so many agents, and counted as one`() throws {
+        let trace = folder.file("trace")
+        let answering = try run([
+            "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "6", "--sip-trace", trace, "--json",
         ])
-        // Bob is not there.
-        #expect(load.wait() == 1)
+        try #require(answering.printed(#""event":"listening""#), "\(answering.errors)")
+        let place = try #require((try answering.jsonLines().first?["local"] as? String)?.split(separator: " ").last)
+        let load = try run(["load", "--to", "sip:\(place)", "--cores", "2", "--calls", "6", "--rate", "50", "--json"])
+        #expect(load.wait() == 0, "\(load.errors)")
         let figures = try load.json()
-        #expect(figures["attempted"] as? Int == 6 && figures["rejected"] as? Int == 6)
+        #expect(figures["attempted"] as? Int == 6 && figures["connected"] as? Int == 6)
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        let text = try String(contentsOfFile: trace, encoding: .utf8)
+        #expect(Set(text.matches(of: /Via: SIP\/2.0\/UDP 127\.0\.0\.1:(\d+)/).map(\.1)).count == 2, "\(text)")
         server.interrupt()
         #expect(server.wait() == 0)
     }

@@ -4,6 +4,7 @@ import Foundation
 import LocalMessaging
 import MediaEngine
 import SIP
+import SIPTesting
 import SIPTransport
 import SharedCore
 import TestSupport
@@ -137,29 +138,16 @@ import Testing
 }
 
 /// Sends datagrams as they are, and tells the messages that come.
-struct DatagramPeer: SIPElement {
-    private var own = SocketAddress.loopback(port: 0)
-    private var outputs: [ElementOutput<SIPMessage>] = []
+struct DatagramPeer: DatagramElement {
+    typealias Event = SIPMessage
 
-    var deadline: MediaTime? { nil }
-
-    mutating func setLocalAddresses(_ addresses: [SocketAddress], of transport: Flow.Transport, at now: MediaTime) {
-        own = addresses.first ?? own
-    }
-
-    mutating func accept(
-        _ transport: Flow.Transport,
-        local: SocketAddress,
-        remote: SocketAddress,
-        at now: MediaTime
-    ) -> Flow? { nil }
+    var own = SocketAddress.loopback(port: 0)
+    var outputs: [ElementOutput<SIPMessage>] = []
 
     mutating func handle(_ input: ElementInput, at now: MediaTime) {
         guard case .datagram(let bytes, _, _) = input, let message = try? SIPMessage(datagram: bytes) else { return }
         outputs.append(.event(message))
     }
-
-    mutating func poll() -> ElementOutput<SIPMessage>? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     mutating func send(_ bytes: [UInt8], to remote: SocketAddress) {
         outputs.append(.send(bytes, Flow(.udp, local: own, remote: remote)))

@@ -1,10 +1,11 @@
 import CallBasics
+import SIPTesting
 
 @testable import SIP
 
 /// A conference server with one room, by datagrams alone: it makes the room, invites, tells members of each other, and sends on what
 /// they write.
-struct RoomServer: SIPElement {
+struct RoomServer: DatagramElement {
     typealias Event = Never
 
     /// A dialog with somebody, as this side has it.
@@ -15,31 +16,16 @@ struct RoomServer: SIPElement {
         let address: SocketAddress
     }
 
-    private var own = SocketAddress.loopback(port: 0)
+    var own = SocketAddress.loopback(port: 0)
     private var subject = ""
     private var members: [String] = []
     private var version = 0
     private var number: UInt32 = 0
     private var subscribers: [Peer] = []
-    private var outputs: [ElementOutput<Never>] = []
-
-    var deadline: MediaTime? { nil }
+    var outputs: [ElementOutput<Never>] = []
 
     private var room: String { "sip:tea@\(own.host):\(own.port)" }
     private var focus: String { "<\(room);gr=1>;isfocus;text" }
-
-    mutating func setLocalAddresses(_ addresses: [SocketAddress], of transport: Flow.Transport, at now: MediaTime) {
-        own = addresses.first ?? own
-    }
-
-    mutating func accept(
-        _ transport: Flow.Transport,
-        local: SocketAddress,
-        remote: SocketAddress,
-        at now: MediaTime
-    ) -> Flow? { nil }
-
-    mutating func poll() -> ElementOutput<Never>? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     mutating func handle(_ input: ElementInput, at now: MediaTime) {
         guard case .datagram(let bytes, _, let remote) = input, let message = try? SIPMessage(datagram: bytes) else {

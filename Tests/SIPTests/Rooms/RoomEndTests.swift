@@ -11,11 +11,7 @@ import Testing
 
     /// A room with its call and its state.
     private mutating func join() throws -> RoomHandle {
-        let invite = try server.invite()
-        let handle = try server.handle()
-        server.world.with(0) { agent, now in agent.acceptRoom(handle, at: now) }
-        server.world.run(for: .milliseconds(50))
-        try server.acknowledge(invite)
+        let handle = try server.join()
         try follow()
         return handle
     }

@@ -9,17 +9,6 @@ import Testing
 
     init() throws { server = try ConferenceServer() }
 
-    /// Invites her, and has her accept.
-    @discardableResult
-    private mutating func join() throws -> RoomHandle {
-        let invite = try server.invite()
-        let handle = try server.handle()
-        server.world.with(0) { agent, now in agent.acceptRoom(handle, at: now) }
-        server.world.run(for: .milliseconds(50))
-        try server.acknowledge(invite)
-        return handle
-    }
-
     private static func full(_ version: Int, _ names: String..., subject: String = "Tea") -> String {
         ConferenceServer.document(
             "full",
@@ -135,7 +124,7 @@ import Testing
     // MARK: What the room is like
 
     @Test mutating func `members and subject are told at first and at each change`() throws {
-        try join()
+        try server.join()
         try server.answer("SUBSCRIBE", 200, ("Expires", "3600"))
         _ = server.words()
         try server.notify(Self.full(0, "a", "b"))
@@ -154,7 +143,7 @@ import Testing
     }
 
     @Test mutating func `behind a gap all is asked for anew, once, and taken`() throws {
-        try join()
+        try server.join()
         try server.answer("SUBSCRIBE", 200, ("Expires", "3600"))
         try server.notify(Self.full(0, "a"))
         _ = server.words()
@@ -182,7 +171,7 @@ import Testing
         "<a", "", "<conference-info xmlns=\"urn:ietf:params:xml:ns:conference-info\" entity=\"x\" state=\"z\"/>",
     ])
     mutating func `a document that cannot be read changes nothing, and all is asked for anew`(text: String) throws {
-        try join()
+        try server.join()
         try server.answer("SUBSCRIBE", 200, ("Expires", "3600"))
         try server.notify(Self.full(0, "a"))
         _ = server.words()
@@ -193,7 +182,7 @@ import Testing
     }
 
     @Test mutating func `a subscription that is interrupted is made anew, and its first document counts`() throws {
-        try join()
+        try server.join()
         try server.answer("SUBSCRIBE", 200, ("Expires", "3600"))
         try server.notify(Self.full(7, "a"))
         try server.notify("", "terminated;reason=deactivated")
@@ -206,7 +195,7 @@ import Testing
     }
 
     @Test mutating func `who may not know what it is like stays a member, and hears that`() throws {
-        try join()
+        try server.join()
         _ = server.words()
         try server.answer("SUBSCRIBE", 403)
         #expect(server.words() == ["unfollowed refused(403)"])
@@ -222,7 +211,7 @@ import Testing
     // MARK: Texts
 
     @Test mutating func `a text of a room is of the member whom its envelope names, without the device`() throws {
-        try join()
+        try server.join()
         _ = server.words()
         try server.message(from: "\"Carol\" <sip:carol@example.org;gr=urn:uuid:1>", "Hello")
         try server.message(from: "<sip:carol@example.org>", "Hello", sender: "sip:mallory@192.0.2.99")

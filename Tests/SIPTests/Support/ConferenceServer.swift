@@ -185,4 +185,15 @@ struct ConferenceServer {
         (counts.flows, counts.lookups.kept) = (FlowCounts(), 0)
         #expect(counts == AgentCounts(), sourceLocation: sourceLocation)
     }
+
+    /// Invites Alice, and has her accept.
+    @discardableResult
+    mutating func join() throws -> RoomHandle {
+        let invite = try invite()
+        let handle = try handle()
+        world.with(0) { agent, now in agent.acceptRoom(handle, at: now) }
+        world.run(for: .milliseconds(50))
+        try acknowledge(invite)
+        return handle
+    }
 }

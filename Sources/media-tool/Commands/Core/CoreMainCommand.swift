@@ -162,15 +162,7 @@ extension CoreMainCommand {
                 text: "\(peer.printable) \(isActive ? "is writing" : "writes no more")\n"
             )
         case .room(let room):
-            let state = room.state.rawValue
-            common.show(
-                [
-                    "event": "room", "room": .string(room.address), "state": .string(state),
-                    "subject": room.subject.map(JSONValue.string) ?? .null,
-                    "members": .array(room.members.map { .string($0.address) }),
-                ],
-                text: "room \(room.address.printable): \(state), \(room.members.count) members\n"
-            )
+            common.show(.object([("event", "room")] + room.lineMembers), text: room.line + "\n")
         // Those that were kept come as arrivals.
         case .outgoing, .text, .textChanged, .invitation: break
         }

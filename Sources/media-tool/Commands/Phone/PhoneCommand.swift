@@ -196,16 +196,7 @@ struct PhoneCommand: AsyncParsableCommand {
                         ],
                         text: "\(invitation.inviter.printable) invites to \(invitation.room.printable)"
                     )
-                case .room(let room):
-                    teller.tell(
-                        "room",
-                        [
-                            ("room", .string(room.address)), ("state", .string(room.state.rawValue)),
-                            ("subject", JSONValue(room.subject)),
-                            ("members", .array(room.members.map { .string($0.address) })),
-                        ],
-                        text: "Room \(room.address.printable): \(room.state.rawValue), \(room.members.count) members"
-                    )
+                case .room(let room): teller.tell("room", room.lineMembers, text: room.line)
                 case .receipt(let receipt):
                     teller.tell(
                         "receipt",

@@ -66,9 +66,6 @@ struct SIPCallOptions: ParsableArguments {
     @Option(help: "What secures the sound: off. There is no SRTP yet; sdes, dtls and auto are refused.")
     var srtp = SRTPWish.off
 
-    @Flag(help: "Refuse video that the other side wants. That is always done: there is no video.")
-    var refuseVideo = false
-
     @Option(
         help: ArgumentHelp("The capture (pcap) of all RTP and RTCP to write.", valueName: "file"),
         completion: .file(extensions: ["pcap"])

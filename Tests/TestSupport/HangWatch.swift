@@ -29,6 +29,8 @@ final class HangWatch: Sendable {
             let now = ContinuousClock.now
             guard let late = running.withLock({ $0.values.first { $0.end < now } }) else { continue }
             let bytes = Array("✘ Test \(late.name) hangs: it was not over after \(Self.limit)\n".utf8)
+            // What was printed before it may still be in the buffers.
+            fflush(nil)
             _ = write(STDOUT_FILENO, bytes, bytes.count)
             abort()
         }

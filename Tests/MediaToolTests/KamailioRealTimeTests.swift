@@ -11,7 +11,11 @@ import Testing
     .enabled(if: KamailioRun.isThere, "needs Kamailio with TLS (Debian: kamailio, kamailio-tls-modules)")
 )
 struct KamailioRealTimeTests {
-    @Test(arguments: ["MD5", "SHA-256"], ["udp", "tcp", "tls"])
+    private static let ways = ["udp", "tcp", "tls"].flatMap { transport in
+        ["MD5", "SHA-256"].map { (algorithm: $0, transport: transport) }
+    }
+
+    @Test(arguments: thorough(ways, quick: [ways[0], ways[3], ways[5]]))
     func `a phone registers, refreshes, and takes its binding away`(algorithm: String, transport: String) throws {
         let kamailio = try KamailioRun(algorithm: algorithm, longestBinding: 2)
         let options = ["--seconds", "3", "--json"]
@@ -32,7 +36,7 @@ struct KamailioRealTimeTests {
         #expect(run.errors.contains("another password (401)"), "\(run.errors)")
     }
 
-    @Test(arguments: ["udp", "tcp", "tls"])
+    @Test(arguments: thorough(["udp", "tcp", "tls"], quick: ["udp", "tls"]))
     func `a call goes through it both ways: tone and keys, and either side hangs up`(transport: String) throws {
         let scratch = try Scratch()
         let kamailio = try KamailioRun()

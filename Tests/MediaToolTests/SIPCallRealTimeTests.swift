@@ -124,7 +124,12 @@ import Testing
         #expect(try answering.jsonLines().last?["status"] as? String == "cancelled")
     }
 
-    @Test(arguments: [[], ["--loss", "30"], ["--transport", "tcp", "--codec", "PCMU"]])
+    @Test(
+        arguments: thorough(
+            [[], ["--loss", "30"], ["--transport", "tcp", "--codec", "PCMU"]],
+            quick: [["--loss", "30"]]
+        )
+    )
     func `a whole call in virtual time gives the same bytes for the same seed`(options: [String]) throws {
         func run(_ seed: Int) throws -> ToolRun {
             let run = try ToolRun(

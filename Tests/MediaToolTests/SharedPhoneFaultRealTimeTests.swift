@@ -74,9 +74,11 @@ struct SharedPhoneFaultRealTimeTests {
     }
 
     /// Before the commit the server still has the text, behind it the store has, and the answer says so to the next.
-    @Test(arguments: [
-        FaultPoint.beforeInsert, .afterInsert, .beforeSend, .beforeClaim, .afterClaim, .beforePresent, .afterPresent,
-    ])
+    private static let places: [FaultPoint] = [
+        .beforeInsert, .afterInsert, .beforeSend, .beforeClaim, .afterClaim, .beforePresent, .afterPresent,
+    ]
+
+    @Test(arguments: thorough(places, quick: [.afterInsert, .beforeSend, .afterPresent]))
     func `killed at any place, a text is neither lost nor shown twice unmarked`(point: FaultPoint) throws {
         let callID = try write("Lunch?")
         let first = try notify(callID, fault: point)

@@ -5,7 +5,7 @@ public let isOptimised: Bool = {
     return isOptimised
 }()
 
-/// What a test of heavy computing takes: the whole where the compiler optimises, else a part.
+/// What a test takes that computes for long, or has many cases of one kind: the whole where the compiler optimises, else a part.
 ///
 /// `Scripts/test --all` runs the whole, the debug run the part: fewer rows of a table or a shorter signal, with the same
 /// assertions.

@@ -1,4 +1,5 @@
 import CMeasure
+import EngineBenchmarks
 import Glibc
 import LocalMessaging
 import SharedCore
@@ -61,7 +62,7 @@ enum CorePeer {
                 if let failure = await core.failed() { throw failure }
             }
         } catch {
-            Benchmarks.complain("the \(role.rawValue) in \(directory): \(error)")
+            Benchmark.complain("the \(role.rawValue) in \(directory): \(error)")
             exit(1)
         }
         exit(0)

@@ -1,3 +1,4 @@
+import EngineBenchmarks
 import CMeasure
 import Foundation
 import Glibc

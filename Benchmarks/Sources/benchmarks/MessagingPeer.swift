@@ -1,4 +1,5 @@
 import CMeasure
+import EngineBenchmarks
 import Glibc
 import LocalMessaging
 import Synchronization
@@ -129,7 +130,7 @@ enum MessagingPeer {
                 configuration: configuration
             )
         } catch {
-            Benchmarks.complain("the messaging peer: \(error)")
+            Benchmark.complain("the messaging peer: \(error)")
             exit(1)
         }
         while true { pause() }

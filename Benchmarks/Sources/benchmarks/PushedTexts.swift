@@ -1,3 +1,4 @@
+import EngineBenchmarks
 import Foundation
 
 /// Texts by SIP that a server keeps, and processes of the tool that are started for them, one after the other, as pushes do.

@@ -1,3 +1,4 @@
+import EngineBenchmarks
 import CMeasure
 
 @testable import SIP

@@ -1,3 +1,4 @@
+import EngineBenchmarks
 import CAllocationCounter
 import CMeasure
 

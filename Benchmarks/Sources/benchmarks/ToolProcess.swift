@@ -1,4 +1,5 @@
 import CMeasure
+import EngineBenchmarks
 import Foundation
 import Glibc
 

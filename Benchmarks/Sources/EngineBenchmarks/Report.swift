@@ -1,8 +1,8 @@
 import Glibc
 
 /// One line of the table.
-struct Figure {
-    enum Limit {
+package struct Figure: Sendable {
+    package enum Limit: Sendable {
         case atMost(Double)
         case atLeast(Double)
         /// At most so many, on every machine.
@@ -17,7 +17,7 @@ struct Figure {
     let limit: Limit
     let note: String
 
-    init(_ name: String, _ value: Double, _ unit: String = "", _ limit: Limit = .none, note: String = "") {
+    package init(_ name: String, _ value: Double, _ unit: String = "", _ limit: Limit = .none, note: String = "") {
         self.name = name
         self.value = value
         self.unit = unit
@@ -26,7 +26,7 @@ struct Figure {
     }
 
     /// A figure that could not be measured, which counts as missed.
-    init(_ name: String, _ reason: String) {
+    package init(_ name: String, _ reason: String) {
         self.name = name
         value = nil
         unit = ""
@@ -71,7 +71,7 @@ struct Figure {
 }
 
 /// The figures as text.
-enum Report {
+package enum Report {
     static func table(_ figures: [Figure], _ options: Options) -> String {
         var rows = [["what", "measured", "unit", "must", "verdict", "note"]]
         rows += figures.map { figure in
@@ -102,7 +102,7 @@ enum Report {
     }
 
     /// Three significant places where they matter.
-    static func number(_ value: Double) -> String {
+    package static func number(_ value: Double) -> String {
         if value == value.rounded(), abs(value) < 1e9 { return String(Int(value)) }
         let places = abs(value) >= 100 ? 0.0 : abs(value) >= 10 ? 1.0 : 3.0
         let scale = pow(10, places)

@@ -1,20 +1,22 @@
 /// What the command line asks for.
-struct Options {
-    struct Wrong: Error, CustomStringConvertible {
-        let description: String
+package struct Options: Sendable {
+    package struct Wrong: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
-    var only: Set<String> = []
+    package var only: Set<String> = []
     var speechPath: String?
-    var toolPath: String?
-    var repetitions = 3
+    package var toolPath: String?
+    package var repetitions = 3
     var seconds = 4
     var legs = 20
-    var rounds = 20
+    package var rounds = 20
     var slack = 1.0
     var isJSON = false
 
-    init(_ arguments: some Sequence<String>) throws {
+    init(_ arguments: some Sequence<String>, names: [String]) throws {
         var remaining = Array(arguments)[...]
         func value(_ option: String) throws -> String {
             guard let value = remaining.popFirst() else { throw Wrong(description: "\(option) needs a value") }
@@ -29,7 +31,7 @@ struct Options {
             switch argument {
             case "--only":
                 only = Set(try value(argument).split(separator: ",").map(String.init))
-                let unknown = only.subtracting(Benchmarks.all.map(\.name))
+                let unknown = only.subtracting(names)
                 guard unknown.isEmpty else { throw Wrong(description: "there is no benchmark \(unknown.sorted()[0])") }
             case "--speech": speechPath = try value(argument)
             case "--tool": toolPath = try value(argument)
@@ -44,7 +46,7 @@ struct Options {
                 }
                 slack = number
             case "--json": isJSON = true
-            case "--list": throw Wrong(description: Benchmarks.all.map(\.name).joined(separator: " "))
+            case "--list": throw Wrong(description: names.joined(separator: " "))
             default: throw Wrong(description: "\(argument) is not understood")
             }
         }

@@ -1,5 +1,5 @@
-import EngineBenchmarks
 import CMeasure
+import EngineBenchmarks
 import Foundation
 import Glibc
 import LocalMessaging

@@ -1,5 +1,5 @@
-import EngineBenchmarks
 import CMeasure
+import EngineBenchmarks
 
 @testable import SIP
 

@@ -1,6 +1,6 @@
-import EngineBenchmarks
 import CAllocationCounter
 import CMeasure
+import EngineBenchmarks
 
 @testable import SIP
 

@@ -77,7 +77,7 @@ import Testing
             "--events"
         )
         #expect(calling.status == 0, "\(calling.errors)")
-        #expect(try events(calling) == ["calling", "connected", "held", "resumed"])
+        #expect(try events(calling) == ["calling", "connected", "held", "resumed", "ended"])
         #expect(answering.wait() == 0)
         let expected = ["listening", "incoming", "connected", "held", "resumed", "ended"]
         #expect(try events(answering).filter { $0 != "digit" } == expected)
@@ -197,7 +197,7 @@ import Testing
         let transfer = try #require(try calling.jsonLines().first { $0["event"] as? String == "transfer" })
         #expect(transfer["state"] as? String == "failed" && transfer["code"] as? Int == 603)
         #expect(
-            try events(calling) == ["calling", "connected", "held", "transfer", "resumed"]
+            try events(calling) == ["calling", "connected", "held", "transfer", "resumed", "ended"]
         )
         #expect(answering.wait() == 0)
     }

@@ -172,7 +172,7 @@ import Testing
         ])
         #expect(calling.wait() == 0, "\(calling.errors)")
         #expect(answering.wait() == 0, "\(answering.errors)")
-        #expect(try check(calling) == ["calling", "progress", "earlyMedia", "connected"])
+        #expect(try check(calling) == ["calling", "progress", "earlyMedia", "connected", "ended"])
         #expect(try check(answering) == ["listening", "incoming", "connected", "digit", "ended"])
         let last = try #require(try calling.jsonLines().last)
         #expect(Self.report.isSubset(of: last.keys) && last["story"] as? String == folder.file("story.json"))
@@ -194,7 +194,7 @@ import Testing
             "call", "sip:\(place)", "--output", folder.file("heard.wav"), "--seconds", "0.3", "--json", "--events",
         ])
         #expect(calling.wait() == 0, "\(calling.errors)")
-        #expect(try check(calling) == ["calling", "connected"])
+        #expect(try check(calling) == ["calling", "connected", "ended"])
         #expect(answering.wait() == 0, "\(answering.errors)")
         server.interrupt()
         #expect(server.wait() == 0)

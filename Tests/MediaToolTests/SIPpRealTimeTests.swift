@@ -105,33 +105,33 @@ struct SIPpRealTimeTests {
     @Test(arguments: ["udp", "tcp"])
     func `SIPp answers a call, and we end it`(transport: String) throws {
         let run = try call("uas-call", ["--seconds", "0.4"], transport: transport)
-        #expect(try events(run) == ["calling", "progress", "connected"])
+        #expect(try events(run) == ["calling", "progress", "connected", "ended"])
         let report = try expectEnd(run, by: "us")
         #expect(try #require(report["ringingMs"] as? Double) > 100)
     }
 
     @Test func `SIPp answers a call, and ends it`() throws {
         let run = try call("uas-bye")
-        #expect(try events(run) == ["calling", "connected"])
+        #expect(try events(run) == ["calling", "connected", "ended"])
         try expectEnd(run, by: "them")
     }
 
     @Test func `SIPp is held and resumed`() throws {
         let run = try call("uas-hold", ["--hold-after", "0.1", "--resume-after", "0.3"])
-        #expect(try events(run) == ["calling", "connected", "held", "resumed"])
+        #expect(try events(run) == ["calling", "connected", "held", "resumed", "ended"])
         #expect(try sides(run) == ["us", "us"])
         try expectEnd(run, by: "them")
     }
 
     @Test func `what follows the answer goes through the proxies that it names`() throws {
         let run = try call("uas-record-route", ["--hold-after", "0", "--seconds", "0.5"])
-        #expect(try events(run) == ["calling", "connected", "held"])
+        #expect(try events(run) == ["calling", "connected", "held", "ended"])
         try expectEnd(run, by: "us")
     }
 
     @Test func `we leave the offer to SIPp`() throws {
         let run = try call("uas-no-offer", ["--delayed-offer", "--seconds", "0.2"])
-        #expect(try events(run) == ["calling", "connected"])
+        #expect(try events(run) == ["calling", "connected", "ended"])
         let connected = try #require(try run.jsonLines().first { $0["event"] as? String == "connected" })
         #expect(connected["codec"] as? String == "PCMU")
         try expectEnd(run, by: "us")
@@ -139,14 +139,14 @@ struct SIPpRealTimeTests {
 
     @Test func `a call to SIPp is taken back: CANCEL, and ACK to its 487`() throws {
         let run = try call("uas-cancel", ["--cancel-after", "0.3"])
-        #expect(try events(run) == ["calling", "progress"])
+        #expect(try events(run) == ["calling", "progress", "ended"])
         #expect(try run.jsonLines().last?["status"] as? String == "cancelled")
         #expect(try run.jsonLines().last?["code"] as? Int == 487)
     }
 
     @Test func `INVITE goes out again until SIPp says something`() throws {
         let run = try call("uas-late-answer", ["--seconds", "0.2"], sipp: ["-nr"])
-        #expect(try events(run) == ["calling", "progress", "connected"])
+        #expect(try events(run) == ["calling", "progress", "connected", "ended"])
         let report = try expectEnd(run, by: "us")
         #expect(try retransmissions(report) >= 1)
         #expect(try #require(report["setupMs"] as? Double) >= 850)
@@ -165,33 +165,33 @@ struct SIPpRealTimeTests {
 
     @Test func `we acknowledge the ringing of SIPp by PRACK, and hear what it described`() throws {
         let run = try call("uas-prack", ["--100rel", "--seconds", "0.2"])
-        #expect(try events(run) == ["calling", "progress", "earlyMedia", "connected"])
+        #expect(try events(run) == ["calling", "progress", "earlyMedia", "connected", "ended"])
         try expectEnd(run, by: "us")
     }
 
     @Test func `UPDATE of the called SIPp is answered 200, without and with a description`() throws {
         let run = try call("uas-update")
-        #expect(try events(run) == ["calling", "connected", "held", "resumed"])
+        #expect(try events(run) == ["calling", "connected", "held", "resumed", "ended"])
         #expect(try sides(run) == ["them", "them"])
         try expectEnd(run, by: "them")
     }
 
     @Test func `SIPp wants longer sessions: after its 422 we call once more, with its Min-SE`() throws {
         let run = try call("uas-long-session", ["--session-expires", "90", "--seconds", "0.2"])
-        #expect(try events(run) == ["calling", "connected"])
+        #expect(try events(run) == ["calling", "connected", "ended"])
         try expectEnd(run, by: "us")
     }
 
     @Test func `of two answers to one INVITE the first has the call, the second gets ACK and BYE`() throws {
         let run = try call("uas-forked")
-        #expect(try events(run) == ["calling", "connected"])
+        #expect(try events(run) == ["calling", "connected", "ended"])
         try expectEnd(run, by: "them")
     }
 
     @Test(arguments: ["uas-pending", "uas-glare"])
     func `a hold that SIPp refuses by 491 goes out again`(scenario: String) throws {
         let run = try call(scenario, ["--hold-after", "0"])
-        #expect(try events(run) == ["calling", "connected", "held"])
+        #expect(try events(run) == ["calling", "connected", "held", "ended"])
         #expect(try sides(run) == ["us"])
         try expectEnd(run, by: "them")
     }
@@ -199,7 +199,7 @@ struct SIPpRealTimeTests {
     @Test(arguments: ["uas-unknown-answer", "uas-rfc2543"])
     func `answers that are odd or old are taken`(scenario: String) throws {
         let run = try call(scenario, ["--seconds", "0.2"])
-        #expect(try events(run) == ["calling", "progress", "connected"])
+        #expect(try events(run) == ["calling", "progress", "connected", "ended"])
         try expectEnd(run, by: "us")
     }
 

@@ -79,7 +79,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Flag(help: "Leave the offer to the other side: INVITE without a description.")
     var delayedOffer = false
 
-    @Flag(help: "With --json, a line for each thing that happens, before the report.")
+    @Flag(help: "With --json, a line for each thing that happens; the last has the report.")
     var events = false
 
     @Flag(help: "A whole call in virtual time, without a socket: the same seed, the same bytes.")
@@ -164,10 +164,16 @@ struct SIPCallCommand: AsyncParsableCommand {
                 return report
             }
         }
-        common.show(.object(report.members), text: report.text)
+        show(report)
         if let failure = report.failure, report.end.cause != .cancelled || !Interruption.hasCome {
             throw Self.reported(failure)
         }
+    }
+
+    /// Prints the report, which is the last of the events where they are told.
+    private func show(_ report: SIPCallReport) {
+        let event: [(String, JSONValue)] = events ? [("event", .string("ended"))] : []
+        common.show(.object(event + report.members), text: report.text)
     }
 
     /// A failure of which the report has told.
@@ -182,7 +188,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             let call = SIPVirtualCall(sound: sound, network: network, transport: sip.transport, seconds: seconds)
             return try await call.run(on: engine)
         }
-        common.show(.object(report.members), text: report.text)
+        show(report)
         if let failure = report.failure { throw Self.reported(failure) }
     }
 

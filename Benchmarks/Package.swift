@@ -37,7 +37,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "CAllocationCounter", "CMeasure", "EngineBenchmarks",
-                engine("SIP"), engine("SDP"), engine("LocalMessaging"), engine("SharedCore"),
+                engine("SIP"), engine("SDP"), engine("LocalMessaging"), engine("SharedCore"), engine("CallCore"),
             ],
             swiftSettings: settings
         ),

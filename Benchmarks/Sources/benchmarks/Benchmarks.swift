@@ -8,7 +8,7 @@ import EngineBenchmarks
                [--rounds R=20] [--slack F=1] [--json] [--list]
           --only     run these alone; --list prints their names
           --speech   a WAV to send; without it a chirp with pauses
-          --tool     the release build of media-tool, for "tool", "storm" and "texts"; for "storm" with the trait FaultPoints
+          --tool     the release build of media-tool, for "tool", "storm", "texts" and "wake"; for "storm" with the trait FaultPoints
           --repeat   how often each is measured; the least disturbed counts
           --seconds  how long each run over the network lasts
           --legs     legs of the unpaced benchmarks
@@ -26,6 +26,8 @@ import EngineBenchmarks
         Benchmark("cores", Cores.measure),
         Benchmark("storm", CoreStorm.measure),
         Benchmark("texts", PushedTexts.measure),
+        Benchmark("pushes", PushedCalls.measure),
+        Benchmark("wake", Wakes.measure),
     ]
 
     static func main() async {

@@ -231,9 +231,7 @@ struct AgentCallTests {
     mutating func glare() throws {
         let calls = try established()
         for (side, handle) in [calls.alice, calls.bob].enumerated() {
-            var session = try #require(world.nodes[side].agent.session(of: handle))
-            session.hold = .withMusic
-            world.with(side) { agent, now in agent.change(handle, to: session, at: now) }
+            try world.hold(side, handle)
         }
         world.run(for: .seconds(20))
         #expect(world.lines.count { $0.contains("491") } >= 1)
@@ -255,9 +253,7 @@ struct AgentCallTests {
     mutating func forgotten() throws {
         let calls = try established()
         world.with(1) { agent, now in agent.finish(calls.bob, CallEnd(.us, .hungUp), at: now) }
-        var session = try #require(world.nodes[0].agent.session(of: calls.alice))
-        session.hold = .silent
-        world.with(0) { agent, now in agent.change(calls.alice, to: session, at: now) }
+        try world.hold(0, calls.alice)
         world.run(for: .seconds(60))
         #expect(world.words(0) == ["ended network timeout"])
         expectEmpty()

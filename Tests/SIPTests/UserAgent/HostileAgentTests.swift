@@ -12,9 +12,7 @@ struct HostileAgentTests {
     private func wholeCall() throws -> [VirtualNetwork.SentMessage] {
         var test = try AgentCallTests()
         let calls = try test.established()
-        var session = try #require(test.world.nodes[0].agent.session(of: calls.alice))
-        session.hold = .withMusic
-        test.world.with(0) { agent, now in agent.change(calls.alice, to: session, at: now) }
+        try test.world.hold(0, calls.alice)
         test.world.run(for: .seconds(1))
         try test.world.with(1) { agent, now in try agent.send(DTMFRelay("5"), in: calls.bob, at: now) }
         test.world.run(for: .seconds(1))

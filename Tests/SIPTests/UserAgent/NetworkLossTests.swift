@@ -21,15 +21,6 @@ import Testing
         test.world.with(0) { agent, now in agent.setNetworkReachable(isThere, at: now) }
     }
 
-    private mutating func hold() throws {
-        let alice = alice
-        try test.world.with(0) { agent, now in
-            var session = try #require(agent.session(of: alice))
-            session.hold = .silent
-            agent.change(alice, to: session, at: now)
-        }
-    }
-
     private mutating func end() {
         let alice = alice
         test.world.with(0) { agent, now in agent.hangUp(alice, at: now) }
@@ -40,7 +31,7 @@ import Testing
     @Test mutating func `a call outlives the network for a minute, and what is wanted of it waits`() throws {
         setNetwork(false)
         let count = test.world.sent.count
-        try hold()
+        try test.world.hold(0, alice)
         test.world.run(for: .seconds(59))
         #expect(test.world.words(0).isEmpty && test.world.sent.count == count)
         setNetwork(true)
@@ -67,7 +58,7 @@ import Testing
 
     @Test mutating func `a change that was under way is asked for again`() throws {
         test.world.arrives = { _ in false }
-        try hold()
+        try test.world.hold(0, alice)
         test.world.run(for: .milliseconds(100))
         setNetwork(false)
         test.world.run(for: .seconds(40))

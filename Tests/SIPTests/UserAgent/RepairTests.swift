@@ -35,16 +35,6 @@ import Testing
         test.world.nodes[index].agent.calls[handle]?.dialog?.id
     }
 
-    /// Alice holds the call.
-    private mutating func hold() throws {
-        let alice = alice
-        try test.world.with(0) { agent, now in
-            var session = try #require(agent.session(of: alice))
-            session.hold = .silent
-            agent.change(alice, to: session, at: now)
-        }
-    }
-
     private mutating func cut(_ isCut: Bool) { test.world.arrives = { _ in !isCut } }
 
     private mutating func end(by index: Int = 0) {
@@ -81,7 +71,7 @@ import Testing
         let invites = test.world.lines.filter { $0.contains("INVITE sip:bob@192.0.2.2:5060") }
         #expect(!invites.isEmpty)
         // All goes on in it: a hold, and the end.
-        try hold()
+        try test.world.hold(0, alice)
         test.world.run(for: .seconds(2))
         #expect(test.world.words(0) == ["agreed  held by us"])
         #expect(test.world.words(1) == ["agreed  held by them"])
@@ -99,7 +89,7 @@ import Testing
 
     @Test mutating func `a held call is still held behind its repair`() throws {
         let former = dialog(0, alice)
-        try hold()
+        try test.world.hold(0, alice)
         test.world.run(for: .seconds(1))
         _ = (test.world.words(0), test.world.words(1))
         cut(true)
@@ -137,7 +127,7 @@ import Testing
 
     @Test mutating func `a call that did not move is not repaired`() throws {
         cut(true)
-        try hold()
+        try test.world.hold(0, alice)
         test.world.run(for: .seconds(33))
         #expect(test.world.words(0) == ["ended network timeout"])
     }

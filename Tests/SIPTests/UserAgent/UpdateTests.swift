@@ -18,14 +18,6 @@ import Testing
         (alice, bob) = try test.established()
     }
 
-    private mutating func hold(_ index: Int, _ handle: CallHandle) throws {
-        try test.world.with(index) { agent, now in
-            var session = try #require(agent.session(of: handle))
-            session.hold = .silent
-            agent.change(handle, to: session, by: .update, at: now)
-        }
-    }
-
     /// Who sent which requests since `count` messages had been sent.
     private func requests(after count: Int) -> [String] {
         test.world.lines.dropFirst(count).map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
@@ -41,7 +33,7 @@ import Testing
 
     @Test mutating func `an UPDATE holds a call on both sides, without an ACK`() throws {
         let count = test.world.sent.count
-        try hold(0, alice)
+        try test.world.hold(0, alice, by: .update)
         test.world.run(for: .seconds(1))
         #expect(test.world.words(0) == ["agreed  held by us"])
         #expect(test.world.words(1) == ["agreed  held by them"])
@@ -52,7 +44,7 @@ import Testing
     @Test mutating func `who does not say that it takes UPDATE is asked by INVITE`() throws {
         self = try Self { $0.capabilities.methods.removeAll { $0 == .update } }
         let count = test.world.sent.count
-        try hold(0, alice)
+        try test.world.hold(0, alice, by: .update)
         test.world.run(for: .seconds(1))
         #expect(test.world.words(1) == ["agreed  held by them"])
         #expect(requests(after: count) == ["0 INVITE", "0 ACK"])
@@ -63,7 +55,7 @@ import Testing
         self = try Self { $0.capabilities.methods.removeAll { $0 == .update } }
         test.world.nodes[0].agent.calls[alice]?.takesUpdate = true
         let count = test.world.sent.count
-        try hold(0, alice)
+        try test.world.hold(0, alice, by: .update)
         test.world.run(for: .seconds(1))
         #expect(test.world.words(0) == ["agreed  held by us"])
         #expect(requests(after: count) == ["0 UPDATE", "0 INVITE", "0 ACK"])
@@ -72,8 +64,8 @@ import Testing
 
     @Test mutating func `two that meet are both done in the end`() throws {
         let count = test.world.sent.count
-        try hold(0, alice)
-        try hold(1, bob)
+        try test.world.hold(0, alice, by: .update)
+        try test.world.hold(1, bob, by: .update)
         test.world.run(for: .seconds(10))
         #expect(test.world.lines.dropFirst(count).count { $0.contains(" 491 ") } == 2)
         let (alice, bob) = (alice, bob)

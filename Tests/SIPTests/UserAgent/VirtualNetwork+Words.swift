@@ -6,6 +6,15 @@ import Testing
 @testable import SIP
 
 extension VirtualNetwork {
+    /// An agent holds a call in silence, and tells the other side so.
+    mutating func hold(_ index: Int, _ handle: CallHandle, by method: UserAgent.ChangeMethod = .invite) throws {
+        try with(index) { agent, now in
+            var session = try #require(agent.session(of: handle))
+            session.hold = .silent
+            agent.change(handle, to: session, by: method, at: now)
+        }
+    }
+
     /// What an agent told since the last time, as short words.
     mutating func words(_ index: Int) -> [String] { takeEvents(index).compactMap(\.word) }
 

@@ -6,11 +6,11 @@ internal import SIPTransport
 ///
 /// Thread: the event loop of the phone.
 struct PhoneAlarm {
-    private var set: (time: MediaTime, task: Task<Void, Never>)?
+    private var current: (time: MediaTime, task: Task<Void, Never>)?
 
     /// Has `ring` called at a time, in the place of the one before; nil for never.
     mutating func set(to time: MediaTime?, _ ring: @escaping @Sendable () async -> Void) {
-        guard time != set?.time else { return }
+        guard time != current?.time else { return }
         cancel()
         guard let time else { return }
         let task = Task {
@@ -20,11 +20,11 @@ struct PhoneAlarm {
             }
             await ring()
         }
-        set = (time, task)
+        current = (time, task)
     }
 
     mutating func cancel() {
-        set?.task.cancel()
-        set = nil
+        current?.task.cancel()
+        current = nil
     }
 }

@@ -47,7 +47,7 @@ public struct SIPMethod: Hashable, Sendable, CustomStringConvertible {
     /// Publishes the state of events (RFC 3903).
     public static let publish = SIPMethod(known: "PUBLISH")
 
-    /// Those above: one that is none of them is not implemented, whoever is asked.
+    /// Those above; one that is none of them gets 501, whoever is asked.
     static let known: Set<SIPMethod> = [
         invite, ack, bye, cancel, register, options, prack, update, info, refer, subscribe, notify, message, publish,
     ]

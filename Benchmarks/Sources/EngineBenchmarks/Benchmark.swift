@@ -29,14 +29,15 @@ package struct Benchmark: Sendable {
     /// Measures what the command line asks for, prints it, and ends the process.
     ///
     /// - Parameters:
+    ///   - program: Its name.
     ///   - all: What can be measured.
-    ///   - usage: What is said on wrong usage.
-    package static func main(_ all: [Benchmark], usage: String) async -> Never {
+    ///   - runsTool: Whether some of it runs the tool.
+    package static func main(_ program: String, _ all: [Benchmark], runsTool: Bool = false) async -> Never {
         let options: Options
         do {
-            options = try Options(CommandLine.arguments.dropFirst(), names: all.map(\.name))
+            options = try Options(CommandLine.arguments.dropFirst(), names: all.map(\.name), runsTool: runsTool)
         } catch {
-            complain("\(error)\n\(usage)")
+            complain("\(error)\n\(Options.usage(of: program, runsTool: runsTool))")
             exit(64)
         }
         var figures: [Figure] = []

@@ -56,10 +56,7 @@ enum CoreStorm {
     }
 
     static func measure(_ options: Options) async throws -> [Figure] {
-        guard let tool = options.toolPath else {
-            guard options.only.contains("storm") else { return [] }
-            throw Options.Wrong(description: "give the tool's path with --tool")
-        }
+        guard let tool = try options.tool(for: "storm") else { return [] }
         var generator = SeededGenerator(seed: 1)
         let calm = try await Cores.inDirectory { try await round(tool, isKilling: false, &generator, in: $0) }
         var sum = Outcome()

@@ -5,7 +5,6 @@ import Foundation
 enum PushedTexts {
     private static let count = 60
 
-    private struct Serving: Decodable { let addresses: [String] }
     private struct Sent: Decodable { let callID: String }
     private struct Shown: Decodable {
         let source: String
@@ -13,10 +12,7 @@ enum PushedTexts {
     }
 
     static func measure(_ options: Options) async throws -> [Figure] {
-        guard let tool = options.toolPath else {
-            guard options.only.contains("texts") else { return [] }
-            throw Options.Wrong(description: "give the tool's path with --tool")
-        }
+        guard let tool = try options.tool(for: "texts") else { return [] }
         let times = try await Cores.inDirectory { try await run(tool, in: $0) }.sorted()
         let note = "\(times.count) processes, longest \(Report.number(times[times.count - 1]))"
         return [
@@ -26,19 +22,9 @@ enum PushedTexts {
     }
 
     private static func run(_ tool: String, in directory: String) async throws -> [Double] {
-        let server = try ToolProcess(
-            tool,
-            // Phones that can be woken are taken for asleep: their texts are kept at once.
-            [
-                "sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--push-log",
-                directory + "/pushes",
-            ]
-                + ["--json"],
-            output: directory + "/server"
-        )
+        // Phones that can be woken are taken for asleep: their texts are kept at once.
+        let (server, way) = try await ToolProcess.server(tool, in: directory, "--push-log", directory + "/pushes")
         defer { server.end() }
-        let address = try await server.firstLine(Serving.self).addresses.first?.split(separator: " ").last ?? ""
-        let way = ["--proxy", "sip:\(address);lr"]
         let group = ["--group", directory + "/group"]
         let account =
             ["sip", "account", "add", "--account", "sip:bob@example.test", "--push-team", "T", "--push-bundle", "b"]

@@ -28,6 +28,23 @@ final class ToolProcess {
         number = process
     }
 
+    private struct Serving: Decodable { let addresses: [String] }
+
+    /// A server of example.test on this machine, and the options that lead there.
+    static func server(_ tool: String, in directory: String, _ options: String...) async throws
+        -> (process: ToolProcess, way: [String])
+    {
+        let words = ["sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--json"] + options
+        let server = try ToolProcess(tool, words, output: directory + "/server")
+        do {
+            let place = try await server.firstLine(Serving.self).addresses.first?.split(separator: " ").last ?? ""
+            return (server, ["--proxy", "sip:\(place);lr"])
+        } catch {
+            server.end()
+            throw error
+        }
+    }
+
     /// The whole lines that it printed.
     var lines: [String] {
         let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""

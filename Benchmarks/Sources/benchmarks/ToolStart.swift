@@ -5,10 +5,7 @@ import Glibc
 /// What it costs to start the tool.
 enum ToolStart {
     static func measure(_ options: Options) throws -> [Figure] {
-        guard let path = options.toolPath else {
-            guard options.only.contains("tool") else { return [] }
-            throw Options.Wrong(description: "give the tool's path with --tool")
-        }
+        guard let path = try options.tool(for: "tool") else { return [] }
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(path), strdup("codecs"), nil]
         defer { for argument in arguments { free(argument) } }
         var (wall, cpu) = (Double.infinity, Double.infinity)

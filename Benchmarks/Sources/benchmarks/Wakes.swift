@@ -6,28 +6,18 @@ import Glibc
 enum Wakes {
     private static let sleep = 60
 
-    private struct Serving: Decodable { let addresses: [String] }
-
     static func measure(_ options: Options) async throws -> [Figure] {
-        guard let tool = options.toolPath else {
-            guard options.only.contains("wake") else { return [] }
-            throw Options.Wrong(description: "give the tool's path with --tool")
-        }
+        guard let tool = try options.tool(for: "wake") else { return [] }
         let time = try await Cores.inDirectory { try await run(tool, in: $0) }
         return [Figure("wake: stopped for \(sleep) s, until registered again", time, "ms", .atMost(1000))]
     }
 
     private static func run(_ tool: String, in directory: String) async throws -> Double {
-        let server = try ToolProcess(
-            tool,
-            ["sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--json"],
-            output: directory + "/server"
-        )
+        let (server, way) = try await ToolProcess.server(tool, in: directory)
         defer { server.end() }
-        let address = try await server.firstLine(Serving.self).addresses.first?.split(separator: " ").last ?? ""
         let phone = try ToolProcess(
             tool,
-            ["sip", "register", "--account", "sip:bob@example.test", "--proxy", "sip:\(address);lr", "--json"],
+            ["sip", "register", "--account", "sip:bob@example.test", "--json"] + way,
             output: directory + "/phone"
         )
         defer { phone.end() }

@@ -30,7 +30,9 @@ package enum CorpusFiles {
 /// The bytes that the hexadecimal digits of `text` stand for; blanks are skipped.
 package func bytes(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
-    return stride(from: 0, to: digits.count & ~1, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+    return stride(from: 0, to: digits.count & ~1, by: 2).map { (index: Int) -> UInt8 in
+        UInt8(digits[index] << 4 | digits[index + 1])
+    }
 }
 
 /// Calls `body` with every truncation of `valid`, with single-byte changes of it, and with random bytes.

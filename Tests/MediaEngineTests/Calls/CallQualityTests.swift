@@ -118,8 +118,10 @@ import Testing
             // Again and again a second of silence, then two of 1 kHz at -10 dBm0.
             let format = AudioFormat(sampleRate: 8000)
             let amplitude = 32768 * Decibels(Decibels.zeroDBm0.value - 10).amplitude
-            let samples = (0..<192_000).map { index in
-                index % 24_000 < 8000 ? 0 : Int16(amplitude * sin(Double(index % 8) * .pi / 4 + 0.3))
+            let samples = (0..<192_000).map { (index: Int) -> Int16 in
+                if index % 24_000 < 8000 { return 0 }
+                let phase = Double(index % 8) * Double.pi / 4 + 0.3
+                return Int16(amplitude * sin(phase))
             }
             call.source = .samples(samples, format)
         }

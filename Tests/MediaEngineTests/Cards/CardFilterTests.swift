@@ -156,7 +156,8 @@ private struct DuplexRig {
         let start = try #require(collected.firstIndex { $0 != 0 })
         // Sample 0 is a zero; two ticks of the filter's own and 20 ms on the way.
         #expect(start == 2 * 480 + 960 + 1)
-        #expect(Array(collected[start...]) == (0..<collected.count - start).map { Int16($0 + 1) })
+        let sent = (0..<collected.count - start).map { Int16($0 + 1) }
+        #expect(Array(collected[start...]) == sent)
         let stereo = CardConfiguration(format: AudioFormat(sampleRate: 48_000, channelCount: 2))
         #expect(throws: CardError.self) { try one.open(.playback, stereo, at: .zero) }
     }

@@ -41,7 +41,10 @@ enum SpectralDistance {
         let coefficients = (0..<bandCount).map { band in
             2 * cos(2 * .pi * (200 + Double(band) * 240) / Double(format.sampleRate))
         }
-        let window = (0..<2 * hop).map { 0.5 - 0.5 * cos(.pi * (Double($0) + 0.5) / Double(hop)) }
+        let window = (0..<2 * hop).map { (index: Int) -> Double in
+            let phase = Double.pi * (Double(index) + 0.5) / Double(hop)
+            return 0.5 - 0.5 * cos(phase)
+        }
         return stride(from: 0, to: max(0, samples.count - 2 * hop), by: hop).map { start in
             coefficients.map { coefficient in
                 var (first, second) = (0.0, 0.0)

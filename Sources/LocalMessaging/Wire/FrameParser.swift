@@ -45,9 +45,13 @@ struct FrameParser {
             return nil
         }
         guard length <= maximumByteCount else { throw .tooLarge(byteCount: length, limit: maximumByteCount) }
-        if let version = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt8.self), version != Frame.version {
-            throw .version(version)
+        // Whether a frame without a byte is followed by another one must not count: it may not be here yet.
+        guard length > 0 else { throw .malformed("a frame of no bytes has no header.") }
+        guard let version = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt8.self) else {
+            compact()
+            return nil
         }
+        guard version == Frame.version else { throw .version(version) }
         guard length >= Frame.headerByteCount else { throw .malformed("a frame of \(length) bytes has no header.") }
         guard bytes.readableBytes >= 4 + length else {
             compact()

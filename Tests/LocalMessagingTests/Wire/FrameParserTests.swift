@@ -150,6 +150,20 @@ struct FrameParserTests {
         }
     }
 
+    @Test(arguments: [0, 1, 19, 20, 101] as [UInt32], [0, 1, 2] as [UInt8])
+    func `a beginning is refused for the same reason, at once or byte by byte`(length: UInt32, version: UInt8) {
+        var bytes = ByteBuffer(integer: length)
+        bytes.writeRepeatingByte(version, count: 30)
+        let pieces = bytes.readableBytesView.map { ByteBuffer(bytes: [$0]) }
+        func refusal(_ chunks: [ByteBuffer]) -> FrameParser.Failure? {
+            do { _ = try Self.parse(chunks, maximum: 100) } catch { return error }
+            return nil
+        }
+        let whole = refusal([bytes])
+        #expect(whole != nil)
+        #expect(refusal(pieces) == whole)
+    }
+
     @Test func `another version is told by its number, on its fifth byte`() {
         var bytes = ByteBuffer(integer: UInt32(20))
         bytes.writeInteger(UInt8(2))

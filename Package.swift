@@ -43,6 +43,7 @@ let package = Package(
         .library(name: "MediaEngine", targets: ["MediaEngine", "CMediaPlugin"]),
         .library(name: "MediaEngineTesting", targets: ["MediaEngineTesting"]),
         .library(name: "SIP", targets: ["SIP"]),
+        .library(name: "SIPTesting", targets: ["SIPTesting"]),
         .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "CallCoreTesting", targets: ["CallCoreTesting"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
@@ -98,7 +99,11 @@ let package = Package(
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL", "CZlib"], swiftSettings: settings),
-        .target(name: "SIPTesting", dependencies: ["CallBasics", "SIP"], swiftSettings: settings),
+        .target(
+            name: "SIPTesting",
+            dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport"],
+            swiftSettings: settings
+        ),
         .target(
             name: "SIPTransport",
             dependencies: [

@@ -42,11 +42,7 @@ import Testing
 
     // MARK: A network of the tests
 
-    /// Needed by what changes the network.
-    private static let namespaces: ConditionTrait =
-        .enabled(if: NetworkNamespace.isPossible, "needs the right to make a network namespace")
-
-    @Test(namespaces) func `routes, addresses, cables and interfaces are followed`() async throws {
+    @Test(.namespaces) func `routes, addresses, cables and interfaces are followed`() async throws {
         // a0 and c0 are interfaces with a cable each, whose other ends are b0 and d0; the better way is by c0, once there is one.
         let (network, watcher) = try await NetworkNamespace.make { try NetworkWatcher() }
         try network.ip(
@@ -84,7 +80,7 @@ import Testing
         #expect(await changes.next() == nil)
     }
 
-    @Test(namespaces) func `so is IPv6, with addresses of one link`() async throws {
+    @Test(.namespaces) func `so is IPv6, with addresses of one link`() async throws {
         let (network, watcher) = try await NetworkNamespace.make { try NetworkWatcher() }
         try network.ip(
             """
@@ -105,7 +101,7 @@ import Testing
         #expect(await others.next() == .lost(own))
     }
 
-    @Test(namespaces) func `a socket that is full tells of its loss`() async throws {
+    @Test(.namespaces) func `a socket that is full tells of its loss`() async throws {
         let (network, socket) = try await NetworkNamespace.make { try RouteSocket(.all) }
         var (size, buffer): (CInt, [UInt8]) = (1, [UInt8](repeating: 0, count: RouteSocket.byteCount))
         // The kernel takes the least that it allows, which is less than two messages of links.
@@ -116,7 +112,7 @@ import Testing
         #expect(messages.contains(.overrun))
     }
 
-    @Test(namespaces) func `what others than the kernel send does not count`() async throws {
+    @Test(.namespaces) func `what others than the kernel send does not count`() async throws {
         let (_, sockets) = try await NetworkNamespace.make { (try RouteSocket(.all), try RouteSocket()) }
         var target = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -135,54 +131,5 @@ import Testing
             messages += more
         }
         #expect(sent == 16 && datagramCount == 1 && messages.isEmpty)
-    }
-}
-
-/// A network without interfaces of others, which ends with this value.
-private final class NetworkNamespace: Sendable {
-    struct Unexpected: Error {}
-
-    /// Whether this process may make one, and ip(8) and interfaces for it are there.
-    static let isPossible: Bool = {
-        let trial = "ip link add a0 type veth peer name b0"
-        guard let run = try? ProgramRun("/usr/bin/env", ["unshare", "--net", "sh", "-c", trial]) else { return false }
-        return run.wait() == 0
-    }()
-
-    private let descriptor: CInt
-
-    private init(_ descriptor: CInt) { self.descriptor = descriptor }
-
-    deinit { close(descriptor) }
-
-    /// A new one, with what is made in it: sockets and threads stay in the network in which they began.
-    static func make<Value: Sendable>(
-        _ body: @escaping @Sendable () throws -> Value
-    ) async throws -> (network: NetworkNamespace, value: Value) {
-        try await withCheckedThrowingContinuation { continuation in
-            // The thread is in the network from here on, and ends.
-            Thread.detachNewThread {
-                continuation.resume(
-                    with: Result {
-                        // The C library's module has no unshare(2); linux/sched.h, CLONE_NEWNET
-                        typealias Unshare = @convention(c) (CInt) -> CInt
-                        let unshare = unsafeBitCast(try #require(dlsym(nil, "unshare")), to: Unshare.self)
-                        try #require(unshare(0x4000_0000) == 0)
-                        let descriptor = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)
-                        try #require(descriptor >= 0)
-                        return (NetworkNamespace(descriptor), try body())
-                    }
-                )
-            }
-        }
-    }
-
-    /// Has ip(8) do what stands in lines or between semicolons, all in one process.
-    func ip(_ commands: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let network = "--net=/proc/\(getpid())/fd/\(descriptor)"
-        let script = commands.split(whereSeparator: { ";\n".contains($0) })
-            .map { "ip " + $0.trimmingCharacters(in: .whitespaces) }.joined(separator: " && ")
-        let run = try ProgramRun("/usr/bin/env", ["nsenter", network, "sh", "-c", script])
-        try #require(run.wait() == 0, "\(run.errors)", sourceLocation: sourceLocation)
     }
 }

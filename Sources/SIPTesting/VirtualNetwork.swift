@@ -71,6 +71,12 @@ package struct VirtualNetwork {
     package var conditions: Conditions
     /// Whether a datagram arrives that is not lost by chance; it is asked for each, with its start line.
     package var arrives: (String) -> Bool = { _ in true }
+    /// Whether what is sent finds a way out of its machine; it is asked for each datagram and connection, with the own address.
+    ///
+    /// What finds none fails, as where the kernel has no route.
+    package var leaves: (SocketAddress) -> Bool = { _ in true }
+    /// Whether a connection is taken; it is asked for each, with the address that it is for.
+    package var takesConnections: (SocketAddress) -> Bool = { _ in true }
     /// Whether `sent` keeps what is sent from now on.
     package var keepsSent = true
     /// All that was sent, in order; keep-alives of line ends are not here.
@@ -227,6 +233,7 @@ package struct VirtualNetwork {
     }
 
     private mutating func send(_ bytes: [UInt8], _ flow: Flow, from place: Place) {
+        guard leaves(flow.local) else { return push(.input(.failed(flow), place)) }
         let message = SentMessage(place: place, bytes: bytes, time: now)
         if keepsSent, bytes.count > 4 { sent.append(message) }
         guard flow.transport == .udp else {
@@ -262,7 +269,9 @@ package struct VirtualNetwork {
     }
 
     private mutating func connect(_ place: Place, _ flow: Flow) {
-        guard let other = places[flow.remote], let accepted = accept(flow, at: other) else {
+        guard leaves(flow.local), takesConnections(flow.remote), let other = places[flow.remote],
+            let accepted = accept(flow, at: other)
+        else {
             return handle(.failed(flow), at: place)
         }
         peers[flow] = (other, accepted)

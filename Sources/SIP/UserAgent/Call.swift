@@ -52,7 +52,9 @@ struct Call: Sendable {
     var hasMoved = false
     /// The INVITE that is to take the place of the call's dialog, or the wait for that of the other side.
     @Boxed var repair: Repair?
-    /// When a change that met another one is tried again.
+    /// Since when nothing can leave for the other side behind a move.
+    var lossTime: MediaTime?
+    /// When a change that met another one, or could not leave, is tried again.
     var changeTime: MediaTime?
     /// A transfer that either side asked for.
     var transfer = Transfer()

@@ -285,7 +285,7 @@ extension UserAgent {
         guard call.stage != .established else {
             // It may come to nothing at once, before its name is known.
             let isWanted = call.repair != nil && (call.errand == nil || call.errand == id)
-            return isWanted ? handleFailedRepair(handle, status: nil, at: now) : ()
+            return isWanted ? handleFailedRepair(handle, status: nil, failure, at: now) : ()
         }
         if let end = call.end { return finish(handle, end, at: now) }
         if case .unanswered(.timeout, _) = failure { return finish(handle, CallEnd(.network, .timeout), at: now) }

@@ -22,6 +22,8 @@ extension UserAgent {
     ) {
         guard var call = calls[handle], call.stage != .ending else { return }
         (call.wanted, call.wantsUpdate) = (session, method == .update)
+        // There may be another way now.
+        if call.lossTime != nil { call.changeTime = nil }
         put(call, handle)
         goOn(handle, at: now)
         settle(at: now)
@@ -118,7 +120,7 @@ extension UserAgent {
         call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         if call.wanted == call.session?.configuration { call.wanted = nil }
-        (call.wantsRefresh, call.hasMoved) = (false, false)
+        (call.wantsRefresh, call.hasMoved, call.lossTime) = (false, false, nil)
         put(call, handle)
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
         if isNew, let agreed = result.agreed { tell(.agreed(handle, agreed)) }
@@ -148,9 +150,10 @@ extension UserAgent {
             let end = CallEnd(.network, .timeout, response: response)
             call.wanted = wanted
             put(call, handle)
-            return repair(handle, or: end, at: now) ? () : leave(handle, end, at: now)
+            if repair(handle, or: end, at: now) || retry(handle, after: failure, at: now) { return }
+            return leave(handle, end, at: now)
         }
-        call.hasMoved = false
+        (call.hasMoved, call.lossTime) = (false, nil)
         put(call, handle)
         switch status {
         case 491:

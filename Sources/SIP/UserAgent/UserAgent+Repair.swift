@@ -6,16 +6,39 @@ internal import SDP
 ///     change behind a move ──no answer, 481──► INVITE with Replaces ──2xx──► the call, in a new dialog
 ///                                                   ├──491──► that of the other side is waited for
 ///                                                   └──else──► the call is over, as without it
+///          └──neither could leave──► once more, for as long as a call outlives the network
 ///
 /// Both sides keep their call: who gets such an INVITE answers it by itself. Where both send one, that of the caller is taken.
 /// Source: RFC 3891
 extension UserAgent {
     /// How long the answer to the INVITE, or that of the other side, is waited for.
     private static let repairPatience = Duration.seconds(32)
+    /// How soon what could not leave behind a move is tried again.
+    private static let retryInterval = Duration.milliseconds(500)
 
-    /// Marks the calls that have moved, so that one which is lost by that is repaired.
+    /// Marks the calls that have moved, so that one which is lost by that is repaired; what could not leave may again.
     mutating func noteMoved() {
-        for handle in calls.names where calls[handle]?.stage == .established { update(handle) { $0.hasMoved = true } }
+        for handle in calls.names where calls[handle]?.stage == .established {
+            update(handle) { call in
+                call.hasMoved = true
+                if call.lossTime != nil { (call.lossTime, call.changeTime) = (nil, nil) }
+            }
+        }
+    }
+
+    /// Has what could not leave behind a move leave later; false when that is not the reason, or was it for too long.
+    ///
+    /// The new address may have gone before the machine has said so, or lead nowhere yet.
+    mutating func retry(_ handle: CallHandle, after failure: RequestFailure?, at now: MediaTime) -> Bool {
+        guard var call = calls[handle], call.stage == .established, call.hasMoved || call.repair != nil,
+            call.repair?.isFormerOver != true, failure?.isOwn == true
+        else { return false }
+        let start = call.lossTime ?? now
+        guard now - start < configuration.networkPatience else { return false }
+        (call.repair, call.hasMoved, call.wantsRefresh) = (nil, true, true)
+        (call.lossTime, call.changeTime) = (start, now + Self.retryInterval)
+        put(call, handle)
+        return true
     }
 
     /// Sends the INVITE that repairs a call, in the place of what `end` would be; false when that cannot be.
@@ -80,7 +103,7 @@ extension UserAgent {
     ) {
         guard var call = calls[handle], let repair = call.repair else { return }
         (call.session, call.exchange) = (repair.session, repair.exchange)
-        (call.errand, call.repair, call.wantsRefresh, call.isCaller) = (nil, nil, false, true)
+        (call.errand, call.repair, call.wantsRefresh, call.lossTime, call.isCaller) = (nil, nil, false, nil, true)
         noteDialog(dialog.id, of: handle, insteadOf: call.dialog?.id, at: now)
         call.dialog = dialog
         let result = takeAnswer(of: response, .success, &call)
@@ -97,7 +120,12 @@ extension UserAgent {
     }
 
     /// The INVITE was refused, or not answered: the call ends as it would have without it.
-    mutating func handleFailedRepair(_ handle: CallHandle, status: Int?, at now: MediaTime) {
+    mutating func handleFailedRepair(
+        _ handle: CallHandle,
+        status: Int?,
+        _ failure: RequestFailure? = nil,
+        at now: MediaTime
+    ) {
         guard var call = calls[handle], let repair = call.repair else { return }
         call.errand = nil
         if status == nil, !isReachable {
@@ -109,6 +137,8 @@ extension UserAgent {
             // The other side repairs the call, too.
             return put(call, handle)
         }
+        put(call, handle)
+        if retry(handle, after: failure, at: now) { return }
         giveUp(call, repair, handle, at: now)
     }
 
@@ -177,7 +207,7 @@ extension UserAgent {
         let invite = Call.ReceivedInvite(transaction: transaction, request: request, flow: flow, tag: tag, offer: offer)
         let wanted = call.wanted ?? session.configuration
         (call.session, call.wanted, call.changeTime) = (nil, nil, nil)
-        (call.wantsRefresh, call.hasMoved, call.repair, call.isCaller) = (false, false, nil, false)
+        (call.wantsRefresh, call.hasMoved, call.lossTime, call.repair, call.isCaller) = (false, false, nil, nil, false)
         let pending = call.errand
         (call.errand, call.dialog) = (nil, dialog)
         do {
@@ -205,6 +235,16 @@ extension UserAgent {
         // Should it be answered all the same, that is acknowledged and ended.
         errand.isTakenBack = true
         errands[id] = errand
+    }
+}
+
+extension RequestFailure {
+    /// Whether the request has not left this side, as far as that is known.
+    fileprivate var isOwn: Bool {
+        switch self {
+        case .unresolved, .unanswered(.unreachable, _): true
+        case .unanswered, .invalid: false
+        }
     }
 }
 

@@ -21,6 +21,11 @@ import Testing
         (alice, bob) = try test.established()
     }
 
+    private init(_ test: AgentCallTests, _ parameters: String) throws {
+        self.test = test
+        (alice, bob) = try self.test.established(parameters)
+    }
+
     /// An agent has another address, and tells the other side of its call.
     private mutating func move(_ index: Int, to host: String, _ handle: CallHandle) throws {
         test.world.move(index, to: try #require(SocketAddress(host: host, port: 5060)))
@@ -76,6 +81,41 @@ import Testing
         #expect(test.world.words(0) == ["agreed  held by us"])
         #expect(test.world.words(1) == ["agreed  held by them"])
         end(by: 1)
+    }
+
+    @Test(arguments: ["", ";transport=tcp"])
+    mutating func `what cannot leave from a new address leaves once it can, or from the next`(way: String) throws {
+        self = try RepairTests(AgentCallTests(), way)
+        test.world.leaves = { $0.host != "192.0.2.77" }
+        try move(0, to: "192.0.2.77", alice)
+        test.world.run(for: .seconds(10))
+        #expect(test.world.words(0).isEmpty && test.world.words(1).isEmpty)
+        test.world.leaves = { _ in true }
+        test.world.run(for: .seconds(1))
+        #expect(test.world.words(0) == ["agreed sendsreceives"] && test.world.words(1) == ["agreed sendsreceives"])
+
+        test.world.leaves = { $0.host != "192.0.2.78" }
+        try move(0, to: "192.0.2.78", alice)
+        test.world.run(for: .milliseconds(100))
+        try move(0, to: "192.0.2.79", alice)
+        test.world.run(for: .milliseconds(100))
+        #expect(test.world.words(0) == ["agreed sendsreceives"] && test.world.words(1) == ["agreed sendsreceives"])
+        end()
+    }
+
+    @Test(arguments: [true, false])
+    mutating func `when nothing leaves for a minute behind a move, the call ends`(takesReplaces: Bool) throws {
+        self = try RepairTests { if !takesReplaces { $0.capabilities.extensions.removeAll { $0 == "replaces" } } }
+        test.world.leaves = { $0.host != "192.0.2.77" }
+        try move(0, to: "192.0.2.77", alice)
+        test.world.run(for: .seconds(59))
+        #expect(test.world.words(0).isEmpty)
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0) == ["ended network timeout"])
+        let bob = bob
+        test.world.with(1) { agent, now in agent.hangUp(bob, at: now) }
+        test.world.run(for: .seconds(200))
+        test.expectEmpty()
     }
 
     @Test mutating func `who has moved, and is answered, hears the other side at the new address`() throws {

@@ -55,6 +55,17 @@ extension FlowTable {
         return FlowChoice(flow: other, reason: .size)
     }
 
+    /// The flow of UDP for a request that was too long for it, once the target has refused the connection that it was to leave by.
+    ///
+    /// Nil where `flow` is no such connection.
+    /// Source: RFC 3261, section 18.1.1
+    func datagramFlow(insteadOf flow: Flow?, to target: Target?, at now: MediaTime) -> Flow? {
+        guard let target, target.transport == .udp, flow?.transport == .tcp, let end = refusals[target], now < end,
+            let local = localAddress(of: .udp, to: target.address)
+        else { return nil }
+        return Flow(.udp, local: local, remote: target.address.scoped(as: local))
+    }
+
     /// Whether a request, such as one within a dialog, may leave by a flow; else its target has to be looked up again.
     package func isUsable(_ flow: Flow) -> Bool {
         guard flow.transport == .udp else { return slots[flow].flatMap { connections[$0] }?.isUsable ?? false }

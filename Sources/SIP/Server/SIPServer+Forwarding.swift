@@ -181,6 +181,11 @@ extension SIPServer {
     private mutating func goOn(_ id: BranchID, _ failure: TargetFailure, _ response: SIPMessage?, at now: MediaTime) {
         guard var branch = branches[id] else { return }
         if var list = branch.targets {
+            if failure == .unreachable,
+                let flow = flows.datagramFlow(insteadOf: branch.flow, to: list.current, at: now)
+            {
+                return depart(id, on: flow, at: now)
+            }
             list.fail(failure, &closed, at: now)
             branch.targets = list
             branches[id] = branch

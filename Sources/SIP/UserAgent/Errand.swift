@@ -315,6 +315,11 @@ extension UserAgent {
         guard var errand = errands[id] else { return }
         var tried = 1
         if var list = errand.targets {
+            if failure == .unreachable,
+                let flow = flows.datagramFlow(insteadOf: errand.flow, to: list.current, at: now)
+            {
+                return depart(id, on: flow, at: now)
+            }
             list.fail(failure, &closed, at: now)
             tried = list.tried.count
             errand.targets = list

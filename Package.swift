@@ -222,7 +222,8 @@ let package = Package(
         .testTarget(
             name: "SIPTransportTests",
             dependencies: [
-                "SIPTransport", "SIP", "CallBasics", "TestSupport", messaging("NIOPosix", "swift-nio"),
+                "SIPTransport", "SIP", "CallBasics", "TestSupport", messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
             ],
             swiftSettings: testSettings
         ),

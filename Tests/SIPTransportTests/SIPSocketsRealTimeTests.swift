@@ -1,4 +1,5 @@
 import CallBasics
+import NIOCore
 import NIOPosix
 import SIP
 import SIPTransport
@@ -7,11 +8,14 @@ import Testing
 
 /// Real sockets of loopback under two agents.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPSocketsRealTimeTests {
-    private func endpoint(_ name: String) throws -> SIPEndpoint<UserAgent> {
+    private func endpoint(
+        _ name: String,
+        on loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    ) throws -> SIPEndpoint<UserAgent> {
         var configuration = AgentConfiguration(identity: NameAddress(try SIPURI("sip:\(name)@127.0.0.1")))
         configuration.requestPatience = .seconds(5)
         let agent = UserAgent(configuration, seed: .random(in: .min ... .max))
-        return SIPEndpoint(agent, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in .failure }
+        return SIPEndpoint(agent, on: loop) { _ in .failure }
     }
 
     /// Asks, and gives the status of the answer; nil when there was none.
@@ -53,6 +57,25 @@ import Testing
         #expect(try await ask(other, "sip:a@\(own);transport=udp") == 200)
         await one.close()
         await other.close()
+    }
+
+    @Test(.namespaces) func `a socket whose address went is there again with it, at the first datagram`() async throws {
+        // Its sockets are where its thread began.
+        let (network, group) = try await NetworkNamespace.make { MultiThreadedEventLoopGroup(numberOfThreads: 1) }
+        try network.ip("link set lo up; address add 192.0.2.1/32 dev lo; address add 192.0.2.2/32 dev lo")
+        let (one, other) = try (endpoint("a", on: group.next()), endpoint("b", on: group.next()))
+        let own = try await one.open(at: try #require(SocketAddress(host: "192.0.2.1", port: 0)), [.udp])
+        let target =
+            "sip:b@\(try await other.open(at: try #require(SocketAddress(host: "192.0.2.2", port: 0)), [.udp]))"
+        #expect(try await ask(one, target) == 200)
+        try network.ip("address del 192.0.2.1/32 dev lo")
+        for _ in 0..<2 { #expect(try await ask(one, target) == nil) }
+        try network.ip("address add 192.0.2.1/32 dev lo")
+        #expect(try await ask(one, target) == 200)
+        #expect(try await ask(other, "sip:a@\(own)") == 200)
+        await one.close()
+        await other.close()
+        try await group.shutdownGracefully()
     }
 
     @Test func `a port that is taken is told, and is free after the end`() async throws {

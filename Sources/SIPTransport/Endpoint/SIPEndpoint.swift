@@ -112,7 +112,7 @@ package actor SIPEndpoint<Element: SIPElement> {
             bound = try await bindOnce(address.with(port: 0), transports)
         }
         guard !isClosed else { return address }
-        sockets.closeOwn(former)
+        sockets.retireOwn(former)
         listening = bound.filter { $0.transport != .tls || sockets.hasCertificate }
         for (transport, address) in bound { locals[transport] = [address] }
         for transport in transports {

@@ -34,6 +34,8 @@ package final class SIPSockets {
     package weak var delegate: (any SIPSocketsDelegate)?
     private let loop: any EventLoop
     private var datagramSockets: [(address: CallBasics.SocketAddress, channel: any Channel)] = []
+    /// Where datagrams are wanted whose socket has ended.
+    private var lostSockets: Set<CallBasics.SocketAddress> = []
     private var listeners: [any Channel] = []
     private var connections: [Flow: Connection] = [:]
     private var contexts: TLSContexts
@@ -251,6 +253,13 @@ package final class SIPSockets {
     }
 
     private func sendDatagram(_ bytes: [UInt8], _ flow: Flow) {
+        guard lostSockets.contains(flow.local) else { return sendBySocket(bytes, flow) }
+        // Its address may be there again.
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        bindLost(flow.local).whenComplete { _ in sockets.value.sendBySocket(bytes, flow) }
+    }
+
+    private func sendBySocket(_ bytes: [UInt8], _ flow: Flow) {
         let socket =
             datagramSockets.first { $0.address == flow.local }
             ?? datagramSockets.first {
@@ -295,7 +304,7 @@ package final class SIPSockets {
             }
         }
         generation += 1
-        (datagramSockets, listeners, connections) = ([], [], [:])
+        (datagramSockets, lostSockets, listeners, connections) = ([], [], [], [:])
         return EventLoopFuture.andAllComplete(channels.map { $0.close() }, on: loop)
     }
 
@@ -303,7 +312,14 @@ package final class SIPSockets {
     package var ownChannels: [any Channel] { datagramSockets.map(\.channel) + listeners }
 
     /// Closes sockets of datagrams and listeners that others have taken the place of; nothing is told of it.
-    package func closeOwn(_ channels: [any Channel]) {
+    ///
+    /// Those that have ended are not wanted any more, either.
+    package func retireOwn(_ channels: [any Channel]) {
+        lostSockets = []
+        closeOwn(channels)
+    }
+
+    private func closeOwn(_ channels: [any Channel]) {
         loop.preconditionInEventLoop()
         datagramSockets.removeAll { socket in channels.contains { $0 === socket.channel } }
         listeners.removeAll { listener in channels.contains { $0 === listener } }
@@ -318,15 +334,26 @@ package final class SIPSockets {
     /// A socket of datagrams has ended by what the kernel said to one of them; others still need it.
     private func handleEnd(ofSocket channel: any Channel) {
         guard let place = datagramSockets.firstIndex(where: { $0.channel === channel }) else { return }
-        bindAgain(datagramSockets.remove(at: place).address, generation)
+        let address = datagramSockets.remove(at: place).address
+        lostSockets.insert(address)
+        bindAgain(address, generation)
     }
 
     private func bindAgain(_ address: CallBasics.SocketAddress, _ generation: Int) {
-        guard generation == self.generation else { return }
+        guard generation == self.generation, lostSockets.contains(address) else { return }
         let sockets = NIOLoopBound(self, eventLoop: loop)
-        bindDatagrams(at: address).whenFailure { _ in
+        bindLost(address).whenFailure { _ in
             // Somebody else has the port, or the address is gone: it may be back.
             sockets.value.loop.scheduleTask(in: .seconds(1)) { sockets.value.bindAgain(address, generation) }
+        }
+    }
+
+    private func bindLost(_ address: CallBasics.SocketAddress) -> EventLoopFuture<Void> {
+        let sockets = NIOLoopBound(self, eventLoop: loop)
+        return bindDatagrams(at: address).map { _ in
+            guard sockets.value.lostSockets.remove(address) == nil else { return }
+            // Nobody wants it any more.
+            sockets.value.closeOwn(sockets.value.datagramSockets.filter { $0.address == address }.map(\.channel))
         }
     }
 

@@ -50,22 +50,6 @@ struct PhoneLiveRealTimeTests {
         return run
     }
 
-    /// Waits until the phone's only call has received more packets than `count`; how many it has, nil when it never has.
-    private func received(by phone: PhoneRun, moreThan count: Int) throws -> Int? {
-        func lists() throws -> [[String: Any]] {
-            try phone.run.jsonLines().filter { $0["event"] as? String == "calls" }
-        }
-        let former = try lists().count
-        var latest: Int?
-        ProgramRun.wait {
-            guard phone.run.isRunning, (try? phone.say("calls")) != nil, let lists = try? lists() else { return true }
-            let calls = lists.dropFirst(former).last?["calls"] as? [[String: Any]]
-            latest = calls?.first?["receivedPackets"] as? Int
-            return latest ?? 0 > count
-        }
-        return latest.flatMap { $0 > count ? $0 : nil }
-    }
-
     private func connected(_ phone: PhoneRun, _ count: Int) -> Bool {
         phone.prints { $0.components(separatedBy: #""stage":"connected""#).count > count }
     }
@@ -75,7 +59,7 @@ struct PhoneLiveRealTimeTests {
         let phone = try phone()
         try phone.say("call sip:bob@example.test")
         try #require(connected(phone, 1), "\(phone.run.output)\(baresip.output)")
-        let first = try #require(try received(by: phone, moreThan: 10))
+        let first = try #require(try phone.received(moreThan: 10))
         try phone.say(#"{"action":"setHeld","held":true,"id":1}"#)
         #expect(phone.prints(#""event":"performed","id":1,"result":"fulfilled""#))
         try phone.say(#"{"action":"setHeld","held":false,"id":2}"#)
@@ -88,7 +72,7 @@ struct PhoneLiveRealTimeTests {
         try phone.say("network on")
         let isBack = ProgramRun.wait { kamailio.output.components(separatedBy: "saved alice 3600").count > former }
         #expect(isBack, "\(kamailio.output)")
-        #expect(try received(by: phone, moreThan: first + 20) != nil, "\(phone.run.output)")
+        #expect(try phone.received(moreThan: first + 20) != nil, "\(phone.run.output)")
         try phone.say("keys 5")
         #expect(ProgramRun.wait { baresip.keys == "5" }, "\(baresip.output)")
 
@@ -104,7 +88,7 @@ struct PhoneLiveRealTimeTests {
         try baresip.command("dial", "sip:alice@example.test")
         try #require(phone.prints(#""event":"incoming""#), "\(baresip.output)")
         try phone.say("answer")
-        #expect(try received(by: phone, moreThan: 10) != nil, "\(phone.run.output)")
+        #expect(try phone.received(moreThan: 10) != nil, "\(phone.run.output)")
         try phone.say("quit")
         #expect(phone.ends() == 0, "\(phone.run.errors)")
         #expect(kamailio.prints("saved alice 0"))

@@ -77,8 +77,8 @@ package struct Options: Sendable {
             "  --slack    how many times a limit a figure may have, for machines that are busy",
         ]
         let tool = [
-            "  --tool     the release build of media-tool, for \"tool\", \"storm\", \"texts\" and \"wake\"; for \"storm\" with the trait",
-            "             FaultPoints",
+            "  --tool     the release build of media-tool, for \"tool\", \"storm\", \"texts\", \"roaming\" and \"wake\"; for",
+            "             \"storm\" with the trait FaultPoints",
             "  --rounds   rounds of \"storm\"",
         ]
         let end = "Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage."

@@ -34,6 +34,15 @@ package struct Figure: Sendable {
         note = reason
     }
 
+    /// A figure that cannot be had on this machine, which is no fault.
+    package init(_ name: String, skipped reason: String) {
+        self.name = name
+        value = nil
+        unit = ""
+        limit = .none
+        note = "skipped: \(reason)"
+    }
+
     /// With a limit that is so many times as wide.
     func slackened(_ factor: Double) -> Figure {
         guard let value else { return self }

@@ -13,6 +13,7 @@ import EngineBenchmarks
         Benchmark("storm", CoreStorm.measure),
         Benchmark("texts", PushedTexts.measure),
         Benchmark("pushes", PushedCalls.measure),
+        Benchmark("roaming", Roaming.measure),
         Benchmark("wake", Wakes.measure),
     ]
 

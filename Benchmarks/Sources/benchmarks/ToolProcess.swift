@@ -11,12 +11,22 @@ final class ToolProcess {
     /// When it was first sent SIGKILL, by the monotonic clock.
     private(set) var killedAt: Int64?
     private var status: CInt?
+    /// Where it takes lines from; nil where it has this process's input.
+    private let lineWriter: CInt?
 
-    init(_ tool: String, _ arguments: [String], output: String) throws {
+    init(_ tool: String, _ arguments: [String], output: String, takesLines: Bool = false) throws {
         self.output = output
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
+        var ends: [CInt] = [-1, -1]
+        if takesLines {
+            guard pipe(&ends) == 0 else { throw Options.Wrong(description: "there is no pipe") }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
+        }
+        defer { if takesLines { close(ends[0]) } }
+        lineWriter = takesLines ? ends[1] : nil
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         var words = ([tool] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
@@ -26,6 +36,15 @@ final class ToolProcess {
             throw Options.Wrong(description: "\(tool) did not start: \(String(cString: strerror(failure)))")
         }
         number = process
+    }
+
+    deinit { if let lineWriter { close(lineWriter) } }
+
+    /// Gives it a line.
+    func say(_ line: String) throws {
+        guard let lineWriter, write(lineWriter, line + "\n", line.utf8.count + 1) == line.utf8.count + 1 else {
+            throw Options.Wrong(description: "a process of the tool takes no lines")
+        }
     }
 
     private struct Serving: Decodable { let addresses: [String] }
@@ -63,12 +82,27 @@ final class ToolProcess {
         throw Options.Wrong(description: "a process of the tool printed nothing")
     }
 
+    /// How many of its lines hold `text`.
+    func count(_ text: String) -> Int { lines.count { $0.contains(text) } }
+
+    /// Returns once so many of its lines hold `text`.
+    func printed(_ text: String, times: Int = 1) async throws {
+        let limit = ContinuousClock.now + .seconds(10)
+        while count(text) < times {
+            guard .now < limit else { throw Options.Wrong(description: "a process of the tool did not print \(text)") }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
     /// Kills it; false when it has ended already.
     func kill() -> Bool {
         guard !hasEnded(options: WNOHANG) else { return false }
         killedAt = killedAt ?? measure_now()
         return Glibc.kill(number, SIGKILL) == 0
     }
+
+    /// Ctrl-C.
+    func interrupt() { if !hasEnded(options: WNOHANG) { Glibc.kill(number, SIGINT) } }
 
     /// Waits for its end: the exit code, or the negative number of the signal that ended it.
     func wait() -> CInt {

@@ -60,3 +60,21 @@ void measure_end_with_parent(void);
 void measure_stop(int process);
 // A line of /proc/PROCESS/status in KiB, such as "VmRSS", or a negative errno.
 int64_t measure_memory(int process, const char *line);
+
+// A network without interfaces of others, for as long as its descriptor and processes in it; or a negative errno.
+int measure_make_network(void);
+// A socket that tells of the addresses of a network, and one that sees what all its interfaces carry, or a negative errno.
+int measure_open_addresses(int network);
+int measure_open_capture(int network);
+
+enum { MEASURE_NOTHING, MEASURE_ADDED, MEASURE_REMOVED, MEASURE_DATAGRAM };
+struct measure_event {
+    int64_t time;
+    int kind;
+    // IPv4; an address that comes or goes is the source.
+    uint32_t source, target;
+    // The first bytes of a datagram of UDP.
+    uint8_t payload[2];
+};
+// What happens next at both; 1, 0 when nothing does in that time, or a negative errno. What is of no use is MEASURE_NOTHING.
+int measure_next_event(int addresses, int capture, int milliseconds, struct measure_event *event);

@@ -92,6 +92,33 @@ struct CoreCommandRealTimeTests {
         }
     }
 
+    @Test(.hasWitnesses)
+    func
+        `a main waits for the call of another process, whose messages are handed over, and for a stopped one not for ever`()
+        throws
+    {
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        let talking = try processes.peer("talk")
+        #expect(talking.printed("talking"), "\(talking.errors)")
+        let main = try processes.main()
+        let shown = try #require(try processes.notify("a").shown())
+        #expect(shown["text"] as? String == "text of a" && shown["source"] as? String == "store")
+        let status = try processes.status()
+        #expect(status["state"] as? String == "executor" && status["epoch"] as? Int == 1)
+        #expect((status["owner"] as? [String: Any])?["role"] as? String == "call")
+        // It is asked, and says that it stays.
+        let lock = try CoreLock(group: processes.container)
+        #expect(try Polling.wait { try lock.isHeldElsewhere(.main) })
+        #expect(try processes.stop(talking))
+        #expect(main.printed("running"), "\(main.errors)")
+        #expect(!talking.isRunning && talking.isKilled)
+        let begun = try processes.witness(deaths: [:]).cores
+        let witness = try processes.witness(deaths: [talking.processIdentifier: begun[0].begin])
+        #expect(witness.mostAtOnce == 1 && witness.doEpochsRise, "\(witness.cores)")
+        main.interrupt()
+        #expect(main.wait() == 0)
+    }
+
     @Test(.hasWitnesses) func `Ctrl-C ends a push in order, and its message stays`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
         let waiting = try processes.notify("a")

@@ -20,6 +20,8 @@ struct CoreFaultRealTimeTests {
         case main
         /// A main that takes the place of an executor in order, by force, and the executor that is asked.
         case asking, forcing, asked
+        /// A core for calls alone, and one that takes the place of an executor.
+        case calling, callAsking
         /// A main that changes settings, and one that imports files.
         case settings, importing
     }
@@ -27,10 +29,11 @@ struct CoreFaultRealTimeTests {
     /// Where each point is reached.
     static let table: [(point: FaultPoint, scenarios: [Scenario])] = [
         (.beforeCreate, [.push, .main]), (.afterCreate, [.push, .main]),
-        (.afterMainLock, [.main, .asking]), (.afterWriterLock, [.push, .main, .asking]),
-        (.beforeUnlock, [.push, .main, .asked]), (.afterUnlock, [.push, .main, .asked]),
-        (.beforeEpoch, [.push, .main, .asking]), (.afterEpoch, [.push, .main, .asking]),
-        (.beforeState, [.push, .main, .asked]), (.afterState, [.push, .main, .asked]),
+        (.afterMainLock, [.main, .asking]), (.afterCallsLock, [.calling, .callAsking]),
+        (.afterWriterLock, [.push, .main, .asking, .calling, .callAsking]),
+        (.beforeUnlock, [.push, .main, .asked, .calling]), (.afterUnlock, [.push, .main, .asked, .calling]),
+        (.beforeEpoch, [.push, .main, .asking, .calling]), (.afterEpoch, [.push, .main, .asking, .calling]),
+        (.beforeState, [.push, .main, .asked, .calling]), (.afterState, [.push, .main, .asked, .calling]),
         (.beforeFence, [.forcing]), (.afterFence, [.forcing]),
         (.beforeInsert, [.push, .main]), (.afterInsert, [.push, .main]),
         (.beforeSend, [.push, .main]), (.afterSend, [.push, .main]),
@@ -39,7 +42,8 @@ struct CoreFaultRealTimeTests {
         (.beforeAcknowledge, [.push]), (.afterAcknowledge, [.push]),
         (.beforeRelease, [.refusal]), (.afterRelease, [.refusal]),
         (.beforeAction, [.action]), (.afterAction, [.action]),
-        (.beforeRequest, [.asking]), (.beforeReply, [.asked]), (.afterReply, [.asking]),
+        (.beforeRequest, [.asking, .callAsking]), (.beforeReply, [.asked]),
+        (.afterReply, [.asking, .callAsking]),
         (.beforeSetting, [.settings]), (.afterSetting, [.settings]),
         (.beforeImport, [.importing]), (.afterImport, [.importing]),
         (.beforeImportRename, [.importing]), (.afterImportRename, [.importing]),
@@ -211,6 +215,55 @@ struct CoreFaultRealTimeTests {
             try processes.expectMain(handsOver: ["b"], insteadOf: executor)
             return isKilled
         }
+    }
+
+    // MARK: A core for calls
+
+    @Test(arguments: points(.calling))
+    func `a core for calls killed at any place is followed by the next, with all messages`(_ point: FaultPoint) throws {
+        try eachTime(at: point) { fault in
+            let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+            guard try processes.peer("call", fault: fault).died(at: fault) else { return false }
+            // Its place is free for one of its kind, and for a main.
+            let next = try processes.peer("call")
+            #expect(next.wait() == 0 && next.output == "ended\n", "\(next.errors)")
+            try processes.expectMain(handsOver: ["a"])
+            return true
+        }
+    }
+
+    @Test(arguments: points(.callAsking))
+    func `an executor is the core again when the core for calls that asks for its place is killed`(
+        _ point: FaultPoint
+    ) throws {
+        try eachTime(at: point) { fault in
+            let processes = try CoreProcesses(messages: [
+                CoreProcesses.message("never", delay: 60_000), CoreProcesses.message("b"),
+            ])
+            let executor = try processes.notify("never")
+            #expect(try processes.reaches(.executor))
+            let isKilled = try processes.peer("call", fault: fault).died(at: fault)
+            #expect(try processes.isOwned(by: executor))
+            #expect(try processes.notify("b").shown()?["text"] as? String == "text of b")
+            executor.killAtOnce()
+            try processes.expectMain(handsOver: [])
+            return isKilled
+        }
+    }
+
+    /// As it is asked for the first time, and as it is asked again.
+    @Test(arguments: [1, 2])
+    func `a core killed during its call leaves its place to the main that waits`(hit: Int) throws {
+        let fault = Fault(point: .beforeReply, hit: hit)
+        let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
+        let talking = try processes.peer("talk", fault: fault)
+        #expect(talking.printed("talking"), "\(talking.errors)")
+        let main = try processes.main()
+        #expect(talking.died(at: fault), "\(talking.errors)")
+        #expect(main.printed("running"), "\(main.errors)")
+        main.interrupt()
+        #expect(main.wait() == 0)
+        try processes.expectMain(handsOver: ["a"])
     }
 
     @Test(arguments: points(.settings))

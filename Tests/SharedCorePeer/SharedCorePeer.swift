@@ -10,6 +10,8 @@ import SharedCore
 ///     SharedCorePeer import DIR PORT SOURCE       a main that imports `config`, `data` and `downloads` of SOURCE; "done"
 ///     SharedCorePeer refuse DIR PORT CALLID       a push whose message cannot be shown; "refused"
 ///     SharedCorePeer main DIR PORT YIELDMS        a main with that limit for an executor to give way; "running"
+///     SharedCorePeer call DIR PORT                a core with a call that is over at once; "ended"
+///     SharedCorePeer talk DIR PORT                a core with a call that goes on until it is killed; "talking"
 ///     SharedCorePeer hold DIR PORT                keeps the database locked until it is killed; "holding"
 ///
 /// PORT is that of a mailbox on this machine.
@@ -54,6 +56,16 @@ import SharedCore
             try await core.start()
             say("running")
             if let failure = await core.failed() { throw failure }
+        case ("call", nil):
+            let core = try CallExecutorCore(group: group, service: ServiceInCall(service, isOver: true))
+            try await core.start()
+            try await core.ended()
+            say("ended")
+        case ("talk", nil):
+            let core = try CallExecutorCore(group: group, service: ServiceInCall(service, isOver: false))
+            try await core.start()
+            say("talking")
+            try await core.ended()
         case ("hold", nil):
             let store = try SharedStore(group: group)
             var configuration = Configuration()
@@ -72,6 +84,27 @@ import SharedCore
         print(line)
         fflush(nil)
     }
+}
+
+/// A mailbox's service that has a call from its start.
+private struct ServiceInCall: CoreService {
+    private let service: MailboxService
+    private let isOver: Bool
+
+    init(_ service: MailboxService, isOver: Bool) {
+        (self.service, self.isOver) = (service, isOver)
+    }
+
+    func start(_ context: CoreContext) async throws {
+        await service.start(context)
+        context.setInCall(true)
+        if isOver { context.setInCall(false) }
+    }
+
+    func fetchPending() async throws { try await service.fetchPending() }
+    func run() async throws { try await service.run() }
+    func perform(_ action: MessageAction) async throws { try await service.perform(action) }
+    func stop() async { await service.stop() }
 }
 
 /// Why the message cannot be shown.

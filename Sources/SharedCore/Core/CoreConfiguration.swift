@@ -4,6 +4,8 @@ public struct CoreConfiguration: Sendable {
     public var budget: Duration = .seconds(30)
     /// How long an executor that was asked to give way has for an orderly end, before a main fences and kills it.
     public var yieldLimit: Duration = .milliseconds(2500)
+    /// How long a core for calls waits for its place, and then for a call.
+    public var callPatience: Duration = .seconds(15)
     /// How long the kernel may take to release what a killed process held.
     public var releaseLimit: Duration = .milliseconds(500)
     /// How often one who waits looks by itself while nobody is there to tell it anything.

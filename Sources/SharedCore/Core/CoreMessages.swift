@@ -3,12 +3,12 @@ internal import LocalMessaging
 /// The name under which the core that runs serves its group.
 let coreServerName = "core"
 
-/// A main to the executor that runs: give way.
+/// A main, or a core for calls, to the core that runs: give way.
 struct YieldRequest: LocalRequest {
     static let messageType = MessageType(name: "core.yield")
 
     struct Reply: Codable, Sendable {
-        /// Whether the core ends now; a main does not.
+        /// Whether the core ends now; a main does not, nor a core for calls while a call is on.
         let isEnding: Bool
     }
 }

@@ -2,8 +2,12 @@ internal import Synchronization
 
 /// What happens to a running core, as its handlers, its service and its loops tell each other.
 final class CoreSignals: Sendable {
+    /// What a core knows of its calls.
+    private enum Calls { case noneYet, on, over }
+
     private struct State {
         var isAskedToYield = false
+        var calls = Calls.noneYet
         var hasFetched = false
         var isActing = true
         /// An action came after the present attempts began: they may not have seen it.
@@ -17,11 +21,11 @@ final class CoreSignals: Sendable {
     /// Notifies when anything here, in the store or among those who wait may have changed.
     let changed = Notifier()
     private let action = Notifier()
-    private let mayYield: Bool
+    private let role: CoreRole
     private let state = Mutex(State())
 
-    init(mayYield: Bool) {
-        self.mayYield = mayYield
+    init(role: CoreRole) {
+        self.role = role
     }
 
     var isAskedToYield: Bool { state.withLock { $0.isAskedToYield } }
@@ -29,6 +33,10 @@ final class CoreSignals: Sendable {
     var isActing: Bool { state.withLock { $0.isActing } }
     var isEnding: Bool { state.withLock { $0.isEnding } }
     var failure: (any Error)? { state.withLock { $0.failure } }
+    /// Whether there were calls, and are none any more.
+    var areCallsOver: Bool { state.withLock { $0.calls == .over } }
+    /// Whether a call is on.
+    var isInCall: Bool { state.withLock { $0.calls == .on } }
 
     /// The core ends, whoever asked for it.
     func end() {
@@ -36,12 +44,23 @@ final class CoreSignals: Sendable {
         changed.notify()
     }
 
-    /// Takes a main's request; false for a core that gives way to nobody.
+    /// Takes the request of a core with priority; false for one that gives way to nobody, or not during a call.
     func askToYield() -> Bool {
-        guard mayYield else { return false }
-        state.withLock { $0.isAskedToYield = true }
+        let isYielding = state.withLock { state in
+            // What was granted stays so, whatever comes then.
+            state.isAskedToYield = state.isAskedToYield || role == .executor || role == .call && state.calls != .on
+            return state.isAskedToYield
+        }
+        if isYielding { changed.notify() }
+        return isYielding
+    }
+
+    /// Calls are on, or none any more.
+    func setInCall(_ isInCall: Bool) {
+        state.withLock { state in
+            if isInCall { state.calls = .on } else if state.calls == .on { state.calls = .over }
+        }
         changed.notify()
-        return true
     }
 
     /// An action was queued.

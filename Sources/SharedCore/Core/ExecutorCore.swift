@@ -4,12 +4,13 @@ public import LocalMessaging
 /// The core of a process that a push woke: an extension, one for each push, with about 30 seconds to live.
 ///
 /// Ask it for what the push named; never start it. It looks into the store, waits for the core that runs, or becomes
-/// the core itself: then it fetches all that is pending, serves every other process that waits, and gives way to a main
-/// at any time, also between two calls. `stop` ends it, after those it serves have what they wait for; one that is let go
+/// the core itself: then it fetches all that is pending, serves every other process that waits, and gives way to a main,
+/// or a core for calls, at any time, also between two calls. `stop` ends it, after those it serves have what they wait for; one that is let go
 /// ends, too.
 ///
 ///     newMessage ──► in the store? ───────────────────────────────────────────► claimed
-///                ──► a main runs: waits for it to hand the message over ──────► claimed
+///                ──► a main runs, or a core for calls: waits for it to hand
+///                    the message over ────────────────────────────────────────► claimed
 ///                ──► an executor runs: waits for it, or for its place ────────► claimed
 ///                ──► nobody runs: becomes the core, fetches all ──────────────► claimed
 ///                ──► the budget is over ──────────────────────────────────────► late
@@ -152,7 +153,7 @@ public actor ExecutorCore {
     // MARK: The end
 
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
-    /// they wait for, a main asks for its place, the budget is over, or the task is cancelled.
+    /// they wait for, a core with priority asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
         // What it throws reaches who had it become the core.
         if case .becoming(let task) = place { _ = await task.result }
@@ -178,7 +179,7 @@ public actor ExecutorCore {
         if case .ending(let task) = place { await task.value }
     }
 
-    /// Has the core end when a main asks for its place, also while no call of this object waits for anything.
+    /// Has the core end when a core with priority asks for its place, also while no call of this object waits for anything.
     private func giveWay(of core: RunningCore) {
         Task { [weak self] in
             if await core.askedToYield() { await self?.endCore() }
@@ -237,7 +238,7 @@ public actor ExecutorCore {
                     await endCore()
                     throw failure
                 }
-                // When a main asks for its place the core ends, which notifies, too; what is waited for may still come.
+                // When its place is asked for the core ends, which notifies, too; what is waited for may still come.
                 await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
                 continue
             }
@@ -261,12 +262,12 @@ public actor ExecutorCore {
         }
     }
 
-    /// Starts the core when nobody has it, and no main wants it.
+    /// Starts the core when nobody has it, and none with priority wants it.
     private func becomesCore() async throws -> Bool {
         guard case .none = place else { return core != nil }
         guard try lock.holds(.writer) || lock.tryLock(.writer) else { return false }
-        // Only now: a main that takes its byte after this look finds WRITER taken, and asks for it.
-        guard try !lock.isHeldElsewhere(.main) else {
+        // Only now: one that takes its byte after this look finds WRITER taken, and asks for it.
+        guard try !lock.isReservedElsewhere() else {
             lock.unlock(.writer)
             return false
         }
@@ -300,8 +301,8 @@ public actor ExecutorCore {
 
     /// Waits for the core that runs to tell something or to end, or for its place.
     private func waitForChange(_ news: CoreNews, after count: Int, until limit: ContinuousClock.Instant) async {
-        // A main keeps its place, and one that is about to start must not meet a crowd at the lock.
-        guard case .none = place, (try? lock.isHeldElsewhere(.main)) == false else {
+        // One with priority keeps its place, and one that is about to start must not meet a crowd at the lock.
+        guard case .none = place, (try? lock.isReservedElsewhere()) == false else {
             return await news.notifier.wait(after: count, until: limit)
         }
         let lock = lock
@@ -322,6 +323,6 @@ public actor ExecutorCore {
 
     private func source(_ hasOwnCore: Bool) throws -> MessageSource {
         if hasOwnCore { return .executor }
-        return try lock.isHeldElsewhere(.main) ? .main : .store
+        return try lock.owner()?.role == .main ? .main : .store
     }
 }

@@ -9,6 +9,7 @@ public import LocalMessaging
 ///
 ///     start ──► MAIN taken: no executor starts any more
 ///           ──► an executor runs: asked to give way ──► ended in order
+///                                                   ├─► a call is on: waited for, and this process may be its screen
 ///                                                   └─► after `yieldLimit`: fenced, killed; an executor of this very
 ///                                                       process never is: then the start fails
 ///           ──► WRITER taken, epoch begun ──► running ──► stop
@@ -75,11 +76,13 @@ public actor MainCore {
     ///
     /// A start that is cancelled, or ended by `stop`, fences and kills nobody from then on.
     ///
+    /// - Parameter attend: Run when a core for calls keeps its place because a call is on, and cancelled when that is over: meanwhile
+    ///   this process may be a screen of the call. The start waits for its end.
     /// - Returns: The epoch that it began.
     /// - Throws: `CoreError`, as when another main runs, or an executor of this very process does not end; `StoreError`;
     ///   `CancellationError`; what the service throws.
     @discardableResult
-    public func start() async throws -> Epoch {
+    public func start(duringCall attend: @escaping @Sendable () async -> Void = {}) async throws -> Epoch {
         if case .ending(let task) = place { await task.value }
         if let core { return core.epoch }
         guard case .none = place, try lock.tryLock(.main) else {
@@ -90,7 +93,7 @@ public actor MainCore {
                 "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group."
             )
         }
-        let task = Task { try await begin() }
+        let task = Task { try await begin(attend) }
         place = .starting(task)
         return try await withTaskCancellationHandler {
             try await task.value
@@ -100,9 +103,9 @@ public actor MainCore {
     }
 
     /// Begins the core, for which this one holds MAIN.
-    private func begin() async throws -> Epoch {
+    private func begin(_ attend: @escaping @Sendable () async -> Void) async throws -> Epoch {
         do {
-            if try !lock.tryLock(.writer) { try await replaceExecutor() }
+            if try !lock.tryLock(.writer) { try await replaceExecutor(attend) }
             let core = try await RunningCore.begin(
                 .main,
                 in: group,
@@ -165,11 +168,35 @@ public actor MainCore {
 
     // MARK: An executor runs
 
-    /// Takes WRITER from the executor that has it.
-    private func replaceExecutor() async throws {
-        let asking = Task { await askToYield() }
-        defer { asking.cancel() }
-        if try await isWriterMine(within: configuration.yieldLimit) { return }
+    /// Takes WRITER from the executor, or the core for calls, that has it.
+    private func replaceExecutor(_ attend: @escaping @Sendable () async -> Void) async throws {
+        let request = PlaceRequest(group: group, lock: lock)
+        switch try await request.outcome(within: configuration.yieldLimit) {
+        case .granted: return
+        case .kept: if try await waitForCall(request, attend) { return }
+        case .late: break
+        }
+        try await force(request)
+    }
+
+    /// Waits until a call is over that another process has; false when the core of that answers no more, as a process that is stopped.
+    private func waitForCall(_ request: PlaceRequest, _ attend: @escaping @Sendable () async -> Void) async throws
+        -> Bool
+    {
+        async let _ = attend()
+        while true {
+            // Its end is told by the lock, and so is its death.
+            if try await request.isGranted(within: configuration.toldLookInterval) { return true }
+            switch try await request.outcome(within: configuration.yieldLimit) {
+            case .granted: return true
+            case .kept: try Task.checkCancellation()
+            case .late: return false
+            }
+        }
+    }
+
+    /// Takes WRITER from a core that was asked and has not ended.
+    private func force(_ request: PlaceRequest) async throws {
         // One whose time was cut short had no chance to end in order.
         try Task.checkCancellation()
         let owner = try lock.owner()
@@ -184,7 +211,7 @@ public actor MainCore {
         // at this moment, so this must not wait for it.
         let fencing = Task { [store] in try await store.fence() }
         owner?.process.signal(SIGKILL)
-        let isMine = try await isWriterMine(within: configuration.releaseLimit)
+        let isMine = try await request.isGranted(within: configuration.releaseLimit)
         // The fence must not come after the epoch of this core, nor after that of another when this one gives up.
         let fence = await fencing.result
         guard isMine else {
@@ -196,41 +223,5 @@ public actor MainCore {
             )
         }
         _ = try fence.get()
-    }
-
-    private func askToYield() async {
-        let client = try? await MessageClient.connect(
-            to: coreServerName,
-            in: group,
-            waitingForServer: configuration.yieldLimit
-        )
-        FaultPoint.reached(.beforeRequest)
-        if (try? await client?.request(YieldRequest(), timeout: configuration.yieldLimit)) != nil {
-            FaultPoint.reached(.afterReply)
-        }
-        await client?.close()
-    }
-
-    private func isWriterMine(within limit: Duration) async throws -> Bool {
-        let lock = lock
-        return try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                do {
-                    try await lock.wait(for: .writer)
-                    return true
-                } catch is CancellationError {
-                    return false
-                }
-            }
-            group.addTask {
-                try? await Task.sleep(for: limit)
-                return false
-            }
-            let first = try await group.next() ?? false
-            group.cancelAll()
-            // A lock that came while the limit passed is kept.
-            let second = try await group.next() ?? false
-            return first || second
-        }
     }
 }

@@ -32,7 +32,7 @@ public enum MessageSource: String, Codable, Hashable, Sendable {
     case executor
     /// The main that runs handed it over.
     case main
-    /// It was in the store: an executor of another process had fetched it, or it had come late.
+    /// It was in the store: a core of another process, no main, had fetched it, or it had come late.
     case store
     /// It did not come in time.
     case fallback

@@ -2,7 +2,7 @@ internal import CallBasics
 internal import LocalMessaging
 internal import Synchronization
 
-/// A core at work, main or executor: it holds WRITER, writes as its epoch, and serves its group.
+/// A core at work, of any role: it holds WRITER, writes as its epoch, and serves its group.
 ///
 /// Thread: control.
 final class RunningCore: Sendable {
@@ -40,7 +40,7 @@ final class RunningCore: Sendable {
             epoch = begun
             witness = CoreWitness.begin(begun)
             try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
-            let signals = CoreSignals(mayYield: role == .executor)
+            let signals = CoreSignals(role: role)
             let serving = try await serve(group, signals, fetchSoon: { await service.fetchSoon() }) { change in
                 try await store.apply(change, as: begun)
                 await service.accountChanged(change.address)
@@ -89,9 +89,6 @@ final class RunningCore: Sendable {
     }
 
     /// Serves the group under the core's name.
-    ///
-    /// The process that had it before may have died a moment ago, and the kernel
-    /// releases what it held one after the other.
     private static func serve(
         _ group: GroupContainer,
         _ signals: CoreSignals,
@@ -109,19 +106,12 @@ final class RunningCore: Sendable {
         }
         handlers.on(FetchWanted.self) { _, _ in await fetchSoon() }
         handlers.on(ActionQueued.self) { _, _ in signals.actionQueued() }
-        let deadline = ContinuousClock.now + .milliseconds(500)
-        while true {
-            do {
-                return try await MessageServer.start(
-                    name: coreServerName,
-                    in: group,
-                    handlers: handlers,
-                    clientChanged: { _, _ in signals.changed.notify() }
-                )
-            } catch let error as ServerError where error.code == .taken && ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(1))
-            }
-        }
+        return try await MessageServer.succeed(
+            name: coreServerName,
+            in: group,
+            handlers: handlers,
+            clientChanged: { _, _ in signals.changed.notify() }
+        )
     }
 
     // MARK: At work
@@ -142,16 +132,27 @@ final class RunningCore: Sendable {
     /// Whether queued actions are being performed.
     var isActing: Bool { signals.isActing }
 
-    /// Whether a main asked this core to give way.
+    /// Whether a core with priority asked this one to give way, and it does.
     var isAskedToYield: Bool { signals.isAskedToYield }
 
-    /// Waits until a main asks this core to give way; false when it ends before.
+    /// Waits until a core with priority asks this one to give way; false when it ends before.
     func askedToYield() async -> Bool {
         while true {
             let count = changeCount
             if isAskedToYield { return true }
             if signals.isEnding { return false }
             await change(after: count, until: .now + .seconds(3600))
+        }
+    }
+
+    /// Waits until a core for calls is to end: its calls are over, none came until `limit`, it gives way to a main, or it can do no more
+    /// work; or until the task is cancelled.
+    func callsEnded(noneUntil limit: ContinuousClock.Instant) async {
+        while !Task.isCancelled {
+            let count = changeCount
+            if isAskedToYield || signals.isEnding || failure != nil || signals.areCallsOver { return }
+            if !signals.isInCall, limit <= .now { return }
+            await change(after: count, until: signals.isInCall ? .now + .seconds(3600) : limit)
         }
     }
 
@@ -182,7 +183,8 @@ final class RunningCore: Sendable {
             recordCall: { call in
                 try await signals.watching { try await store.record(call, as: epoch) }
             },
-            retryActions: { signals.actionQueued() }
+            retryActions: { signals.actionQueued() },
+            setInCall: { signals.setInCall($0) }
         )
     }
 

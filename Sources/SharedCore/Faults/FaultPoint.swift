@@ -13,7 +13,7 @@ internal import Synchronization
 /// commit, before anybody has been told.
 package enum FaultPoint: String, CaseIterable, Sendable {
     // The lock.
-    case afterMainLock, afterWriterLock, beforeUnlock, afterUnlock
+    case afterMainLock, afterCallsLock, afterWriterLock, beforeUnlock, afterUnlock
     // The store comes into being: complete under another name, and under its own.
     case beforeCreate, afterCreate
     // Transactions of the store.
@@ -25,7 +25,7 @@ package enum FaultPoint: String, CaseIterable, Sendable {
     case beforeImportRename, afterImportRename
     // What the core that runs tells those who wait.
     case beforeSend, afterSend
-    // A main asks an executor to give way, the executor was asked, and the main has its answer.
+    // A main, or a core for calls, asks the core that runs to give way, that was asked, and the asker has its answer.
     case beforeRequest, beforeReply, afterReply
     // What a person sees.
     case beforePresent, afterPresent

@@ -4,10 +4,11 @@ internal import Glibc
 public import LocalMessaging
 internal import Synchronization
 
-/// The lock of a group: two bytes of one file, each held by one core at a time.
+/// The lock of a group: three bytes of one file, each held by one core at a time.
 ///
 ///     core.lock   byte 0  WRITER  the core that runs; its holder alone writes what only an owner may write
 ///                 byte 1  MAIN    a main core runs or wants to; no executor starts while it is held
+///                 byte 2  CALLS   a core for calls runs or wants to; no executor starts while it is held
 ///
 /// These are open-file-description locks: the kernel gives them up when the last descriptor of the open file is closed, so the
 /// death of a process releases them at once and no time stamp has to be trusted. Two objects exclude each other
@@ -24,6 +25,8 @@ public final class CoreLock: Sendable {
         case writer = 0
         /// Held by a main core that runs or wants to.
         case main = 1
+        /// Held by a core for calls that runs or wants to.
+        case calls = 2
     }
 
     private enum Use { case waiting, held }
@@ -138,9 +141,19 @@ public final class CoreLock: Sendable {
         return result == 1
     }
 
+    /// Whether a core that has priority over executors runs elsewhere, or wants to.
+    package func isReservedElsewhere() throws(LockError) -> Bool {
+        if try isHeldElsewhere(.main) { return true }
+        return try isHeldElsewhere(.calls)
+    }
+
     /// A lock on a file that nobody else can open by its name excludes nobody.
     private func checkTaken(_ byte: Byte) throws(LockError) {
-        FaultPoint.reached(byte == .writer ? .afterWriterLock : .afterMainLock)
+        switch byte {
+        case .writer: FaultPoint.reached(.afterWriterLock)
+        case .main: FaultPoint.reached(.afterMainLock)
+        case .calls: FaultPoint.reached(.afterCallsLock)
+        }
         var opened = stat()
         var named = stat()
         if fstat(descriptor, &opened) == 0, lstat(path, &named) == 0,

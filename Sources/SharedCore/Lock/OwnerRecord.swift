@@ -5,8 +5,10 @@ public import Glibc
 package enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
     /// The application: it has priority.
     case main
-    /// An extension woken by a push: it never starts beside another core, and gives way to a main.
+    /// An extension woken by a push: it never starts beside another core, and gives way to those of the other roles.
     case executor
+    /// A process without a screen, woken by a push of a call: it gives way to a main between calls.
+    case call
 }
 
 /// Who owns the core and why, as written in the lock file for everybody to read.

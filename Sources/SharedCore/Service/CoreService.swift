@@ -69,6 +69,7 @@ public struct CoreContext: Sendable {
     private let deliverInvitation: @Sendable (RoomInvitation) async throws -> Bool
     private let recordCallRecord: @Sendable (CallRecord) async throws -> Void
     private let retry: @Sendable () -> Void
+    private let noteCalls: @Sendable (Bool) -> Void
 
     /// A context whose doors are closures: the store's in a core, anything in a test.
     public init(
@@ -77,9 +78,10 @@ public struct CoreContext: Sendable {
         deliver: @escaping @Sendable (IncomingMessage) async throws -> Bool,
         deliverInvitation: @escaping @Sendable (RoomInvitation) async throws -> Bool,
         recordCall: @escaping @Sendable (CallRecord) async throws -> Void,
-        retryActions: @escaping @Sendable () -> Void = {}
+        retryActions: @escaping @Sendable () -> Void = {},
+        setInCall: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
-        (self.epoch, self.store, retry) = (epoch, store, retryActions)
+        (self.epoch, self.store, retry, noteCalls) = (epoch, store, retryActions, setInCall)
         deliverMessage = deliver
         self.deliverInvitation = deliverInvitation
         recordCallRecord = recordCall
@@ -110,4 +112,9 @@ public struct CoreContext: Sendable {
 
     /// Has actions that failed tried again now, as when the server is back.
     public func retryActions() { retry() }
+
+    /// Says that a call is on, or a push has told of one; or none any more.
+    ///
+    /// A core for calls keeps its place for so long, and ends then. Others pass it over.
+    public func setInCall(_ isInCall: Bool) { noteCalls(isInCall) }
 }

@@ -52,6 +52,14 @@ final class CoreBench: Sendable {
         return try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
     }
 
+    /// A core for calls, and what says whether one is on.
+    func calls(patience: Duration = .seconds(3600)) throws -> (core: CallExecutorCore, service: ScriptedService) {
+        var configuration = CoreConfiguration()
+        configuration.callPatience = patience
+        let service = ScriptedService(server)
+        return (try CallExecutorCore(group: group, service: service, configuration: configuration), service)
+    }
+
     static func message(_ callID: String) -> IncomingMessage {
         IncomingMessage(callID: callID, sender: "sip:anna@example.org", text: "text of \(callID)")
     }

@@ -73,6 +73,9 @@ final class ScriptedService: CoreService {
         server.state.update { $0.performed.append(action) }
     }
 
+    /// Says that a call is on, or none any more, in the core that has started it.
+    func setInCall(_ isInCall: Bool) { context.withLock { $0 }?.setInCall(isInCall) }
+
     func stop() async {
         if let context = context.withLock({ $0 }) { await ending(context) }
         server.state.update { $0.running -= 1 }

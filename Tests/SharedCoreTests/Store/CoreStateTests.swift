@@ -14,6 +14,7 @@ import Testing
     @Test(arguments: [
         Transition(from: .free, event: .begin(.main), to: .main),
         Transition(from: .free, event: .begin(.executor), to: .executor),
+        Transition(from: .free, event: .begin(.call), to: .executor),
         Transition(from: .free, event: .askedToStop, to: nil),
         Transition(from: .free, event: .end, to: nil),
         Transition(from: .free, event: .fence, to: .free),

@@ -36,7 +36,9 @@ public actor Phone {
     let continuation: AsyncStream<PhoneEvent>.Continuation
     private var listening: Task<Void, Never>?
     var watcher: NetworkWatcher?
-    var calls: [CallHandle: PhoneCall] = [:]
+    var calls: [CallHandle: PhoneCall] = [:] { didSet { noteCalls() } }
+    /// Whether a call is on, or a push has told of one, and who hears so.
+    private var (isInCall, tellInCall): (Bool, @Sendable (Bool) -> Void) = (false, { _ in })
     var callCount = 0
     /// In the order in which they were registered.
     var accounts: [(address: String, handle: AccountHandle)] = []
@@ -267,6 +269,22 @@ public actor Phone {
 
     /// Why the last connection by TLS could not be made, once.
     var securityFailure: String? { endpoint.assumeIsolated { $0.takeSecurityFailure() }?.message }
+
+    // MARK: Whether a call is on
+
+    /// Has `told` hear whether a call is on, or a push has told of one: now, and in the very turn in which that changes.
+    package func watchCalls(_ told: @escaping @Sendable (Bool) -> Void) {
+        tellInCall = told
+        told(isInCall)
+    }
+
+    /// Calls, or what the desk knows of some, may have come or gone.
+    func noteCalls() {
+        let isNow = !calls.isEmpty || screen?.desk.entries.isEmpty == false
+        guard isNow != isInCall else { return }
+        isInCall = isNow
+        tellInCall(isNow)
+    }
 
     // MARK: Who waits
 

@@ -59,6 +59,11 @@ struct KeptRoom: Codable, Hashable {
 }
 
 extension CallRecord {
+    /// A call that has come, and of which nothing else is known; what becomes of it takes the place of this.
+    init(waiting call: PhoneCall) {
+        self.init(callID: call.callID, remote: call.remote, direction: .incoming, startedAt: Date(), duration: nil)
+    }
+
     init(_ entry: CallLogEntry) {
         self.init(
             callID: entry.id,

@@ -1,6 +1,7 @@
 internal import CallBasics
 public import CallCore
 internal import Foundation
+public import LocalMessaging
 public import MediaEngine
 internal import SIP
 public import SharedCore
@@ -14,7 +15,7 @@ public import SharedCore
 ///
 /// A process that takes over has the instance and the accounts of the one before it, so it takes the place of that at the
 /// servers, too. Calls need an engine. Without one, as in an executor, they are not answered: who calls hears them neither ring
-/// nor fail until the main has taken over, or the executor ends.
+/// nor fail until the main has taken over, or the executor ends; that they came stands in the store.
 /// Thread: control, any.
 public actor SIPService: CoreService {
     /// How long after a registration, and after a message, what a server still has for it may take to come.
@@ -41,12 +42,15 @@ public actor SIPService: CoreService {
     private let configuration: PhoneConfiguration
     private let engine: CallEngine?
     private let provider: (any CallProvider)?
+    /// The group whose other processes are screens.
+    private let screenGroup: GroupContainer?
     private let refusesCalls: Bool
     /// Notifies of registrations and messages.
     private let changed = Notifier()
     private var context: CoreContext?
     private var phone: Phone?
     private var ownEngine: CallEngine?
+    private var screens: ScreenServer?
     private var listening: Task<Void, Never>?
     private var standing: [String: Standing] = [:]
     /// What the process before this one knew of realms, by account.
@@ -79,8 +83,38 @@ public actor SIPService: CoreService {
         provider: (any CallProvider)? = nil,
         refusesCalls: Bool = false
     ) {
+        self.init(secrets, addresses, configuration, engine, provider, nil, refusesCalls: refusesCalls)
+    }
+
+    /// A service whose calls are shown by other processes of the group, each a `ScreenClient`: they may connect while the core runs.
+    ///
+    /// - Parameters:
+    ///   - secrets: Where the secrets of the accounts are.
+    ///   - addresses: The accounts that are used; nil uses all.
+    ///   - configuration: Where the phone is, and what it offers; the instance is the group's.
+    ///   - engine: Makes the sound of calls.
+    ///   - group: The group of the screens.
+    public init(
+        secrets: any SecretStore,
+        accounts addresses: Set<String>? = nil,
+        _ configuration: PhoneConfiguration = PhoneConfiguration(),
+        engine: CallEngine,
+        screensIn group: GroupContainer
+    ) {
+        self.init(secrets, addresses, configuration, engine, nil, group, refusesCalls: false)
+    }
+
+    private init(
+        _ secrets: any SecretStore,
+        _ addresses: Set<String>?,
+        _ configuration: PhoneConfiguration,
+        _ engine: CallEngine?,
+        _ provider: (any CallProvider)?,
+        _ screenGroup: GroupContainer?,
+        refusesCalls: Bool
+    ) {
         (self.secrets, self.configuration, self.engine, self.provider) = (secrets, configuration, engine, provider)
-        (self.addresses, self.refusesCalls) = (addresses, refusesCalls)
+        (self.addresses, self.screenGroup, self.refusesCalls) = (addresses, screenGroup, refusesCalls)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1024))
     }
 
@@ -93,7 +127,7 @@ public actor SIPService: CoreService {
 
     /// Opens the phone; the accounts are registered by `fetchPending`.
     ///
-    /// - Throws: `PhoneError` when the port is another's; `EngineError`; `StoreError`
+    /// - Throws: `PhoneError` when the port is another's; `ServerError` when the screens are; `EngineError`; `StoreError`
     public func start(_ context: CoreContext) async throws {
         guard let store = context.store else {
             throw PhoneError(.state, "A core without a store has no accounts. Start it in a group.")
@@ -119,13 +153,22 @@ public actor SIPService: CoreService {
             try await context.deliver(RoomInvitation(invitation))
             await self?.noteMessage()
         }
+        let screens = screenGroup.map { _ in ScreenServer() }
         let phone = try await Phone(
             engine,
             configuration,
-            provider: provider,
+            provider: screens ?? provider,
             keepingTexts: keepText,
             keepingInvitations: keepInvitation
         )
+        if let screens, let screenGroup {
+            do { try await screens.open(for: phone, in: screenGroup) } catch {
+                await phone.close(keepingBindings: true)
+                throw error
+            }
+            self.screens = screens
+        }
+        await phone.watchCalls { context.setInCall($0) }
         // What is to be sent for one waits until it is registered.
         for account in try await store.accounts() where addresses?.contains(account.address) ?? true {
             standing[account.address] = .pending
@@ -223,7 +266,7 @@ public actor SIPService: CoreService {
         }
     }
 
-    /// Sends the receipts that wait, for two seconds at most, and closes the phone; the servers go on knowing it.
+    /// Sends the receipts that wait, for two seconds at most, and closes the phone and its screens; the servers go on knowing it.
     public func stop() async {
         guard let phone else { return }
         await receipts?.send()
@@ -233,11 +276,15 @@ public actor SIPService: CoreService {
         if let context, let bytes = try? JSONEncoder().encode(await phone.digestMemories) {
             try? await context.store?.keep(Array(bytes), as: Self.memoryName, context.epoch)
         }
-        (self.phone, context, receipts) = (nil, nil, nil)
+        (self.phone, receipts) = (nil, nil)
         await phone.close(keepingBindings: true)
+        // The calls that have just ended are written down yet.
         await listening?.value
+        context = nil
+        // Before the core that follows opens its own.
+        await screens?.close()
         await ownEngine?.shutDown()
-        (listening, ownEngine, standing) = (nil, nil, [:])
+        (listening, screens, ownEngine, standing) = (nil, nil, nil, [:])
         changed.notify()
     }
 
@@ -327,7 +374,7 @@ public actor SIPService: CoreService {
         case .unregistered(let address, let error):
             await note(address, error.isFinal || error.isOfPassword ? .refused : .pending, reason: error.message)
         case .incoming(let call) where engine == nil:
-            if refusesCalls { await call.reject(status: 480) } else { waitingCalls.append(call) }
+            if refusesCalls { await call.reject(status: 480) } else { await keep(call) }
         case .room(let room): await note(room)
         case .logged(let entry):
             waitingCalls.removeAll { $0.callID == entry.id }
@@ -335,6 +382,12 @@ public actor SIPService: CoreService {
         default: break
         }
         continuation.yield(event)
+    }
+
+    /// Lets a call wait for who may answer it, and writes down that it came.
+    private func keep(_ call: PhoneCall) async {
+        waitingCalls.append(call)
+        try? await context?.recordCall(CallRecord(waiting: call))
     }
 
     // MARK: Rooms

@@ -282,11 +282,15 @@ import Testing
         let phone = try await alice()
         let call = try await phone.call("sip:bob@example.test")
         #expect(await Polling.eventually { await self.server.perform { server, _ in server.counts.forwards } > 0 })
+        // That it came is known also when the executor dies.
+        #expect(try await Polling.eventually { try await store.calls().map(\.callID) == [call.callID] })
         waiting.cancel()
         _ = await waiting.result
         await executor.stop()
         let end = await call.ended()
         #expect(end.cause == .refused(status: 480), "\(end)")
+        let row = try await store.calls()
+        #expect(row.map(\.remote) == ["sip:alice@example.test"] && row.map(\.duration) == [nil])
         await phone.close()
         await server.close()
     }

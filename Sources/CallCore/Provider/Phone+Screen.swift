@@ -95,6 +95,7 @@ extension Phone {
             }
         }
         screen.wake(at: screen.desk.deadline)
+        noteCalls()
     }
 
     /// The screen shows a call, or not.

@@ -1,5 +1,6 @@
 public import CallCore
 public import LocalMessaging
+internal import SharedCore
 
 /// The call screens of other processes, as the provider of a phone: it tells each that connects what is on, and from then on
 /// what happens; and has the phone do what they say.
@@ -7,6 +8,8 @@ public import LocalMessaging
 ///     let screens = ScreenServer()
 ///     let phone = try await Phone(engine, provider: screens)
 ///     try await screens.open(for: phone, in: group)
+///
+/// `SIPService(screensIn:)` has its own, for as long as its core runs.
 ///
 /// A screen that goes takes nothing with it: calls and their sound go on, and the next one is told of them first. Without any,
 /// calls that come are shown to the next. One that does not read is let go.
@@ -52,7 +55,7 @@ public actor ScreenServer: CallProvider {
     /// - Throws: `ServerError`, as when another core of the group has screens
     public func open(for phone: Phone, in group: GroupContainer) async throws {
         self.phone = phone
-        server = try await MessageServer.start(
+        server = try await MessageServer.succeed(
             name: Self.name,
             in: group,
             handlers: handlers,

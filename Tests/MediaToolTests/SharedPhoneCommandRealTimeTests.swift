@@ -204,6 +204,66 @@ import Testing
         end(next, main)
     }
 
+    @Test func `a process without a screen takes a call, and a main that starts meanwhile attends it and follows`()
+        throws
+    {
+        try addAccount()
+        let registered = try main()
+        registered.interrupt()
+        registered.wait()
+        let calling = try alice("call", "sip:bob@example.test", "--seconds", "60")
+        let payload = folder.file("push.json")
+        try #"{"call-id":"\#(callID("parked"))"}"#.write(toFile: payload, atomically: true, encoding: .utf8)
+        let log = folder.file("calls.jsonl")
+        let command = "exec \(ToolRun.path) core calls --group \(group) --local 127.0.0.1:0 --json >\(log)"
+        let words = ["sip", "push", "--group", group, "--payload", payload, "--json", "--launch", command]
+        let push = try ToolRun(words)
+        #expect(push.wait() == 0, "\(push.errors)")
+        let uuid = try #require(try push.json()["uuid"] as? String)
+        let answer = try ToolRun.finished("provider", "act", "--group", group, "answer")
+        #expect(answer.status == 0, "\(answer.output)\(answer.errors)")
+        // It waits, and prints what a screen is told.
+        let main = try ToolRun(["core", "main", "--group", group, "--local", "127.0.0.1:0", "--calls", "--json"])
+        #expect(main.printed(#""event":"snapshot","calls":[{"uuid":"\#(uuid)""#), "\(main.errors)")
+        let status = try ToolRun.finished("core", "status", "--group", group, "--json").json()
+        #expect((status["owner"] as? [String: Any])?["role"] as? String == "call")
+        let hold = try ToolRun.finished("provider", "act", "--group", group, "hold")
+        #expect(hold.status == 0, "\(hold.output)\(hold.errors)")
+        #expect(main.printed(#""action":"setHeld","result":"fulfilled""#))
+        #expect(!main.output.contains(#""event":"running""#))
+        #expect(try ToolRun.finished("provider", "act", "--group", group, "end").status == 0)
+        #expect(main.printed(#""event":"registered""#), "\(main.errors)")
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        let told = { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        #expect(Polling.wait { told().contains(#""event":"stopped""#) } && told().contains(#""outcome":"talked""#))
+        let after = try ToolRun.finished("core", "status", "--group", group, "--json").json()
+        #expect(after["state"] as? String == "main" && after["calls"] as? Int == 1)
+        end(main)
+    }
+
+    @Test func `a call whose process is killed as it rings is shown no more once the next is there`() throws {
+        try addAccount()
+        let words = ["core", "calls", "--group", group, "--local", "127.0.0.1:0", "--json"]
+        let core = try ToolRun(words)
+        #expect(core.printed(#""event":"running""#), "\(core.errors)")
+        let screen = try ToolRun(["provider", "serve", "--group", group, "--json"])
+        #expect(screen.printed(#""event":"snapshot","calls":[]"#), "\(screen.errors)")
+        let payload = folder.file("push.json")
+        try #"{"call-id":"1"}"#.write(toFile: payload, atomically: true, encoding: .utf8)
+        let push = try ToolRun.finished("sip", "push", "--group", group, "--payload", payload, "--json")
+        let uuid = try #require(try push.json()["uuid"] as? String)
+        #expect(screen.printed(#""event":"incoming","uuid":"\#(uuid)""#))
+        core.killAtOnce()
+        #expect(screen.printed(#""event":"interrupted""#))
+        let next = try ToolRun(words)
+        #expect(next.printed(#""event":"running""#), "\(next.errors)")
+        let isShown = { screen.output.components(separatedBy: #""event":"snapshot","calls":[]"#).count == 3 }
+        #expect(screen.wait(until: isShown), "\(screen.output)")
+        let second = try ToolRun(words)
+        #expect(second.wait() == 1 && second.errors.contains("Give the push to that."), "\(second.errors)")
+        end(screen, next)
+    }
+
     @Test func `a push of a call starts what takes it, and one that is answered before its call is here is connected`()
         throws
     {

@@ -76,6 +76,7 @@ import Testing
         (["sip", "account", "add", "--group", "g"], "--account"),
         (["sip", "account", "set", "--group", "g", "--account", "sip:a@b", "--expires", "1"], "--expires"),
         (["core", "main", "--group", "g", "--mailbox", "127.0.0.1:1", "--calls"], "--mailbox"),
+        (["core", "calls", "--group", "g", "--mailbox", "127.0.0.1:1"], "--mailbox"),
         (
             ["core", "notify", "--group", "g", "--call-id", "1", "--mailbox", "127.0.0.1:1", "--account", "x"],
             "--account"
@@ -211,8 +212,8 @@ import Testing
         "detect", "replay", "report", "doctor", "group", "group serve", "group send", "group listen", "group status",
         "sip", "sip parse", "sip torture", "sip resolve", "sip call", "sip answer", "sip register", "sip message",
         "sip options", "sip server", "sip load", "sip account", "sip account add", "sip push", "phone",
-        "core main", "core notify", "core act", "core status", "provider", "provider serve", "provider act",
-        "provider status",
+        "core main", "core notify", "core calls", "core act", "core status", "provider", "provider serve",
+        "provider act", "provider status",
     ])
     func `help shows examples`(command: String) throws {
         let words = command.split(separator: " ").map(String.init)

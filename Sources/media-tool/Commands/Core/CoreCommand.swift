@@ -6,7 +6,7 @@ struct CoreCommand: ParsableCommand {
         commandName: "core",
         abstract: "One core, and one phone, for several processes of a group.",
         discussion: """
-            A core owns an account; one process of a group runs it at a time. `main` is the application, `notify` and \
+            A core owns an account; one process of a group runs it at a time. `main` is the application, `notify`, `calls` and \
             `act` are what a push or a person wakes. Messages come by SIP for the accounts of the group (`sip account`), or from \
             a mailbox, which is a server to try it with.
 
@@ -17,8 +17,8 @@ struct CoreCommand: ParsableCommand {
               media-tool core notify --group /tmp/group --mailbox 127.0.0.1:5070 --call-id 1
             """,
         subcommands: [
-            CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreActCommand.self,
-            CoreStatusCommand.self,
+            CoreMailboxCommand.self, CoreMainCommand.self, CoreNotifyCommand.self, CoreCallsCommand.self,
+            CoreActCommand.self, CoreStatusCommand.self,
         ]
     )
 }

@@ -18,7 +18,7 @@ struct CoreMainCommand: AsyncParsableCommand {
             notifications are performed. Ctrl-C ends it in order.
 
             With --calls it is called, too: `provider serve` is its screen, in a shell of its own. Without, calls are answered \
-            480.
+            480. While `core calls` has a call on, it waits for the end of that, and prints meanwhile what a screen is told.
 
             EXAMPLES
               media-tool core main --group /tmp/group
@@ -59,37 +59,32 @@ struct CoreMainCommand: AsyncParsableCommand {
         let group = try groupOption.container()
         guard calls else {
             let phone = from.mailbox == nil ? try from.phone(of: group, refusesCalls: true) : nil
-            return try await run(in: group, phone, nil, since: begin)
+            return try await run(in: group, phone, since: begin)
         }
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            let screens = ScreenServer()
-            let phone = try from.phone(of: group, engine: engine, provider: screens)
-            try await run(in: group, phone, screens, since: begin)
-            await screens.close()
+            try await run(in: group, from.phone(of: group, engine: engine), since: begin)
         }
     }
 
-    private func run(
-        in group: GroupContainer,
-        _ phone: SIPService?,
-        _ screens: ScreenServer?,
-        since begin: ContinuousClock.Instant
-    ) async throws {
+    private func run(in group: GroupContainer, _ phone: SIPService?, since begin: ContinuousClock.Instant) async throws
+    {
         let core = try MainCore(group: group, service: phone ?? from.service(of: group)) { [common] arrival in
             common.show(arrival.json, text: arrival.text)
         }
         try await from.check(core.store, group.path)
         let telling = phone.map { phone in
-            Task { for await event in phone.events { Self.tell(event, common) } }
+            Task { for await event in phone.events { event.tell(common) } }
         }
         defer { telling?.cancel() }
-        let epoch = try await core.start()
+        let started = try await Interruption.orValue { [common] in
+            try await core.start(duringCall: { await Self.attend(group, common) })
+        }
+        guard let epoch = started else { return await core.stop() }
         let waited = ContinuousClock.now - begin
         common.show(
             ["event": "running", "epoch": .integer(Int(epoch.rawValue)), "waitMs": .number(waited.milliseconds)],
             text: "running as epoch \(epoch) after \(waited.milliseconds) ms\n"
         )
-        if let screens, let phone = await phone?.current { try await screens.open(for: phone, in: group) }
         // What people do with notifications on the desktop, whoever showed them.
         let acting = Task { [group, from] in
             guard let desktop = await desktop(of: group) else { return }
@@ -120,52 +115,13 @@ struct CoreMainCommand: AsyncParsableCommand {
             text: "stopped, pending \(counts.pending), acknowledged \(counts.acknowledged)\n"
         )
     }
-}
 
-extension CoreMainCommand {
-    /// Says what happens to accounts and calls.
-    private static func tell(_ event: PhoneEvent, _ common: CommonOptions) {
-        switch event {
-        case .registered(let address):
-            common.show(["event": "registered", "account": .string(address)], text: "\(address) is registered\n")
-        case .unregistered(let address, let error):
-            common.show(
-                ["event": "unregistered", "account": .string(address), "reason": .string(error.message)],
-                text: "\(address) is not registered: \(error.message)\n"
-            )
-        case .moved(let address):
-            common.show(["event": "moved", "local": .string("\(address)")], text: "moved to \(address)\n")
-        case .incoming(let call):
-            common.show(
-                ["event": "incoming", "callID": .string(call.callID), "from": .string(call.remote)],
-                text: "\(call.remote.printable) calls\n"
-            )
-        case .logged(let entry):
-            common.show(
-                [
-                    "event": "callEnded", "callID": .string(entry.id), "remote": .string(entry.remote),
-                    "outcome": .string(entry.outcome.rawValue), "talkSeconds": .number(entry.talkSeconds),
-                ],
-                text: "call with \(entry.remote.printable): \(entry.outcome.rawValue), \(entry.talkSeconds) s\n"
-            )
-        case .receipt(let receipt):
-            common.show(
-                [
-                    "event": "receipt", "messageID": .string(receipt.id), "kind": .string(receipt.kind.rawValue),
-                    "from": .string(receipt.from),
-                ],
-                text: "\(receipt.from.printable): \(receipt.kind.rawValue)\n"
-            )
-        case .composing(let peer, let isActive):
-            common.show(
-                ["event": "composing", "from": .string(peer), "state": isActive ? "active" : "idle"],
-                text: "\(peer.printable) \(isActive ? "is writing" : "writes no more")\n"
-            )
-        case .room(let room):
-            common.show(.object([("event", "room")] + room.lineMembers), text: room.line + "\n")
-        // Those that were kept come as arrivals.
-        case .outgoing, .text, .textChanged, .invitation: break
-        }
+    /// Prints what a screen is told of the call that another process has.
+    private static func attend(_ group: GroupContainer, _ common: CommonOptions) async {
+        guard let screen = try? await ScreenClient.connect(to: group, waitingForCore: .seconds(5)) else { return }
+        let shell = ScreenShell(screen, SIPTeller(isJSON: common.json, hasEvents: true), nil, isSilent: true)
+        for await event in screen.events { await shell.show(event) }
+        await screen.close()
     }
 }
 

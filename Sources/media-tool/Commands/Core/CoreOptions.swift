@@ -43,20 +43,24 @@ struct CoreServiceOptions: ParsableArguments {
         throw ValidationError("'\(wrong)' is about SIP. Leave out '--mailbox', or it.")
     }
 
-    /// The phone of the group.
-    func phone(
-        of group: GroupContainer,
-        engine: CallEngine? = nil,
-        provider: (any CallProvider)? = nil,
-        refusesCalls: Bool = false
-    ) throws -> SIPService {
+    /// The phone of the group, which takes no calls.
+    func phone(of group: GroupContainer, refusesCalls: Bool = false) throws -> SIPService {
+        SIPService(
+            secrets: try SecretFiles(group: group),
+            accounts: account.isEmpty ? nil : Set(account),
+            place.configuration(),
+            refusesCalls: refusesCalls
+        )
+    }
+
+    /// The phone of the group, whose calls other processes show.
+    func phone(of group: GroupContainer, engine: CallEngine) throws -> SIPService {
         SIPService(
             secrets: try SecretFiles(group: group),
             accounts: account.isEmpty ? nil : Set(account),
             place.configuration(),
             engine: engine,
-            provider: provider,
-            refusesCalls: refusesCalls
+            screensIn: group
         )
     }
 

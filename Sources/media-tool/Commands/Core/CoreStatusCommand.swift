@@ -10,8 +10,8 @@ struct CoreStatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Says which core runs in a group, and how many messages wait.",
         discussion: """
-            The state is free, main, executor or executorStopping. A core whose process has died counts as free. Where no core \
-            has run yet nothing is made.
+            The state is free, main, executor or executorStopping; of `core calls` it is an executor's, and its owner's role is call. A \
+            core whose process has died counts as free. Where no core has run yet nothing is made.
 
             EXAMPLES
               media-tool core status --group /tmp/group

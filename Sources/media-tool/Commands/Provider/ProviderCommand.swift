@@ -7,7 +7,8 @@ import SharedPhone
 struct ProviderCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "provider",
-        abstract: "The call screen of `core main --calls`: shows calls, acts on them, from another process.",
+        abstract:
+            "The call screen of `core main --calls` and `core calls`: shows calls, acts on them, from another process.",
         discussion: """
             A screen is told of calls, and says what becomes of them, as CallKit does. It may end and come back: calls and \
             their sound go on, and the next is told what is on first. Several may be there at once.

@@ -124,7 +124,7 @@ actor ScreenShell {
         _ screen: ScreenClient,
         _ teller: SIPTeller,
         _ buttons: DesktopCalls?,
-        acceptAfter: Double?,
+        acceptAfter: Double? = nil,
         isSilent: Bool
     ) {
         (self.screen, self.teller, self.buttons) = (screen, teller, buttons)

@@ -15,11 +15,12 @@ struct SIPPushCommand: AsyncParsableCommand {
         discussion: """
             The payload is JSON, as a push service delivers it: "call-id", "from-uri" and "display-name", or the same with _, also \
             within "aps"; or the last of the lines that `sip server --push-log` writes. A push of a call goes to the core that \
-            takes calls, which shows it at once; where none runs, one is started: `core main --calls`, or --launch. A push of a \
-            text does what `core notify` does.
+            takes calls, which shows it at once; where none runs, one is started: `core main --calls`, or --launch, such as \
+            `core calls`, which ends with its call. A push of a text does what `core notify` does.
 
             EXAMPLES
               media-tool sip push --group /tmp/group --payload push.json
+              media-tool sip push --group /tmp/group --payload push.json --launch 'media-tool core calls --group /tmp/group'
               media-tool sip push --group /tmp/group --payload - --kind text
             """
     )

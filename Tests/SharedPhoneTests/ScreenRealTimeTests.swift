@@ -111,6 +111,27 @@ import Testing
         await close()
     }
 
+    @Test func `a call whose core does not come back is told to have ended`() async throws {
+        let (screen, _) = try await screen()
+        let first = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        var call = try await incoming(screen)
+        await screens.close()
+        #expect(try await next(screen) == .interrupted)
+        try await screens.open(for: bob, in: group)
+        guard case .snapshot(let calls, _) = try await next(screen) else { throw CancellationError() }
+        #expect(calls.map(\.call) == [call])
+        await first.hangUp()
+        #expect(try await next(screen) == .ended(call, .remoteEnded))
+
+        _ = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        call = try await incoming(screen)
+        await screens.close()
+        #expect(try await next(screen) == .interrupted)
+        #expect(try await next(screen) == .ended(call, .failed))
+        await screen.close()
+        await close()
+    }
+
     @Test func `a screen may refuse a call, and then nothing rings`() async throws {
         let screen = try await ScreenClient.connect(to: group) { _, _ in .blocked }
         guard case .snapshot = try await next(screen) else { return _ = Issue.record("not told") }

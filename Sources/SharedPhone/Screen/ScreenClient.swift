@@ -9,7 +9,8 @@ internal import Synchronization
 ///         if case .incoming(let call, _) = event { _ = try await screen.perform(.answer, on: call) }
 ///     }
 ///
-/// When the core ends it waits for the next, and is told all that is on there first.
+/// When the core ends it waits for the next, and is told all that is on there first. Where none comes soon, what it showed is told
+/// to have ended.
 /// Thread: any.
 public final class ScreenClient: Sendable {
     /// What a screen is told, in order.
@@ -28,17 +29,21 @@ public final class ScreenClient: Sendable {
         case performed(ProviderAction, ActionOutcome)
         /// The sound is on, or off.
         case audio(isActive: Bool)
-        /// The core has gone; its calls may go on.
+        /// The core has gone, or is not reached. What it had is told by the next `snapshot`, or, where that does not come within
+        /// 2 s, is over: each call that was shown is told to have ended, as `failed`.
         case interrupted
     }
 
     /// Events that may wait for their listener; then the oldest are lost.
     private static let eventLimit = 4096
+    /// How long the core may be away before its calls count as over.
+    static let interruptionPatience = Duration.seconds(2)
 
     /// What it is told; for one listener.
     public let events: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
     private let client: MessageClient
+    private let shown: ShownCalls
 
     /// Connects to the core of a group.
     ///
@@ -60,11 +65,12 @@ public final class ScreenClient: Sendable {
             bufferingPolicy: .bufferingNewest(eventLimit)
         )
         var handlers = MessageHandlers()
+        let shown = ShownCalls(continuation)
         if isScreen {
-            handlers.on(ScreenReport.self) { report, _ in continuation.yield(Event(report)) }
+            handlers.on(ScreenReport.self) { report, _ in shown.tell(Event(report)) }
             handlers.reply(to: ScreenQuestion.self) { question, _ in
                 let refusal = await refusal(question.call, question.update)
-                if refusal == nil { continuation.yield(.incoming(question.call, question.update)) }
+                if refusal == nil { shown.tell(.incoming(question.call, question.update)) }
                 return ScreenQuestion.Reply(refusal: refusal)
             }
         }
@@ -76,19 +82,25 @@ public final class ScreenClient: Sendable {
             reconnection: isScreen ? .backingOff : nil,
             changed: { change in
                 switch change {
-                case .interrupted: continuation.yield(.interrupted)
+                case .interrupted: shown.tell(.interrupted)
                 case .reconnected: break
                 case .invalidated: continuation.finish()
                 }
             }
         )
-        return ScreenClient(client, events, continuation)
+        return ScreenClient(client, events, continuation, shown)
     }
 
-    private init(_ client: MessageClient, _ events: AsyncStream<Event>, _ continuation: AsyncStream<Event>.Continuation)
-    {
-        (self.client, self.events, self.continuation) = (client, events, continuation)
+    private init(
+        _ client: MessageClient,
+        _ events: AsyncStream<Event>,
+        _ continuation: AsyncStream<Event>.Continuation,
+        _ shown: ShownCalls
+    ) {
+        (self.client, self.events, self.continuation, self.shown) = (client, events, continuation, shown)
     }
+
+    deinit { shown.close() }
 
     /// Has the phone do something with a call.
     ///
@@ -140,6 +152,7 @@ public final class ScreenClient: Sendable {
     /// Leaves; the calls go on.
     public func close() async {
         await client.close()
+        shown.close()
         continuation.finish()
     }
 }

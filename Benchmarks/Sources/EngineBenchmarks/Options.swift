@@ -77,9 +77,9 @@ package struct Options: Sendable {
             "  --slack    how many times a limit a figure may have, for machines that are busy",
         ]
         let tool = [
-            "  --tool     the release build of media-tool, for \"tool\", \"storm\", \"texts\", \"roaming\" and \"wake\"; for",
-            "             \"storm\" with the trait FaultPoints",
-            "  --rounds   rounds of \"storm\"",
+            "  --tool     the release build of media-tool, for \"tool\", \"texts\", \"roaming\" and \"wake\", and with the trait",
+            "             FaultPoints for \"storm\" and \"call-storm\"",
+            "  --rounds   rounds of the storms",
         ]
         let end = "Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage."
         return (lines + (runsTool ? tool : []) + [end]).joined(separator: "\n")

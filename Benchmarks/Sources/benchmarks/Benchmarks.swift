@@ -11,6 +11,7 @@ import EngineBenchmarks
         Benchmark("messaging", Messaging.measure),
         Benchmark("cores", Cores.measure),
         Benchmark("storm", CoreStorm.measure),
+        Benchmark("call-storm", CallStorm.measure),
         Benchmark("texts", PushedTexts.measure),
         Benchmark("pushes", PushedCalls.measure),
         Benchmark("roaming", Roaming.measure),

@@ -7,8 +7,8 @@ import SharedCore
 
 @testable import CallBasics
 
-/// Pushes by the dozen, each a process of the tool, of which some are killed at random moments, the one that runs the core
-/// above all, and sent again, until each has ended in order.
+/// Pushes of texts by SIP by the dozen, each a process of the tool, beside a main that comes and goes: some are killed at random
+/// moments, the one that runs the core above all, and sent again, until each has ended in order.
 enum CoreStorm {
     private static let pushCount = 50
     /// The share of the processes that is killed, and within which time of their start.
@@ -16,13 +16,22 @@ enum CoreStorm {
     private static let killSpan = 1.2
     /// How often in an attempt whoever runs the core at a random moment is killed, and within which time.
     private static let ownerKillCount = 2
-    private static let ownerKillSpan = 0.5
+    private static let ownerKillSpan = 0.8
+    /// When in an attempt a main starts, so that executors hand the core over, and when it goes, so that they have it again.
+    private static let mainStart = 0.0..<0.6
+    private static let mainEnd = 0.6..<1.5
     /// After so many attempts nothing is killed any more, so that a round ends.
     private static let killedAttempts = 6
     private static let mostAttempts = 20
 
-    /// What a mailbox prints first.
-    private struct Listening: Decodable { let port: Int }
+    /// What happens at a random moment.
+    private enum Blow {
+        case kill(Int)
+        /// Whoever runs the core at that moment.
+        case killOwner
+        case startMain
+        case endMain(isKilled: Bool)
+    }
 
     /// What a round brought.
     private struct Outcome {
@@ -34,6 +43,7 @@ enum CoreStorm {
         var kills = 0
         /// Kills of the process that ran the core, which `kills` does not count.
         var ownerKills = 0
+        var mains = 0
         var coreStarts = 0
         /// The most cores that ran at one moment.
         var atOnce = 0
@@ -48,6 +58,7 @@ enum CoreStorm {
             sum.fallbacks += round.fallbacks
             sum.kills += round.kills
             sum.ownerKills += round.ownerKills
+            sum.mains += round.mains
             sum.coreStarts += round.coreStarts
             sum.atOnce = max(sum.atOnce, round.atOnce)
             sum.pending += round.pending
@@ -70,7 +81,7 @@ enum CoreStorm {
         let messages = options.rounds * pushCount
         let note =
             "\(options.rounds) rounds, \(messages) messages, \(sum.kills + sum.ownerKills) kills, "
-            + "\(sum.ownerKills) of them of the core, \(sum.coreStarts) core starts"
+            + "\(sum.ownerKills) of them of the core, \(sum.mains) mains, \(sum.coreStarts) core starts"
         return [
             Figure(
                 "storm: core starts for \(pushCount) pushes without kills",
@@ -102,68 +113,55 @@ enum CoreStorm {
         _ generator: inout SeededGenerator,
         in directory: String
     ) async throws -> Outcome {
-        let callIDs = (0..<pushCount).map { "push-\($0)" }
-        let posts = callIDs.map { callID in
-            let delay = [0, 0, 0, 50, 200].randomElement(using: &generator) ?? 0
-            return #"{"callID":"\#(callID)","from":"x","text":"text","delayMs":\#(delay)}"# + "\n"
-        }
-        try posts.joined().write(toFile: directory + "/posts.jsonl", atomically: false, encoding: .utf8)
-        let mailbox = try ToolProcess(
-            tool,
-            ["core", "mailbox", "--port", "0", "--messages", directory + "/posts.jsonl", "--json"],
-            output: directory + "/mailbox"
-        )
-        defer { mailbox.end() }
-        let port = try await mailbox.firstLine(Listening.self).port
-        let group = directory + "/group"
-        let lock = try CoreLock(group: GroupContainer(directory: group))
-        // Each process of the tool inherits it.
-        let witness = directory + "/witness"
-        setenv("SHARED_CORE_WITNESS", witness, 1)
-        defer { unsetenv("SHARED_CORE_WITNESS") }
+        let group = try await PushedGroup(tool, in: directory)
+        defer { group.server.end() }
+        var watch = try CoreWatch(of: group.path, by: tool, in: directory)
+        let sending = try (0..<pushCount).map { try group.send("text \($0)", "sent.\($0)") }
+        var callIDs: [String] = []
+        for process in sending { callIDs.append(try await group.sent(process)) }
+        let lock = try CoreLock(group: GroupContainer(directory: group.path))
 
         var outcome = Outcome()
         var shown: [String: [Push]] = [:]
-        var deaths: [Int32: Int64] = [:]
         var waiting = callIDs
         for attempt in 0..<mostAttempts where !waiting.isEmpty {
             var runs: [(callID: String, process: ToolProcess)] = []
-            for callID in waiting {
-                let arguments = [
-                    "core", "notify", "--group", group, "--mailbox", "127.0.0.1:\(port)", "--call-id", callID,
-                    "--deadline", "20", "--json",
-                ]
-                runs.append((callID, try ToolProcess(tool, arguments, output: "\(directory)/\(callID).\(attempt)")))
+            for (number, callID) in waiting.enumerated() {
+                let words = ["core", "notify", "--call-id", callID, "--deadline", "20", "--json"]
+                let output = "\(directory)/push.\(attempt).\(number)"
+                runs.append((callID, try ToolProcess(tool, words + group.options + PushedGroup.place, output: output)))
             }
-            // Without an index it is whoever runs the core at that moment.
-            var kills: [(at: Double, index: Int?)] = []
-            if isKilling, attempt < killedAttempts {
-                for index in runs.indices where Double.random(in: 0..<1, using: &generator) < killShare {
-                    kills.append((Double.random(in: 0..<killSpan, using: &generator), index))
-                }
-                for _ in 0..<ownerKillCount {
-                    kills.append((Double.random(in: 0..<ownerKillSpan, using: &generator), nil))
-                }
-            }
+            let isKilled = isKilling && attempt < killedAttempts
+            var main: ToolProcess?
             let begin = ContinuousClock.now
-            for (moment, index) in kills.sorted(by: { $0.at < $1.at }) {
+            for (moment, blow) in isKilled ? blows(runs.count, &generator) : [] {
                 try await Task.sleep(until: begin + .seconds(moment), clock: .continuous)
-                if let index {
-                    if runs[index].process.kill() { outcome.kills += 1 }
-                } else if let owner = try lock.owner()?.pid,
-                    runs.contains(where: { $0.process.number == owner && $0.process.kill() })
-                {
-                    outcome.ownerKills += 1
+                switch blow {
+                case .kill(let index): if runs[index].process.kill() { outcome.kills += 1 }
+                case .killOwner:
+                    guard let owner = try lock.owner()?.pid else { break }
+                    let all = runs.map(\.process) + [main].compactMap(\.self)
+                    if all.contains(where: { $0.number == owner && $0.kill() }) { outcome.ownerKills += 1 }
+                case .startMain:
+                    let words = ["core", "main", "--json"] + group.options + PushedGroup.place
+                    main = try ToolProcess(tool, words, output: "\(directory)/main.\(attempt)")
+                    outcome.mains += 1
+                case .endMain(isKilled: true): if main?.kill() == true { outcome.kills += 1 }
+                case .endMain(isKilled: false): main?.terminate()
                 }
             }
             waiting = []
             for (callID, process) in runs {
                 let status = process.wait()
                 if let push = process.lines.last.flatMap(Push.init(line:)) { shown[callID, default: []].append(push) }
-                if let death = process.killedAt { deaths[process.number] = death }
+                watch.note(process)
                 if status == 0 { continue }
                 waiting.append(callID)
                 if status != -SIGKILL { outcome.failures.append("\(callID) ended with \(status)") }
+            }
+            if let main {
+                _ = main.wait()
+                watch.note(main)
             }
         }
         outcome.failures += waiting.map { "\($0) did not end in \(mostAttempts) attempts" }
@@ -176,28 +174,25 @@ enum CoreStorm {
             if texts.isEmpty { outcome.lost += 1 }
             if texts.count(where: { !$0.repeated }) > 1 { outcome.shownTwice += 1 }
         }
-        let status = try ToolProcess(
-            tool,
-            ["core", "status", "--group", group, "--json"],
-            output: directory + "/status"
-        )
-        _ = status.wait()
-        guard let state = status.lines.last.flatMap(GroupStatus.init(line:)) else {
-            throw Options.Wrong(description: "core status printed nothing")
-        }
-        outcome.coreStarts = state.epoch
-        outcome.pending = state.pending
-        let notes = (try? String(contentsOfFile: witness, encoding: .utf8)) ?? ""
-        guard let log = CoreWitnessLog(notes, deaths: deaths) else {
-            throw Options.Wrong(description: "a core's note is torn:\n\(notes)")
-        }
-        outcome.atOnce = log.mostAtOnce
-        if !log.doEpochsRise { outcome.failures.append("epochs do not rise: \(log.cores)") }
-        // One that is killed may have begun its epoch and not yet noted it.
-        if log.cores.count < state.epoch - outcome.kills - outcome.ownerKills || log.cores.isEmpty {
-            outcome.failures.append("a core left no note: the tool needs the trait FaultPoints")
-        }
+        let status = try GroupStatus(tool, group.path, in: directory)
+        (outcome.coreStarts, outcome.pending) = (status.epoch - watch.formerEpoch, status.pending)
+        outcome.atOnce = try watch.end(epoch: status.epoch).mostAtOnce
         return outcome
+    }
+
+    /// What happens in an attempt of so many pushes, and when.
+    private static func blows(_ count: Int, _ generator: inout SeededGenerator) -> [(at: Double, Blow)] {
+        var blows: [(at: Double, Blow)] = []
+        for index in 0..<count where Double.random(in: 0..<1, using: &generator) < killShare {
+            blows.append((Double.random(in: 0..<killSpan, using: &generator), .kill(index)))
+        }
+        for _ in 0..<ownerKillCount {
+            blows.append((Double.random(in: 0..<ownerKillSpan, using: &generator), .killOwner))
+        }
+        blows.append((Double.random(in: mainStart, using: &generator), .startMain))
+        let isKilled = Bool.random(using: &generator)
+        blows.append((Double.random(in: mainEnd, using: &generator), .endMain(isKilled: isKilled)))
+        return blows.sorted { $0.at < $1.at }
     }
 }
 
@@ -210,16 +205,5 @@ private struct Push: Decodable {
     init?(line: String) {
         guard let push = try? JSONDecoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
         self = push
-    }
-}
-
-/// What `core status` prints.
-private struct GroupStatus: Decodable {
-    let epoch: Int
-    let pending: Int
-
-    init?(line: String) {
-        guard let status = try? JSONDecoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
-        self = status
     }
 }

@@ -101,8 +101,8 @@ final class ToolProcess {
         return Glibc.kill(number, SIGKILL) == 0
     }
 
-    /// Ctrl-C.
-    func interrupt() { if !hasEnded(options: WNOHANG) { Glibc.kill(number, SIGINT) } }
+    /// Has it end in order, by SIGTERM: SIGINT is ignored by what a shell runs in the background, until it catches that.
+    func terminate() { if !hasEnded(options: WNOHANG) { Glibc.kill(number, SIGTERM) } }
 
     /// Waits for its end: the exit code, or the negative number of the signal that ended it.
     func wait() -> CInt {

@@ -51,6 +51,7 @@ let package = Package(
         .library(name: "SharedCore", targets: ["SharedCore"]),
         .library(name: "SharedPhone", targets: ["SharedPhone"]),
         .library(name: "DesktopNotifications", targets: ["DesktopNotifications"]),
+        .library(name: "DesktopSecrets", targets: ["DesktopSecrets"]),
         .executable(name: "media-tool", targets: ["media-tool"]),
     ],
     traits: [
@@ -59,7 +60,7 @@ let package = Package(
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
         .trait(
             name: "Messaging",
-            description: "LocalMessaging, SharedCore, SharedPhone, DesktopNotifications and media-tool"
+            description: "LocalMessaging, SharedCore, SharedPhone, DesktopNotifications, DesktopSecrets and media-tool"
         ),
         // Never in what people use: an environment variable then ends the process.
         .trait(
@@ -169,9 +170,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        // Whoever does not depend on it links no D-Bus.
+        .target(name: "DesktopBus", dependencies: ["CallBasics", "CSystemd", "CLinux"], swiftSettings: settings),
         .target(
             name: "DesktopNotifications",
-            dependencies: ["CallBasics", "SharedCore", "CSystemd", "CLinux"],
+            dependencies: ["CallBasics", "SharedCore", "DesktopBus"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "DesktopSecrets",
+            dependencies: ["CallBasics", "LocalMessaging", "SharedPhone", "DesktopBus"],
             swiftSettings: settings
         ),
         .target(
@@ -187,8 +195,8 @@ let package = Package(
             name: "media-tool",
             dependencies: [
                 "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
-                "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications", "Mailbox",
-                "CLinux",
+                "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications", "DesktopSecrets",
+                "Mailbox", "CLinux",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -257,7 +265,7 @@ let package = Package(
             name: "MediaToolTests",
             dependencies: [
                 "media-tool", "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
-                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport",
+                "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "BusSupport",
             ],
             exclude: ["SIPp"],
             swiftSettings: testSettings
@@ -294,10 +302,28 @@ let package = Package(
             ],
             swiftSettings: testSettings
         ),
+        .target(
+            name: "BusSupport",
+            dependencies: ["DesktopBus", "CSystemd", "CLinux"],
+            path: "Tests/BusSupport",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DesktopBusTests",
+            dependencies: ["DesktopBus", "CallBasics", "BusSupport", "TestSupport"],
+            swiftSettings: testSettings
+        ),
         .testTarget(
             name: "DesktopNotificationsTests",
             dependencies: [
-                "DesktopNotifications", "SharedCore", "CSystemd", "CLinux", "SharedCorePeer", "TestSupport",
+                "DesktopNotifications", "SharedCore", "DesktopBus", "BusSupport", "SharedCorePeer", "TestSupport",
+            ],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "DesktopSecretsTests",
+            dependencies: [
+                "DesktopSecrets", "SharedPhone", "LocalMessaging", "DesktopBus", "BusSupport", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import DesktopBus
 internal import SharedCore
 internal import Synchronization
 

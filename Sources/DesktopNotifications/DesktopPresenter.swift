@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import DesktopBus
 public import SharedCore
 
 /// Shows notifications on the desktop.

@@ -1,5 +1,5 @@
 internal import CallBasics
-import SharedCore
+import DesktopBus
 internal import Synchronization
 
 /// A service of notifications on a bus, from the connection to it until one of the two ends.
@@ -27,11 +27,11 @@ final class DesktopSession: Sendable {
             "type='signal',interface='\(service)',path='\(DesktopPresenter.path)'",
             "type='signal',sender='\(bus)',member='\(Self.ownerChanged)',arg0='\(service)'",
         ] {
-            try await connection.call(.bus("AddMatch", [.string(rule)]), until: deadline)
+            try await connection.reply(to: .bus("AddMatch", [.string(rule)]), until: deadline)
         }
-        let capabilities = try await connection.call(DesktopPresenter.call("GetCapabilities"), until: deadline)
-        let unique = try await connection.call(.bus("GetNameOwner", [.string(service)]), until: deadline)
-        let id = try await connection.call(.bus("GetId"), until: deadline)
+        let capabilities = try await connection.reply(to: DesktopPresenter.call("GetCapabilities"), until: deadline)
+        let unique = try await connection.reply(to: .bus("GetNameOwner", [.string(service)]), until: deadline)
+        let id = try await connection.reply(to: .bus("GetId"), until: deadline)
         guard let names = capabilities.first?.strings, let name = unique.first?.string, let id = id.first?.string else {
             throw NotificationError(
                 .protocolViolation,
@@ -77,7 +77,7 @@ final class DesktopSession: Sendable {
     ///
     /// - Throws: `NotificationError`
     func notify(_ arguments: [BusValue], until deadline: ContinuousClock.Instant) async throws -> UInt32 {
-        let answer = try await connection.call(DesktopPresenter.call("Notify", arguments), until: deadline)
+        let answer = try await connection.reply(to: DesktopPresenter.call("Notify", arguments), until: deadline)
         guard let number = answer.first?.uint32, number != 0 else {
             throw NotificationError(.protocolViolation, "What shows notifications gave no number. Check it.")
         }
@@ -89,7 +89,10 @@ final class DesktopSession: Sendable {
     /// - Throws: `NotificationError`
     func close(_ number: UInt32, until deadline: ContinuousClock.Instant) async throws {
         do {
-            try await connection.call(DesktopPresenter.call("CloseNotification", [.uint32(number)]), until: deadline)
+            try await connection.reply(
+                to: DesktopPresenter.call("CloseNotification", [.uint32(number)]),
+                until: deadline
+            )
         } catch let error as NotificationError where error.code == .refused {
             // It was closed meanwhile: some desktops call that an error.
         }
@@ -117,7 +120,12 @@ actor DesktopSessions {
     ) {
         open = {
             let addresses = BusAddress.session(environment: environment)
-            let connection = try await BusConnection.connect(to: addresses, within: limit)
+            let connection: BusConnection
+            do { connection = try await BusConnection.connect(to: addresses, within: limit) } catch let error
+                as BusError
+            {
+                throw NotificationError(error)
+            }
             return try await DesktopSession(connection, until: .now + limit, take: take)
         }
     }
@@ -144,6 +152,18 @@ actor DesktopSessions {
             try await body(current())
         } catch let error as NotificationError where error.code == .disconnected {
             try await body(current())
+        }
+    }
+}
+
+extension BusConnection {
+    /// Calls a method of what shows notifications, or of its bus.
+    ///
+    /// - Throws: `NotificationError`; `CancellationError`
+    @discardableResult
+    fileprivate func reply(to call: BusCall, until deadline: ContinuousClock.Instant) async throws -> [BusValue] {
+        do { return try await self.call(call, until: deadline) } catch let error as BusError {
+            throw NotificationError(error)
         }
     }
 }

@@ -1,4 +1,5 @@
 public import CallBasics
+internal import DesktopBus
 
 /// A failure to show a notification.
 public typealias NotificationError = Failure<NotificationFault>
@@ -17,4 +18,19 @@ public enum NotificationFault: Hashable, Sendable {
     case protocolViolation
     /// What is known of earlier notifications cannot be kept.
     case records
+}
+
+extension NotificationError {
+    /// What a bus failed with, as a failure to show something.
+    init(_ error: BusError) {
+        let code: NotificationFault =
+            switch error.code {
+            case .noBus: .noBus
+            case .refused: .refused
+            case .timedOut: .timedOut
+            case .disconnected: .disconnected
+            case .protocolViolation: .protocolViolation
+            }
+        self.init(code, error.message)
+    }
 }

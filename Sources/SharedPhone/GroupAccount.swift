@@ -28,6 +28,8 @@ public struct GroupAccount: Hashable, Sendable {
     public var secret: PhoneSecret?
     /// How a push service wakes a process; nil when none does.
     public var push: Push?
+    /// The store that its secrets are in, by the name that the processes of the group give it; nil for the usual one.
+    public var secretStore: String?
 
     /// An account.
     public init(_ address: String) { self.address = address }
@@ -61,6 +63,7 @@ extension GroupAccount {
     /// What a part that is not secret is called in the store.
     private enum Name {
         static let (user, name, registrar, proxies, expires) = ("user", "name", "registrar", "proxies", "expires")
+        static let secrets = "secrets"
     }
 
     /// What may stand in the store, where every process of the group reads it.
@@ -69,6 +72,7 @@ extension GroupAccount {
         parameters[Name.user] = userName
         parameters[Name.name] = displayName
         parameters[Name.registrar] = registrar
+        parameters[Name.secrets] = secretStore
         if !proxies.isEmpty { parameters[Name.proxies] = proxies.joined(separator: " ") }
         return StoredAccount(address: address, parameters: parameters)
     }
@@ -79,16 +83,26 @@ extension GroupAccount {
         return Array(try JSONEncoder().encode(Secrets(secret: secret, push: push)))
     }
 
-    /// Reads both parts; what is not understood is passed over.
-    init(_ stored: StoredAccount, secret bytes: [UInt8]?) throws {
+    /// Reads what is in the store; what is not understood is passed over.
+    init(_ stored: StoredAccount) {
         address = stored.address
         userName = stored.parameters[Name.user]
         displayName = stored.parameters[Name.name]
         registrar = stored.parameters[Name.registrar]
         proxies = (stored.parameters[Name.proxies] ?? "").split(separator: " ").map(String.init)
         expires = stored.parameters[Name.expires].flatMap { UInt32($0) } ?? 3600
+        secretStore = stored.parameters[Name.secrets]
+    }
+
+    /// Adds the rest of it.
+    ///
+    /// - Throws: `SecretError` when it is none
+    mutating func add(secret bytes: [UInt8]?) throws(SecretError) {
         guard let bytes else { return }
-        let secrets = try JSONDecoder().decode(Secrets.self, from: Data(bytes))
+        // What is wrong with it is not told: that could show it.
+        guard let secrets = try? JSONDecoder().decode(Secrets.self, from: Data(bytes)) else {
+            throw SecretError(.invalid, "What is kept as the secret of \(address) is none. Set its password anew.")
+        }
         (secret, push) = (secrets.secret, secrets.push)
     }
 }

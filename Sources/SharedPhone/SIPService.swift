@@ -37,7 +37,7 @@ public actor SIPService: CoreService {
     /// Texts are not among it: they are in the store.
     public nonisolated let events: AsyncStream<PhoneEvent>
     private let continuation: AsyncStream<PhoneEvent>.Continuation
-    private let secrets: any SecretStore
+    private let secrets: SecretStores
     private let addresses: Set<String>?
     private let configuration: PhoneConfiguration
     private let engine: CallEngine?
@@ -69,7 +69,8 @@ public actor SIPService: CoreService {
     /// A service for the accounts of a group.
     ///
     /// - Parameters:
-    ///   - secrets: Where the secrets of the accounts are.
+    ///   - secrets: Where the secrets are of accounts that name no other place.
+    ///   - otherSecrets: The other places, by the names that accounts have for them (`GroupAccount.secretStore`).
     ///   - addresses: The accounts that are used; nil uses all.
     ///   - configuration: Where the phone is, and what it offers; the instance is the group's.
     ///   - engine: Makes the sound of calls; nil where none are answered.
@@ -77,35 +78,40 @@ public actor SIPService: CoreService {
     ///   - refusesCalls: Without an engine, whether calls are refused at once (480), as by an application that takes none.
     public init(
         secrets: any SecretStore,
+        otherSecrets: [String: any SecretStore] = [:],
         accounts addresses: Set<String>? = nil,
         _ configuration: PhoneConfiguration = PhoneConfiguration(),
         engine: CallEngine? = nil,
         provider: (any CallProvider)? = nil,
         refusesCalls: Bool = false
     ) {
+        let secrets = SecretStores(usual: secrets, others: otherSecrets)
         self.init(secrets, addresses, configuration, engine, provider, nil, refusesCalls: refusesCalls)
     }
 
     /// A service whose calls are shown by other processes of the group, each a `ScreenClient`: they may connect while the core runs.
     ///
     /// - Parameters:
-    ///   - secrets: Where the secrets of the accounts are.
+    ///   - secrets: Where the secrets are of accounts that name no other place.
+    ///   - otherSecrets: The other places, by the names that accounts have for them (`GroupAccount.secretStore`).
     ///   - addresses: The accounts that are used; nil uses all.
     ///   - configuration: Where the phone is, and what it offers; the instance is the group's.
     ///   - engine: Makes the sound of calls.
     ///   - group: The group of the screens.
     public init(
         secrets: any SecretStore,
+        otherSecrets: [String: any SecretStore] = [:],
         accounts addresses: Set<String>? = nil,
         _ configuration: PhoneConfiguration = PhoneConfiguration(),
         engine: CallEngine,
         screensIn group: GroupContainer
     ) {
+        let secrets = SecretStores(usual: secrets, others: otherSecrets)
         self.init(secrets, addresses, configuration, engine, nil, group, refusesCalls: false)
     }
 
     private init(
-        _ secrets: any SecretStore,
+        _ secrets: SecretStores,
         _ addresses: Set<String>?,
         _ configuration: PhoneConfiguration,
         _ engine: CallEngine?,
@@ -184,7 +190,7 @@ public actor SIPService: CoreService {
     public func fetchPending() async throws {
         let (phone, context) = try running()
         guard let store = context.store else { return }
-        for account in try await accounts(of: store) { await register(account, phone) }
+        for account in try await accounts(of: store) { register(account, phone) }
         quietUntil = .now
         while true {
             try Task.checkCancellation()
@@ -258,7 +264,7 @@ public actor SIPService: CoreService {
         guard let phone, let store = context?.store else { return }
         let accounts = (try? await accounts(of: store)) ?? []
         if let account = accounts.first(where: { $0.address == address }) {
-            await register(account, phone)
+            register(account, phone)
         } else {
             standing[address] = nil
             await phone.unregister(address)
@@ -308,28 +314,38 @@ public actor SIPService: CoreService {
     // MARK: Accounts
 
     private func accounts(of store: SharedStore) async throws -> [GroupAccount] {
-        try await GroupAccounts.read(store, secrets).filter { addresses?.contains($0.address) ?? true }
+        try await store.accounts().map { GroupAccount($0) }.filter { addresses?.contains($0.address) ?? true }
     }
 
     /// Begins to register an account; what comes of it, events tell.
-    private func register(_ account: GroupAccount, _ phone: Phone) async {
+    ///
+    /// One whose secret cannot be read, or waits for a person, holds up no other.
+    private func register(_ account: GroupAccount, _ phone: Phone) {
         standing[account.address] = .pending
-        let made: PhoneAccount
-        do throws(PhoneError) {
-            made = try account.phoneAccount()
-        } catch {
-            return await note(account.address, .refused, reason: error.message)
-        }
         let known = memories[account.address] ?? []
         let open = rooms.values.filter { $0.account == account.address }.map { ($0.address, $0.subject) }
         Task {
             do {
+                let made = try await secrets.complete(account).phoneAccount()
+                // It may have been removed meanwhile.
+                guard standing[account.address] != nil else { return }
                 try await phone.register(made, recalling: known, rooms: open)
-            } catch let error as PhoneError where error.code == .invalid {
+            } catch let error as PhoneError {
                 // Of all else events tell.
-                await note(account.address, .refused, reason: error.message)
-            } catch {}
+                guard error.code == .invalid else { return }
+                await refuse(account.address, error)
+            } catch {
+                await refuse(account.address, PhoneError(.invalid, "\(error)"))
+            }
         }
+    }
+
+    /// Tells that an account cannot be registered as it is.
+    private func refuse(_ address: String, _ error: PhoneError) async {
+        // It may have been removed meanwhile.
+        guard standing[address] != nil else { return }
+        await note(address, .refused, reason: error.message)
+        continuation.yield(.unregistered(address, error))
     }
 
     /// Waits until an account is registered, for what it sends comes from it; a minute at most, for then it is tried again.

@@ -9,8 +9,12 @@ public typealias SecretError = Failure<SecretFault>
 public enum SecretFault: Hashable, Sendable {
     /// Others may read it.
     case open
-    /// The name is too long, or the secret is.
+    /// The name is too long, or the secret is; or what is kept is no secret.
     case invalid
+    /// It is locked, and nobody has unlocked it.
+    case locked
+    /// Its place is not there, or makes no sense.
+    case unavailable
     /// The system refused.
     case system
 }

@@ -1,6 +1,8 @@
+import BusSupport
+import DesktopBus
 import SharedCore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DesktopNotifications
 

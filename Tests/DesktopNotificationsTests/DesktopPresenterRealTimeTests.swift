@@ -1,7 +1,9 @@
+import BusSupport
+import DesktopBus
 import Foundation
 import SharedCore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DesktopNotifications
 
@@ -126,7 +128,7 @@ struct DesktopPresenterRealTimeTests {
         let desktop = try await FakeDesktop(bus, capabilities: [])
         let connection = try await BusConnection.connect(to: [bus.address])
         let silent = DesktopPresenter.call("Silent")
-        let error = await #expect(throws: NotificationError.self) {
+        let error = await #expect(throws: BusError.self) {
             try await connection.call(silent, until: .now + .milliseconds(20))
         }
         #expect(error?.code == .timedOut)

@@ -1,7 +1,9 @@
+import BusSupport
+import DesktopBus
 import Foundation
 import SharedCore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import DesktopNotifications
 

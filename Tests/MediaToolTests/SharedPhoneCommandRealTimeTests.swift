@@ -1,3 +1,4 @@
+import BusSupport
 import Foundation
 import Glibc
 import TestSupport
@@ -33,15 +34,25 @@ import Testing
     }
 
     /// Adds Bob to the group.
-    private func addAccount(_ more: String...) throws {
+    private func addAccount(_ more: String..., environment: [String: String] = [:]) throws {
         let add = try ToolRun(
             [
                 "sip", "account", "add", "--group", group, "--account", "sip:bob@example.test", "--proxy", way,
                 "--password-file", password, "--push-team", "ABCD", "--push-bundle", "org.example", "--push-voip-token",
                 "c0ffee", "--push-remote-token", "beefed",
-            ] + more
+            ] + more,
+            environment: environment
         )
         #expect(add.wait() == 0, "\(add.errors)")
+        expectNoSecret(in: add)
+    }
+
+    private func expectNoSecret(in runs: ToolRun...) {
+        for run in runs {
+            for secret in ["builder-7", "c0ffee", "beefed"] {
+                #expect(!run.output.contains(secret) && !run.errors.contains(secret))
+            }
+        }
     }
 
     private func alice(_ words: String...) throws -> ToolRun {
@@ -66,9 +77,7 @@ import Testing
         for run in runs + [server] {
             run.interrupt()
             #expect(run.wait() == 0, "\(run.errors)")
-            for secret in ["builder-7", "c0ffee", "beefed"] {
-                #expect(!run.output.contains(secret) && !run.errors.contains(secret))
-            }
+            expectNoSecret(in: run)
         }
     }
 
@@ -112,12 +121,67 @@ import Testing
             "sip:bob@example.test"
         )
         #expect(remove.status == 0 && server.printed(#""expires":0"#))
-        for run in [list, set, remove] {
-            for secret in ["builder-7", "c0ffee"] { #expect(!run.output.contains(secret)) }
-        }
+        expectNoSecret(in: list, set, remove)
         let notify = try ToolRun.finished("core", "notify", "--group", group, "--call-id", "1")
         #expect(notify.status == 1 && notify.errors.contains("sip account add"))
         end(main)
+    }
+
+    @Test(.enabled(if: PrivateBus.isPossible, "dbus-daemon is not installed"))
+    func `the desktop's keyring has the secrets of an account that says so, and is asked by who uses it`() throws {
+        let bus = try PrivateBus()
+        let keyring = try FakeSecretService(bus)
+        let environment = bus.environment
+        func account(_ words: String...) throws -> ToolRun {
+            let run = try ToolRun(["sip", "account"] + words + ["--group", group, "--json"], environment: environment)
+            run.wait()
+            expectNoSecret(in: run)
+            return run
+        }
+        func listed() throws -> [String: Any] {
+            try #require((try account("list").json()["accounts"] as? [[String: Any]])?.first)
+        }
+        try addAccount("--secrets", "desktop", environment: environment)
+        let kept = try #require(keyring.items.first).secret
+        #expect(String(decoding: kept, as: UTF8.self).contains("builder-7"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(group)/secrets").isEmpty)
+        #expect(try listed()["password"] as? String == "set" && listed()["secrets"] as? String == "desktop")
+        // Who only looks at the list is not asked for a password, who registers is.
+        keyring.lock(.refuses)
+        #expect(try listed()["password"] as? String == "unreadable" && keyring.prompts.isEmpty)
+        let refused = try ToolRun(
+            ["core", "main", "--group", group, "--local", "127.0.0.1:0", "--json"],
+            environment: environment
+        )
+        #expect(refused.printed(#""event":"unregistered""#) && refused.output.contains("keyring stays locked"))
+        refused.interrupt()
+        #expect(refused.wait() == 0)
+        keyring.lock(.gives)
+        let main = try ToolRun(
+            ["core", "main", "--group", group, "--local", "127.0.0.1:0", "--json"],
+            environment: environment
+        )
+        #expect(main.printed(#""event":"registered""#), "\(main.errors)")
+        main.interrupt()
+        #expect(main.wait() == 0)
+        expectNoSecret(in: refused, main)
+        let registered = try ToolRun.finished("sip", "register", "--group", group, "--once", environment: environment)
+        #expect(registered.status == 0, "\(registered.errors)")
+
+        // It moves, with all that is not said anew.
+        let name = ["--account", "sip:bob@example.test"]
+        #expect(try account("set", name[0], name[1], "--secrets", "files").status == 0)
+        #expect(try keyring.items.isEmpty && listed()["password"] as? String == "set")
+        #expect(try account("set", name[0], name[1], "--secrets", "desktop").status == 0)
+        let again = try #require(keyring.items.first).secret
+        #expect(String(decoding: again, as: UTF8.self).contains("builder-7"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(group)/secrets").isEmpty)
+        #expect(try account("remove", name[0], name[1]).status == 0 && keyring.items.isEmpty)
+        bus.end()
+        let add = try account("add", name[0], name[1], "--secrets", "desktop", "--user", "bob")
+        #expect(add.status == 1 && add.errors.contains("Start a desktop session"), "\(add.errors)")
+        #expect(try account("list").output == #"{"accounts":[]}"# + "\n")
+        end()
     }
 
     @Test func `a text wakes an executor, is shown once, and its sender hears of it; a reply comes back`() throws {

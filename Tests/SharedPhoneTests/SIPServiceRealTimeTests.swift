@@ -297,6 +297,36 @@ import Testing
 
     // MARK: Secrets
 
+    @Test func `an account whose secret is not to be had is told, and holds up no other`() async throws {
+        let other = KeptSecrets()
+        let accounts = try GroupAccounts(group: group, secrets: secrets, otherSecrets: ["other": other])
+        var alice = account("alice", "wonderland")
+        alice.secretStore = "other"
+        try await accounts.set(alice)
+        try await accounts.set(account())
+        await other.lock(true)
+        let service = SIPService(secrets: secrets, otherSecrets: ["other": other], Self.local)
+        let main = try MainCore(group: group, service: service)
+        try await main.start()
+        var told: [String: String] = [:]
+        for await event in service.events {
+            switch event {
+            case .registered(let address): told[address] = "registered"
+            case .unregistered(let address, let error): told[address] = error.message
+            default: break
+            }
+            if told.count == 2 { break }
+        }
+        #expect(told == [alice.address: KeptSecrets.locked.message, "sip:bob@example.test": "registered"])
+        let states = try await main.store.registrations().map(\.state)
+        #expect(states == ["failed", "ok"])
+        await other.lock(false)
+        await service.accountChanged(alice.address)
+        #expect(try await Polling.eventually { try await main.store.registrations().first?.state == "ok" })
+        await main.stop()
+        await server.close()
+    }
+
     @Test func `secrets are for their owner alone, and stand in no store`() async throws {
         let accounts = try GroupAccounts(group: group)
         var account = account("bob", "Sesame-7", realm: "example.test")

@@ -1,3 +1,5 @@
+import BusSupport
+import DesktopBus
 import Synchronization
 
 @testable import DesktopNotifications
@@ -18,7 +20,7 @@ final class FakeDesktop: Sendable {
     var closed: [UInt32] { requests.closed.withLock(\.self) }
 
     func signal(_ member: String, _ body: [BusValue]) throws {
-        try peer.signal(DesktopPresenter.path, DesktopPresenter.service, member, body)
+        try peer.signal(BusPeer.Signal(DesktopPresenter.path, DesktopPresenter.service, member, body))
     }
 
     /// Gives its name back, for the next one.
@@ -48,5 +50,11 @@ final class FakeDesktop: Sendable {
                 return .nothing
             }
         }
+    }
+}
+
+extension PrivateBus {
+    func presenter(records: String? = nil) async throws -> DesktopPresenter {
+        try await DesktopPresenter.connect(applicationName: "Tests", environment: environment, records: records)
     }
 }

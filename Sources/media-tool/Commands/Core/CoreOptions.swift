@@ -43,10 +43,11 @@ struct CoreServiceOptions: ParsableArguments {
         throw ValidationError("'\(wrong)' is about SIP. Leave out '--mailbox', or it.")
     }
 
-    /// The phone of the group, which takes no calls.
-    func phone(of group: GroupContainer, refusesCalls: Bool = false) throws -> SIPService {
+    /// The phone of the group, which takes no calls; `mayAsk` says whether a person may be asked to unlock the secrets of accounts.
+    func phone(of group: GroupContainer, refusesCalls: Bool = false, mayAsk: Bool = true) throws -> SIPService {
         SIPService(
             secrets: try SecretFiles(group: group),
+            otherSecrets: SecretPlace.others(of: group, mayAsk: mayAsk),
             accounts: account.isEmpty ? nil : Set(account),
             place.configuration(),
             refusesCalls: refusesCalls
@@ -54,9 +55,10 @@ struct CoreServiceOptions: ParsableArguments {
     }
 
     /// The phone of the group, whose calls other processes show.
-    func phone(of group: GroupContainer, engine: CallEngine) throws -> SIPService {
+    func phone(of group: GroupContainer, engine: CallEngine, mayAsk: Bool = true) throws -> SIPService {
         SIPService(
             secrets: try SecretFiles(group: group),
+            otherSecrets: SecretPlace.others(of: group, mayAsk: mayAsk),
             accounts: account.isEmpty ? nil : Set(account),
             place.configuration(),
             engine: engine,
@@ -64,9 +66,9 @@ struct CoreServiceOptions: ParsableArguments {
         )
     }
 
-    /// What a core of the group runs.
+    /// What a core of the group runs; an executor asks nobody.
     func service(of group: GroupContainer) throws -> any CoreService {
-        if let mailbox { mailboxService(mailbox) } else { try phone(of: group) }
+        if let mailbox { mailboxService(mailbox) } else { try phone(of: group, mayAsk: false) }
     }
 
     /// Refuses a group that has no account to run.

@@ -10,13 +10,15 @@ struct SIPAccountCommand: ParsableCommand {
         abstract: "The accounts of a group, for `core`: adds, lists, changes, removes.",
         discussion: """
             What is known of an account stands in the store of the group, its password and its tokens in files of mode 0600 \
-            beside it. With --realm the password is kept as its hashes, which stand for it in that realm alone. A core that \
-            runs uses what is changed at once.
+            beside it, or with --secrets desktop in the keyring of the desktop (Secret Service), which asks for its own \
+            password when it is locked. With --realm the password is kept as its hashes, which stand for it in that realm \
+            alone. A core that runs uses what is changed at once.
 
             EXAMPLES
               media-tool sip account add --group /tmp/group --account sip:alice@example.org --password-file secret
               media-tool sip account list --group /tmp/group --json
               media-tool sip account set --group /tmp/group --account sip:alice@example.org --expires 600
+              media-tool sip account set --group /tmp/group --account sip:alice@example.org --secrets desktop
               media-tool sip account remove --group /tmp/group --account sip:alice@example.org
             """,
         subcommands: [AddCommand.self, ListCommand.self, SetCommand.self, RemoveCommand.self]
@@ -41,6 +43,14 @@ struct SIPAccountCommand: ParsableCommand {
         @Option(help: ArgumentHelp("How long to be registered, 60 to 86400. Default: 3600.", valueName: "s"))
         var expires: UInt32?
 
+        @Option(
+            help: """
+                Where the password and the tokens are: files, of mode 0600, or desktop, its keyring. Default: where they are, else \
+                files.
+                """
+        )
+        var secrets: SecretPlace?
+
         func validate() throws {
             try Quantity.check("--expires", expires.map { Int($0) }, in: 60...86_400, "s")
             guard own.account != nil else { throw ValidationError("Missing '--account'. Give its address.") }
@@ -56,6 +66,7 @@ struct SIPAccountCommand: ParsableCommand {
             if !own.proxy.isEmpty { account.proxies = own.proxy }
             if let expires { account.expires = expires }
             if own.push.isGiven { account.push = own.push.ofGroup }
+            if let secrets { account.secretStore = secrets.name }
             guard let password = try own.password() else {
                 guard realm == nil else {
                     throw ToolFailure("--realm is about a password. Give --password-file, or leave it out.")
@@ -84,8 +95,8 @@ struct SIPAccountCommand: ParsableCommand {
         @OptionGroup var common: CommonOptions
 
         func run() async throws {
-            let accounts = try GroupAccounts(group: options.place.container())
-            guard try await !accounts.all().contains(where: { $0.address == options.address }) else {
+            let accounts = try GroupAccounts.inPlaces(of: options.place.container())
+            guard try await !accounts.withoutSecrets().contains(where: { $0.address == options.address }) else {
                 throw ToolFailure("\(options.address) is an account of the group already. Change it: sip account set.")
             }
             var account = GroupAccount(options.address)
@@ -109,8 +120,8 @@ struct SIPAccountCommand: ParsableCommand {
         @OptionGroup var common: CommonOptions
 
         func run() async throws {
-            let accounts = try GroupAccounts(group: options.place.container(isCreated: false))
-            guard var account = try await accounts.all().first(where: { $0.address == options.address }) else {
+            let accounts = try GroupAccounts.inPlaces(of: options.place.container(isCreated: false))
+            guard var account = try await accounts.account(options.address) else {
                 throw SIPAccountCommand.unknown(options.address)
             }
             try options.apply(to: &account)
@@ -137,8 +148,8 @@ struct SIPAccountCommand: ParsableCommand {
         @OptionGroup var common: CommonOptions
 
         func run() async throws {
-            let accounts = try GroupAccounts(group: place.container(isCreated: false))
-            guard try await accounts.all().contains(where: { $0.address == account }) else {
+            let accounts = try GroupAccounts.inPlaces(of: place.container(isCreated: false))
+            guard try await accounts.withoutSecrets().contains(where: { $0.address == account }) else {
                 throw SIPAccountCommand.unknown(account)
             }
             try await accounts.remove(account)
@@ -152,6 +163,8 @@ struct SIPAccountCommand: ParsableCommand {
             commandName: "list",
             abstract: "Lists the accounts of a group; no secret is shown.",
             discussion: """
+                Nobody is asked to unlock a keyring: what cannot be looked into is told as unreadable.
+
                 EXAMPLES
                   media-tool sip account list --group /tmp/group --json
                 """
@@ -161,14 +174,23 @@ struct SIPAccountCommand: ParsableCommand {
         @OptionGroup var common: CommonOptions
 
         func run() async throws {
-            let accounts = try await GroupAccounts(group: place.container(isCreated: false)).all()
-            let text = accounts.map { account in
-                let secret = account.secret == nil ? "no password" : "with a password"
-                return "\(account.address.printable): \(secret), \(account.expires) s\n"
+            // Who only looks at a list is not asked for a password.
+            let accounts = try GroupAccounts.inPlaces(of: place.container(isCreated: false), mayAsk: false)
+            var (lines, objects): (String, [JSONValue]) = ("", [])
+            for account in try await accounts.withoutSecrets() {
+                var (known, words): (GroupAccount?, String)
+                do {
+                    known = try await accounts.account(account.address)
+                    words = known?.secret == nil ? "no password" : "with a password"
+                } catch let error as SecretError {
+                    (known, words) = (nil, "whether with a password is not to be seen: \(error.message)")
+                }
+                lines += "\(account.address.printable): \(words), \(account.expires) s\n"
+                objects.append(SIPAccountCommand.json(known ?? account, isReadable: known != nil))
             }
             common.show(
-                ["accounts": .array(accounts.map(SIPAccountCommand.json))],
-                text: accounts.isEmpty ? "There is no account.\n" : text.joined()
+                ["accounts": .array(objects)],
+                text: objects.isEmpty ? "There is no account.\n" : lines
             )
         }
     }
@@ -186,12 +208,14 @@ struct SIPAccountCommand: ParsableCommand {
         ToolFailure("\(address) is no account of the group. Add it: sip account add.")
     }
 
-    private static func json(_ account: GroupAccount) -> JSONValue {
-        [
+    private static func json(_ account: GroupAccount, isReadable: Bool = true) -> JSONValue {
+        func word(_ isSet: Bool) -> JSONValue { isReadable ? isSet ? "set" : .null : "unreadable" }
+        return [
             "account": .string(account.address), "user": JSONValue(account.userName),
             "name": JSONValue(account.displayName), "registrar": JSONValue(account.registrar),
             "proxies": .array(account.proxies.map { .string($0) }), "expires": .integer(Int(account.expires)),
-            "password": account.secret == nil ? .null : "set", "push": account.push == nil ? .null : "set",
+            "password": word(account.secret != nil), "push": word(account.push != nil),
+            "secrets": .string(account.secretStore ?? SecretPlace.files.rawValue),
         ]
     }
 }

@@ -33,10 +33,12 @@ struct SIPUser {
 
     private static func inGroup(_ path: String, _ name: String?) async throws -> SIPUser {
         let group = try GroupContainer(directory: path, isCreated: false)
-        let accounts = try await GroupAccounts(group: group).all()
-        let fitting = accounts.filter { name == nil || $0.address == name || $0.displayName == name }
-        guard let found = fitting.first, fitting.count == 1 else {
-            let known = accounts.map(\.address).joined(separator: ", ")
+        let accounts = try GroupAccounts.inPlaces(of: group)
+        let all = try await accounts.withoutSecrets()
+        let fitting = all.filter { name == nil || $0.address == name || $0.displayName == name }
+        guard let address = fitting.first?.address, fitting.count == 1, let found = try await accounts.account(address)
+        else {
+            let known = all.map(\.address).joined(separator: ", ")
             let what = name.map { "\($0.printable) is no account of \(path)" } ?? "\(path) has not one account alone"
             throw ToolFailure("\(what). Give --account one of: \(known.isEmpty ? "none is there" : known).")
         }

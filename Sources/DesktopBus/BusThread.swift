@@ -14,12 +14,12 @@ struct BusThread: Sendable {
     ///
     /// Thread: the caller's, for as long as the connection lasts.
     func run(_ addresses: [String], until deadline: ContinuousClock.Instant) {
-        var failure = NotificationError(.noBus, "There is no session bus. Start a desktop session.")
+        var failure = BusError(.noBus, "There is no session bus. Start a desktop session.")
         for (index, address) in addresses.enumerated() where !requests.isClosed {
             let now = ContinuousClock.now
             let share = (deadline - now) / (addresses.count - index)
             let traffic = BusTraffic(onSignal: onSignal)
-            do throws(NotificationError) {
+            do throws(BusError) {
                 let bus = try connect(to: address, traffic, until: now + share)
                 try open(bus, address, until: now + share)
                 opened.end(with: .success(()))
@@ -37,12 +37,12 @@ struct BusThread: Sendable {
         to address: String,
         _ traffic: BusTraffic,
         until deadline: ContinuousClock.Instant
-    ) throws(NotificationError) -> OpenBus {
+    ) throws(BusError) -> OpenBus {
         while true {
             do throws(BusFailure) {
                 return try OpenBus(address, traffic)
             } catch {
-                guard error.code == EAGAIN else { throw NotificationError(notReached: address, error) }
+                guard error.code == EAGAIN else { throw BusError(notReached: address, error) }
             }
             try checkWanted(address, until: deadline)
             var event = pollfd(fd: requests.descriptor, events: Int16(POLLIN), revents: 0)
@@ -50,10 +50,10 @@ struct BusThread: Sendable {
         }
     }
 
-    private func checkWanted(_ address: String, until deadline: ContinuousClock.Instant) throws(NotificationError) {
+    private func checkWanted(_ address: String, until deadline: ContinuousClock.Instant) throws(BusError) {
         guard !requests.isClosed else { throw .closed() }
         guard .now < deadline else {
-            throw NotificationError(.timedOut, "The bus at \(address) did not let us in in time. Check that it runs.")
+            throw BusError(.timedOut, "The bus at \(address) did not let us in in time. Check that it runs.")
         }
     }
 
@@ -65,13 +65,13 @@ struct BusThread: Sendable {
         _ bus: OpenBus,
         _ address: String,
         until deadline: ContinuousClock.Instant
-    ) throws(NotificationError) {
+    ) throws(BusError) {
         while true {
             let isBusy: Bool
             do throws(BusFailure) {
                 isBusy = try bus.process()
             } catch {
-                throw NotificationError(notReached: address, error)
+                throw BusError(notReached: address, error)
             }
             if bus.isReady { return }
             try checkWanted(address, until: deadline)
@@ -80,7 +80,7 @@ struct BusThread: Sendable {
     }
 
     private func serve(_ bus: OpenBus, _ traffic: BusTraffic) {
-        var failure = NotificationError.closed()
+        var failure = BusError.closed()
         do throws(BusFailure) {
             while !requests.isClosed {
                 for request in requests.take() { traffic.send(request, over: bus) }
@@ -182,10 +182,10 @@ final class BusTraffic {
             waiting[try bus.send(request.call)] = request
         } catch  where error.isOfConnection {
             // The bus has gone, and nothing was read yet that says so.
-            request.reply.end(with: .failure(NotificationError.closed(error)))
+            request.reply.end(with: .failure(BusError.closed(error)))
         } catch {
-            let text = "\(request.call.member) could not be sent: \(error.reason). Check what shows notifications."
-            request.reply.end(with: .failure(NotificationError(.protocolViolation, text)))
+            let text = "\(request.call.member) could not be sent: \(error.reason). Check what was asked for."
+            request.reply.end(with: .failure(BusError(.protocolViolation, text)))
         }
     }
 
@@ -216,7 +216,7 @@ final class BusTraffic {
     }
 
     /// Ends all calls.
-    func end(_ error: NotificationError) {
+    func end(_ error: BusError) {
         for request in waiting.values { request.reply.end(with: .failure(error)) }
         waiting = [:]
     }
@@ -225,15 +225,15 @@ final class BusTraffic {
         if let error = sd_bus_message_get_error(message) {
             let name = error.pointee.name.map { String(cString: $0) } ?? "no name"
             let text = error.pointee.message.map { String(cString: $0) } ?? ""
-            let message = "The desktop refused \(call.member): \(name) \(text). Check what shows notifications."
-            return .failure(NotificationError(.refused, message))
+            let message = "\(call.destination) refused \(call.member): \(name) \(text). Check that service."
+            return .failure(BusError(.refused(name), message))
         }
         do throws(BusFailure) {
             return .success(try BusValue.body(of: message))
         } catch {
             let message =
-                "The answer to \(call.member) cannot be read: \(error.reason). Check what shows notifications."
-            return .failure(NotificationError(.protocolViolation, message))
+                "The answer of \(call.destination) to \(call.member) cannot be read: \(error.reason). Check that service."
+            return .failure(BusError(.protocolViolation, message))
         }
     }
 }
@@ -241,11 +241,13 @@ final class BusTraffic {
 extension BusSignal {
     /// The signal in a message; nil when it is not to be read.
     fileprivate init?(_ message: OpaquePointer) {
-        guard let sender = sd_bus_message_get_sender(message), let interface = sd_bus_message_get_interface(message),
-            let member = sd_bus_message_get_member(message), let body = try? BusValue.body(of: message)
+        guard let sender = sd_bus_message_get_sender(message), let path = sd_bus_message_get_path(message),
+            let interface = sd_bus_message_get_interface(message), let member = sd_bus_message_get_member(message),
+            let body = try? BusValue.body(of: message)
         else { return nil }
         self.init(
             sender: String(cString: sender),
+            path: String(cString: path),
             interface: String(cString: interface),
             member: String(cString: member),
             body: body
@@ -258,7 +260,7 @@ extension BusFailure {
     fileprivate var isOfConnection: Bool { [ENOTCONN, EPIPE, ECONNRESET, ESHUTDOWN, ECONNABORTED].contains(code) }
 }
 
-extension NotificationError {
+extension BusError {
     fileprivate init(notReached address: String, _ failure: BusFailure) {
         switch failure.code {
         case EPERM, EACCES:
@@ -269,9 +271,9 @@ extension NotificationError {
     }
 
     /// The connection is over, because of `failure` or because it was closed here.
-    fileprivate static func closed(_ failure: BusFailure? = nil) -> NotificationError {
-        guard let failure else { return NotificationError(.disconnected, "The connection to the bus was closed here.") }
+    fileprivate static func closed(_ failure: BusFailure? = nil) -> BusError {
+        guard let failure else { return BusError(.disconnected, "The connection to the bus was closed here.") }
         let text = "The bus closed the connection: \(failure.reason). Start a desktop session."
-        return NotificationError(.disconnected, text)
+        return BusError(.disconnected, text)
     }
 }

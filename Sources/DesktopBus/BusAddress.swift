@@ -1,17 +1,17 @@
 /// Where a session bus listens.
 ///
 /// Source: D-Bus Specification 0.43, "Server Addresses".
-enum BusAddress {
+package enum BusAddress {
     /// The Unix sockets of the bus that the environment names, or the one at its usual place, each as an address of its own.
     ///
     /// Other transports are left out: they may look up names, or start programs.
-    static func session(environment: [String: String]) -> [String] {
+    package static func session(environment: [String: String]) -> [String] {
         if let addresses = environment["DBUS_SESSION_BUS_ADDRESS"], !addresses.isEmpty { return parse(addresses) }
         return environment["XDG_RUNTIME_DIR"].map { ["unix:path=" + escape($0 + "/bus")] } ?? []
     }
 
     /// The Unix sockets among addresses such as `unix:path=/run/user/1000/bus,guid=…;tcp:host=…`.
-    static func parse(_ text: String) -> [String] {
+    package static func parse(_ text: String) -> [String] {
         // A semicolon within a value is written as %3b.
         text.split(separator: ";").filter { $0.hasPrefix("unix:") }.map(String.init)
     }

@@ -4,13 +4,15 @@ import Foundation
 import Glibc
 import Synchronization
 
-@testable import DesktopNotifications
+package import DesktopBus
 
 /// One end of a D-Bus connection that a test plays, by sd-bus and on a thread of its own.
-final class BusPeer: Sendable {
+package final class BusPeer: Sendable {
     /// What becomes of a call.
-    enum Answer: Sendable {
+    package enum Answer: Sendable {
         case values([BusValue])
+        /// A signal comes behind it.
+        case valuesAndSignal([BusValue], Signal)
         case error(String)
         /// None comes.
         case nothing
@@ -19,9 +21,31 @@ final class BusPeer: Sendable {
     }
 
     /// A call that arrived.
-    struct Call: Sendable {
+    package struct Call: Sendable {
+        package let path: String
+        package let member: String
+        package let body: [BusValue]
+    }
+
+    /// A signal that is sent.
+    package struct Signal: Sendable {
+        let path: String
+        let interface: String
         let member: String
         let body: [BusValue]
+
+        package init(_ path: String, _ interface: String, _ member: String, _ body: [BusValue]) {
+            (self.path, self.interface, self.member, self.body) = (path, interface, member, body)
+        }
+
+        fileprivate func send(over bus: OpaquePointer?) throws {
+            var created: OpaquePointer?
+            try BusFailure.check(sd_bus_message_new_signal(bus, &created, path, interface, member))
+            guard let message = created else { throw BusFailure(code: ENOMEM) }
+            defer { sd_bus_message_unref(message) }
+            for value in body { try value.append(to: message) }
+            try BusFailure.check(sd_bus_send(bus, message, nil))
+        }
     }
 
     /// Used under the lock alone.
@@ -36,7 +60,7 @@ final class BusPeer: Sendable {
     private let ended = BusResult<Void>()
 
     /// A client of a bus: it has a name there when this returns.
-    convenience init(
+    package convenience init(
         clientOf address: String,
         answer: @escaping @Sendable (Call) -> Answer
     ) throws {
@@ -53,7 +77,7 @@ final class BusPeer: Sendable {
     }
 
     /// A server for whoever is at the other end of `socket`, which this closes.
-    convenience init(serverOn socket: CInt, answer: @escaping @Sendable (Call) -> Answer) throws {
+    package convenience init(serverOn socket: CInt, answer: @escaping @Sendable (Call) -> Answer) throws {
         try self.init(answer: answer) { bus in
             var id = sd_id128_t()
             sd_id128_randomize(&id)
@@ -88,36 +112,29 @@ final class BusPeer: Sendable {
     }
 
     /// Takes or gives back a name on the bus.
-    func request(name: String) throws {
+    package func request(name: String) throws {
         _ = try bus.withLock { try BusFailure.check(sd_bus_request_name($0.pointer, name, 0)) }
         // Calls may have come before the answer.
         wake()
     }
 
-    func release(name: String) {
+    package func release(name: String) {
         // A bus that has ended has taken the name already.
         _ = bus.withLock { sd_bus_release_name($0.pointer, name) }
     }
 
-    func signal(_ path: String, _ interface: String, _ member: String, _ body: [BusValue]) throws {
-        try bus.withLock { bus in
-            var created: OpaquePointer?
-            try BusFailure.check(sd_bus_message_new_signal(bus.pointer, &created, path, interface, member))
-            guard let message = created else { throw BusFailure(code: ENOMEM) }
-            defer { sd_bus_message_unref(message) }
-            for value in body { try value.append(to: message) }
-            try BusFailure.check(sd_bus_send(bus.pointer, message, nil))
-        }
+    package func signal(_ signal: Signal) throws {
+        try bus.withLock { try signal.send(over: $0.pointer) }
         wake()
     }
 
     /// Waits for the end of the connection, by the other side unless `end` is called.
-    func hasEnded() async throws {
+    package func hasEnded() async throws {
         try await ended.value
     }
 
     /// Ends the connection.
-    func end() async throws {
+    package func end() async throws {
         isWanted.store(false, ordering: .relaxed)
         wake()
         try await ended.value
@@ -172,13 +189,20 @@ final class BusPeer: Sendable {
             guard sd_bus_message_is_method_call(message, nil, nil) > 0, let member = sd_bus_message_get_member(message)
             else { return 0 }
             do {
-                let call = Call(member: String(cString: member), body: try BusValue.body(of: message))
+                let call = Call(
+                    path: sd_bus_message_get_path(message).map { String(cString: $0) } ?? "",
+                    member: String(cString: member),
+                    body: try BusValue.body(of: message)
+                )
                 var reply: OpaquePointer?
-                switch answer(call) {
-                case .values(let values):
+                var signal: Signal?
+                let answer = answer(call)
+                switch answer {
+                case .values(let values), .valuesAndSignal(let values, _):
                     try BusFailure.check(sd_bus_message_new_method_return(message, &reply))
                     guard let reply else { return 0 }
                     for value in values { try value.append(to: reply) }
+                    if case .valuesAndSignal(_, let behind) = answer { signal = behind }
                 case .error(let name):
                     var error = sd_bus_error()
                     try name.withCString { name in
@@ -193,6 +217,7 @@ final class BusPeer: Sendable {
                 }
                 defer { sd_bus_message_unref(reply) }
                 try BusFailure.check(sd_bus_send(sd_bus_message_get_bus(message), reply, nil))
+                try signal?.send(over: sd_bus_message_get_bus(message))
                 return 1
             } catch let failure as BusFailure where [ECONNRESET, EPIPE, ENOTCONN].contains(failure.code) {
                 // Who asked did not wait for it.

@@ -4,7 +4,7 @@ internal import Glibc
 internal import Synchronization
 
 /// Something that comes once, for one who waits for it.
-final class BusResult<Value: Sendable>: Sendable {
+package final class BusResult<Value: Sendable>: Sendable {
     private enum State {
         case open
         case waiting(CheckedContinuation<Value, any Error>)
@@ -13,8 +13,10 @@ final class BusResult<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open)
 
+    package init() {}
+
     /// Ends the wait; the first result counts.
-    func end(with result: Result<Value, any Error>) {
+    package func end(with result: Result<Value, any Error>) {
         let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
             switch state {
             case .open:
@@ -30,7 +32,7 @@ final class BusResult<Value: Sendable>: Sendable {
     }
 
     /// What came; waits for it, and no longer than the task lasts.
-    var value: Value {
+    package var value: Value {
         get async throws {
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
@@ -58,7 +60,7 @@ struct BusRequest: Sendable {
     func timeOut() {
         reply.end(
             with: .failure(
-                NotificationError(.timedOut, "The desktop did not answer \(call.member) in time. Check that it runs.")
+                BusError(.timedOut, "\(call.destination) did not answer \(call.member) in time. Check that it runs.")
             )
         )
     }
@@ -69,19 +71,19 @@ final class BusRequests: Sendable {
     private struct State {
         var requests: [BusRequest] = []
         var isClosed = false
-        var end: NotificationError?
+        var end: BusError?
     }
 
     private let state = Mutex(State())
     /// Readable when something was asked.
     let descriptor: CInt
 
-    /// - Throws: `NotificationError` with code `noBus` when the process may have no more descriptors.
-    init() throws(NotificationError) {
+    /// - Throws: `BusError` with code `noBus` when the process may have no more descriptors.
+    init() throws(BusError) {
         let descriptor = linux_event_descriptor()
         guard descriptor >= 0 else {
             let reason = String(cString: strerror(-descriptor))
-            throw NotificationError(
+            throw BusError(
                 .noBus,
                 "No descriptor is left for the bus: \(reason). Raise the limit (`ulimit -n`)."
             )
@@ -94,7 +96,7 @@ final class BusRequests: Sendable {
     }
 
     /// Why the connection is over; nil while it is not.
-    var end: NotificationError? { state.withLock { $0.end } }
+    var end: BusError? { state.withLock { $0.end } }
 
     /// Whether the connection is wanted no more.
     var isClosed: Bool { state.withLock { $0.isClosed } }
@@ -127,7 +129,7 @@ final class BusRequests: Sendable {
     }
 
     /// Says that the connection is over; nothing is taken any more.
-    func end(_ error: NotificationError) {
+    func end(_ error: BusError) {
         let requests = state.withLock { state in
             state.end = error
             defer { state.requests = [] }

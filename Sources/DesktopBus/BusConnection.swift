@@ -5,20 +5,22 @@ internal import Glibc
 /// A connection to a message bus: calls with their replies, and signals.
 ///
 /// It has a thread of its own, which alone touches sd-bus and which ends with it: nothing that a bus does, or leaves
-/// undone, holds up another thread, and a process that shows nothing has no such thread.
+/// undone, holds up another thread, and a process that asks nothing of a bus has no such thread.
 ///
 /// Thread: any.
-final class BusConnection: Sendable {
+package final class BusConnection: Sendable {
     /// Signals in their order; the latest 1024 wait.
-    let signals: AsyncStream<BusSignal>
+    package let signals: AsyncStream<BusSignal>
     private let requests: BusRequests
 
     /// Connects to the first of `addresses` that lets this user in and gives it a name.
     ///
     /// Each has an equal share of what is left of `limit`, so one that never answers keeps no other from being tried.
     ///
-    /// - Throws: `NotificationError`; `CancellationError`.
-    static func connect(to addresses: [String], within limit: Duration = .seconds(5)) async throws -> BusConnection {
+    /// - Throws: `BusError`; `CancellationError`.
+    package static func connect(to addresses: [String], within limit: Duration = .seconds(5)) async throws
+        -> BusConnection
+    {
         let requests = try BusRequests()
         let (signals, signal) = AsyncStream.makeStream(of: BusSignal.self, bufferingPolicy: .bufferingNewest(1024))
         let opened = BusResult<Void>()
@@ -39,7 +41,7 @@ final class BusConnection: Sendable {
         guard code == 0 else {
             context.release()
             let reason = String(cString: strerror(-code))
-            throw NotificationError(.noBus, "No thread could be started for the bus: \(reason). End other work first.")
+            throw BusError(.noBus, "No thread could be started for the bus: \(reason). End other work first.")
         }
         try await opened.value
         return connection
@@ -56,20 +58,22 @@ final class BusConnection: Sendable {
 
     /// Calls a method and waits for what it returns.
     ///
-    /// - Throws: `NotificationError`, with code `refused` when the answer is an error; `CancellationError`.
+    /// - Throws: `BusError`, with code `refused` when the answer is an error; `CancellationError`.
     @discardableResult
-    func call(_ call: BusCall, until deadline: ContinuousClock.Instant = .now + .seconds(5)) async throws -> [BusValue]
-    {
+    package func call(
+        _ call: BusCall,
+        until deadline: ContinuousClock.Instant = .now + .seconds(5)
+    ) async throws -> [BusValue] {
         let reply = BusResult<[BusValue]>()
         requests.add(BusRequest(call: call, deadline: deadline, reply: reply))
         return try await reply.value
     }
 
     /// Whether the bus has closed it, or it was closed.
-    var hasEnded: Bool { requests.end != nil || requests.isClosed }
+    package var hasEnded: Bool { requests.end != nil || requests.isClosed }
 
     /// Ends the connection; calls that wait fail.
-    func close() {
+    package func close() {
         requests.close()
     }
 

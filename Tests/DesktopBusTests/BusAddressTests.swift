@@ -1,6 +1,6 @@
 import Testing
 
-@testable import DesktopNotifications
+@testable import DesktopBus
 
 @Suite struct BusAddressTests {
     @Test(

@@ -1,8 +1,9 @@
-import SharedCore
+import BusSupport
+import CallBasics
 import TestSupport
 import Testing
 
-@testable import DesktopNotifications
+@testable import DesktopBus
 
 /// Buses that refuse, hang, lie or die.
 @Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine)
@@ -11,7 +12,7 @@ struct BusConnectionRealTimeTests {
     struct BadBus: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let manner: FakeBus.Manner?
-        let code: NotificationFault
+        let code: BusFault
 
         /// How long it is waited for: who hears nothing waits for all of it.
         var limit: Duration { code == .timedOut ? .milliseconds(300) : .seconds(20) }
@@ -62,7 +63,7 @@ struct BusConnectionRealTimeTests {
     @Test(arguments: badBuses)
     func `a bad bus is an error in time, and its connection is closed`(bad: BadBus) async throws {
         let bus = try FakeBus(bad.manner)
-        let error = await #expect(throws: NotificationError.self) {
+        let error = await #expect(throws: BusError.self) {
             try await BusConnection.connect(to: [bus.address], within: bad.limit)
         }
         #expect(error?.code == bad.code)
@@ -83,7 +84,7 @@ struct BusConnectionRealTimeTests {
     }
 
     @Test func `without an address there is no bus`() async throws {
-        let error = await #expect(throws: NotificationError.self) { try await BusConnection.connect(to: []) }
+        let error = await #expect(throws: BusError.self) { try await BusConnection.connect(to: []) }
         #expect(error?.code == .noBus)
     }
 
@@ -116,13 +117,13 @@ struct BusConnectionRealTimeTests {
         let bus = try Self.bus { $0.member == "Die" ? .hangUp : .nothing }
         let connection = try await BusConnection.connect(to: [bus.address])
         let waiting = Task { try await connection.call(.bus("ListNames"), until: .now + .seconds(3600)) }
-        let error = await #expect(throws: NotificationError.self) { try await connection.call(.bus("Die")) }
+        let error = await #expect(throws: BusError.self) { try await connection.call(.bus("Die")) }
         #expect(error?.code == .disconnected)
-        await #expect(throws: NotificationError.self) { try await waiting.value }
+        await #expect(throws: BusError.self) { try await waiting.value }
         for await _ in connection.signals {}
         #expect(connection.hasEnded)
         // Nothing is asked of it any more.
-        await #expect(throws: NotificationError.self) { try await connection.call(.bus("ListNames")) }
+        await #expect(throws: BusError.self) { try await connection.call(.bus("ListNames")) }
     }
 
     @Test func `each reply reaches its call, in whatever order they come`() async throws {
@@ -137,22 +138,59 @@ struct BusConnectionRealTimeTests {
         #expect(replies.count == 200 && replies.allSatisfy { $0.value == [.string(String($0.key))] })
     }
 
-    @Test func `values of every kind come as they were sent, and those that nobody needs are passed over`() async throws
-    {
+    @Test func `values of every kind come as they were sent`() async throws {
         let body: [BusValue] = [
-            .byte(1), .int32(-2), .uint32(3), .string("grüezi"), .strings(["a", ""]),
-            .dictionary(["x": .strings(["y"]), "z": .dictionary([:])]), .string("end"),
+            .byte(1), .bool(true), .int32(-2), .uint32(3), .string("grüezi"), .path("/a/b"), .bytes([0, 255]),
+            .bytes([]),
+            .strings(["a", ""]), .paths(["/", "/c"]), .texts(["k": "v", "": ""]), .texts([:]),
+            .dictionary(["x": .strings(["y"]), "z": .dictionary([:])]), .variant(.variant(.paths([]))),
+            .structure([.path("/s"), .bytes([1]), .structure([.bool(false)])]), .string("end"),
         ]
         let bus = try Self.bus { _ in .values(body) }
         let connection = try await BusConnection.connect(to: [bus.address])
         let echo = try await connection.call(.bus("Echo", body))
-        #expect(echo == body.map { if case .dictionary = $0 { .other } else { $0 } })
+        #expect(echo == body)
+    }
+
+    /// What is longer than anything that is read.
+    enum Long: CaseIterable {
+        case bytes, text, paths, strings, texts
+
+        var value: BusValue {
+            switch self {
+            case .bytes: .bytes(Array(repeating: 7, count: 1 << 20 + 1))
+            case .text: .string(String(repeating: "a", count: 1 << 20))
+            case .paths: .paths(Array(repeating: "/a", count: 4097))
+            case .strings: .strings(Array(repeating: "", count: 4097))
+            case .texts: .texts(Dictionary(uniqueKeysWithValues: (0...4096).map { (String($0), "") }))
+            }
+        }
+    }
+
+    @Test(arguments: Long.allCases)
+    func `what is longer than anything here needs is an error of its call alone`(long: Long) async throws {
+        let value = long.value
+        let bus = try Self.bus { .values([$0.member == "Long" ? value : .byte(1)]) }
+        let connection = try await BusConnection.connect(to: [bus.address])
+        let error = await #expect(throws: BusError.self) { try await connection.call(.bus("Long")) }
+        #expect(error?.code == .protocolViolation)
+        #expect(try await connection.call(.bus("Short")) == [.byte(1)])
+    }
+
+    @Test func `values that lie deeper in each other than anything needs are passed over`() async throws {
+        let deep = (0..<12).reduce(BusValue.byte(1)) { value, _ in .variant(value) }
+        let bus = try Self.bus { _ in .values([deep, .string("end")]) }
+        let connection = try await BusConnection.connect(to: [bus.address])
+        let values = try await connection.call(.bus("Deep"))
+        var (depth, value) = (0, values[0])
+        while case .variant(let inner) = value { (depth, value) = (depth + 1, inner) }
+        #expect(depth == 8 && value == .other && values.last == .string("end"))
     }
 
     @Test func `a member that D-Bus does not have is an error of its call alone`() async throws {
         let bus = try Self.bus { _ in .values([]) }
         let connection = try await BusConnection.connect(to: [bus.address])
-        await #expect(throws: NotificationError.self) { try await connection.call(.bus("no member")) }
+        await #expect(throws: BusError.self) { try await connection.call(.bus("no member")) }
         #expect(try await connection.call(.bus("Member")) == [])
     }
 }

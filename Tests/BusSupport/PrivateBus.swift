@@ -2,18 +2,16 @@ import Foundation
 import Glibc
 import Synchronization
 
-@testable import DesktopNotifications
-
 /// A `dbus-daemon` that only this test knows.
-final class PrivateBus: Sendable {
-    static let isPossible = FileManager.default.isExecutableFile(atPath: program)
+package final class PrivateBus: Sendable {
+    package static let isPossible = FileManager.default.isExecutableFile(atPath: program)
 
     /// Its name without a file.
-    let abstract: String
+    package let abstract: String
     private let root: URL
     private let process = Mutex<Process?>(nil)
 
-    init() throws {
+    package init() throws {
         root = FileManager.default.temporaryDirectory.appendingPathComponent("bus-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         abstract = "unix:abstract=" + root.path
@@ -39,7 +37,7 @@ final class PrivateBus: Sendable {
     }
 
     /// Starts the daemon, also one that follows another.
-    func start() throws {
+    package func start() throws {
         let process = Process()
         let address = Pipe()
         process.executableURL = URL(fileURLWithPath: Self.program)
@@ -57,22 +55,18 @@ final class PrivateBus: Sendable {
         try? FileManager.default.removeItem(at: root)
     }
 
-    var address: String { "unix:path=\(root.path)/bus" }
+    package var address: String { "unix:path=\(root.path)/bus" }
 
-    var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": address, "LANG": "de_CH.UTF-8"] }
-
-    func presenter(records: String? = nil) async throws -> DesktopPresenter {
-        try await DesktopPresenter.connect(applicationName: "Tests", environment: environment, records: records)
-    }
+    package var environment: [String: String] { ["DBUS_SESSION_BUS_ADDRESS": address, "LANG": "de_CH.UTF-8"] }
 
     /// A folder beside the bus, made when it is not there.
-    func folder(_ name: String) throws -> String {
+    package func folder(_ name: String) throws -> String {
         let folder = root.appendingPathComponent(name)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         return folder.path
     }
 
-    func end() {
+    package func end() {
         let running = process.withLock { process in
             defer { process = nil }
             return process

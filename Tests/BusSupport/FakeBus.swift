@@ -2,12 +2,10 @@ import Foundation
 import Glibc
 import Synchronization
 
-@testable import DesktopNotifications
-
 /// A bus that does what a test wants with whoever connects to it, and tells when they have gone.
-final class FakeBus: Sendable {
+package final class FakeBus: Sendable {
     /// How a connection begins.
-    enum Manner: Sendable {
+    package enum Manner: Sendable {
         /// Nothing is ever said.
         case silent
         /// These bytes are all that is ever said.
@@ -16,19 +14,19 @@ final class FakeBus: Sendable {
         case answers(@Sendable (BusPeer.Call) -> BusPeer.Answer)
     }
 
-    let address: String
+    package let address: String
     /// One element for each connection that was accepted.
-    let arrived: AsyncStream<Void>
+    package let arrived: AsyncStream<Void>
     private let arrive: AsyncStream<Void>.Continuation
     /// One element for each connection that its client has closed.
-    let gone: AsyncStream<Void>
+    package let gone: AsyncStream<Void>
     private let leave: AsyncStream<Void>.Continuation
     private let path: String
     private let listener: CInt
     private let peers = Mutex<[BusPeer]>([])
 
     /// Listens, and accepts nobody when there is no manner: then its queue of connections is full.
-    init(_ manner: Manner?) throws {
+    package init(_ manner: Manner?) throws {
         (arrived, arrive) = AsyncStream.makeStream()
         (gone, leave) = AsyncStream.makeStream()
         path = FileManager.default.temporaryDirectory.appendingPathComponent("fake-\(UUID().uuidString.prefix(8))").path

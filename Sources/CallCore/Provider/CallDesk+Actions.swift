@@ -1,10 +1,10 @@
-internal import CallBasics
+package import CallBasics
 internal import SIP
 
 /// What a screen wants, step by step.
 extension CallDesk {
     /// Performs actions one after the other: all of them, or none when one does not fit.
-    mutating func perform(_ transaction: [ProviderAction], at now: MediaTime) {
+    package mutating func perform(_ transaction: [ProviderAction], at now: MediaTime) {
         let faults = transaction.map(fault)
         guard faults.allSatisfy({ $0 == nil }), steps.joined().count + transaction.count <= Self.stepCount else {
             for (action, fault) in zip(transaction, faults) {
@@ -84,7 +84,7 @@ extension CallDesk {
     }
 
     /// All calls end at once, and nothing is told of them any more.
-    mutating func reset() {
+    package mutating func reset() {
         let handles = entries.compactMap { entry in entry.handle.map { ($0, entry.stage) } }
         for entry in entries { remember(entry, .failed) }
         (entries, steps) = ([], [])
@@ -98,7 +98,7 @@ extension CallDesk {
     // MARK: Steps
 
     /// What was ordered is done, or could not be.
-    mutating func done(_ ticket: Ticket, isDone: Bool, at now: MediaTime) {
+    package mutating func done(_ ticket: Ticket, isDone: Bool, at now: MediaTime) {
         for (row, run) in steps.enumerated() {
             guard let column = run.firstIndex(where: { $0.ticket == ticket }) else { continue }
             let step = steps[row].remove(at: column)
@@ -123,7 +123,7 @@ extension CallDesk {
         done(ticket, isDone: true, at: now)
     }
 
-    mutating func handleTimeout(at now: MediaTime) {
+    package mutating func handleTimeout(at now: MediaTime) {
         for entry in entries where entry.deadline.map({ $0 <= now }) ?? false {
             entries.removeAll { $0.uuid == entry.uuid }
             guard entry.stage == .pushed else {

@@ -1,5 +1,5 @@
-internal import CallBasics
-internal import SIP
+package import CallBasics
+package import SIP
 
 /// What a phone with a screen decides: what the screen is told of each call, what becomes of its actions, and what of a call
 /// that only a push has told of.
@@ -10,9 +10,9 @@ internal import SIP
 /// After each call, `poll` until it is nil. It owns no clock, call or random source but a seed: the same calls give the same
 /// outputs.
 /// Source: `CallProvider` has the words; RFC 8599
-struct CallDesk: Sendable {
+package struct CallDesk: Sendable {
     /// What the screen is told.
-    enum Report: Hashable, Sendable {
+    package enum Report: Hashable, Sendable {
         case incoming(CallUUID, CallUpdate)
         case outgoing(CallUUID, CallUpdate, OutgoingStage)
         case updated(CallUUID, CallUpdate)
@@ -21,7 +21,7 @@ struct CallDesk: Sendable {
     }
 
     /// What the phone is to do; those with a ticket are answered by `done`.
-    enum Order: Hashable, Sendable {
+    package enum Order: Hashable, Sendable {
         /// Registers all accounts that a push may be for.
         case register
         case ring(CallHandle)
@@ -44,13 +44,13 @@ struct CallDesk: Sendable {
         case keys(CallHandle, String, Ticket)
     }
 
-    enum Output: Hashable, Sendable {
+    package enum Output: Hashable, Sendable {
         case report(Report)
         case order(Order)
     }
 
     /// Names what is under way.
-    typealias Ticket = UInt64
+    package typealias Ticket = UInt64
 
     /// Counts transactions.
     typealias WishNumber = UInt64
@@ -133,12 +133,12 @@ struct CallDesk: Sendable {
     var wishCount: WishNumber = 0
 
     /// The seed gives the identifiers of calls that come.
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    package init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-    mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
     /// When `handleTimeout` is to be called; nil when nothing waits for time.
-    var deadline: MediaTime? {
+    package var deadline: MediaTime? {
         let times =
             entries.compactMap(\.deadline) + steps.joined().flatMap { [$0.patience, $0.limit] }.compactMap(\.self)
         return times.min()
@@ -152,7 +152,7 @@ struct CallDesk: Sendable {
 
     /// A push has come: it is shown at once, whatever is known of the call.
     @discardableResult
-    mutating func receive(_ push: PushPayload, at now: MediaTime) -> CallUUID? {
+    package mutating func receive(_ push: PushPayload, at now: MediaTime) -> CallUUID? {
         defer { order(.register) }
         if let id = push.callID, let known = entries.first(where: { $0.callID == id }) { return known.uuid }
         let update = CallUpdate(remote: push.from ?? "", displayName: push.displayName, isPlaceholder: true)
@@ -171,7 +171,7 @@ struct CallDesk: Sendable {
     }
 
     /// An INVITE has come.
-    mutating func receive(_ handle: CallHandle, callID: String, _ update: CallUpdate, at now: MediaTime) {
+    package mutating func receive(_ handle: CallHandle, callID: String, _ update: CallUpdate, at now: MediaTime) {
         if ended.contains(where: { $0.callID == callID && $0.wasPush }) {
             return order(.reject(handle, status: 410))
         }
@@ -217,7 +217,7 @@ struct CallDesk: Sendable {
     }
 
     /// The screen shows a call, or not.
-    mutating func note(_ uuid: CallUUID, _ refusal: CallRefusal?) {
+    package mutating func note(_ uuid: CallUUID, _ refusal: CallRefusal?) {
         guard let index = entries.firstIndex(where: { $0.uuid == uuid }) else { return }
         if let refusal {
             if let handle = entries[index].handle {
@@ -244,7 +244,7 @@ struct CallDesk: Sendable {
     }
 
     /// A call was answered, by either side.
-    mutating func noteConnected(_ handle: CallHandle, at now: MediaTime) {
+    package mutating func noteConnected(_ handle: CallHandle, at now: MediaTime) {
         guard let index = entries.firstIndex(where: { $0.handle == handle }), entries[index].stage != .connected else {
             return
         }
@@ -264,14 +264,14 @@ struct CallDesk: Sendable {
     }
 
     /// This side holds a call, or does not any more.
-    mutating func noteHeld(_ handle: CallHandle, _ isHeld: Bool) {
+    package mutating func noteHeld(_ handle: CallHandle, _ isHeld: Bool) {
         guard let index = entries.firstIndex(where: { $0.handle == handle }) else { return }
         entries[index].isOnHold = isHeld
         show(index)
     }
 
     /// A call has ended; `reason` is told unless the screen has ended it.
-    mutating func noteEnd(_ handle: CallHandle, _ reason: ReportedEnd) {
+    package mutating func noteEnd(_ handle: CallHandle, _ reason: ReportedEnd) {
         guard let index = entries.firstIndex(where: { $0.handle == handle }) else { return }
         let entry = entries.remove(at: index)
         remember(entry, reason)

@@ -1,30 +1,51 @@
-internal import CallBasics
-internal import SIP
+package import CallBasics
+internal import SDP
+package import SIP
 internal import SIPTransport
+
+/// Whose calls a screen shows: a phone, or what stands for one.
+package protocol ScreenedCalls: AnyObject, Sendable {
+    /// Does what the screen wants, one action after the other: all of them, or none when one does not fit.
+    func perform(_ transaction: [ProviderAction]) async
+    /// The sound is its own, as the system says.
+    func activateAudio() async
+    /// The sound is somebody else's.
+    func deactivateAudio() async
+    /// All calls end at once, and the screen is told nothing more of them.
+    func resetCalls() async
+    /// Takes a push of a call, and gives what the screen knows the call by.
+    func receive(_ push: PushPayload) async -> CallUUID?
+    /// The screen shows a call, or not.
+    func note(_ uuid: CallUUID, _ refusal: CallRefusal?) async
+    /// It is time for the desk.
+    func handleDeskTimeout() async
+}
+
+extension Phone: ScreenedCalls {}
 
 /// The way to a phone's call screen: what the desk reports goes there in order, and its verdicts come back.
 ///
-/// Thread: all but `close` on the event loop of the phone.
-final class CallScreen: @unchecked Sendable {
+/// Thread: all but `close` where the phone is, on its event loop.
+package final class CallScreen: @unchecked Sendable {
     /// Reports that may wait for a screen that is slow.
     private static let reportLimit = 4096
 
-    var desk: CallDesk
+    package var desk: CallDesk
     /// Holds that wait for the other side.
-    var holding: [CallHandle: (isHeld: Bool, ticket: CallDesk.Ticket)] = [:]
+    private var holding: [CallHandle: (isHeld: Bool, ticket: CallDesk.Ticket)] = [:]
     private let provider: any CallProvider
     private let reports: AsyncStream<CallDesk.Report>
     private let continuation: AsyncStream<CallDesk.Report>.Continuation
-    private weak var phone: Phone?
+    private weak var phone: (any ScreenedCalls)?
     private var alarm = PhoneAlarm()
 
-    init(_ provider: any CallProvider, seed: UInt64) {
+    package init(_ provider: any CallProvider, seed: UInt64) {
         (self.provider, desk) = (provider, CallDesk(seed: seed))
         (reports, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.reportLimit))
     }
 
     /// Begins to tell the screen; verdicts go to `phone`.
-    func open(for phone: Phone) {
+    package func open(for phone: any ScreenedCalls) {
         self.phone = phone
         let (provider, reports) = (provider, reports)
         Task { [weak phone] in
@@ -43,16 +64,46 @@ final class CallScreen: @unchecked Sendable {
         }
     }
 
+    /// Tells what the desk has decided, and has its orders obeyed.
+    package func settle(_ obey: (CallDesk.Order) -> Void) {
+        while let output = desk.poll() {
+            switch output {
+            case .order(let order): obey(order)
+            case .report(let report):
+                if !tell(report), case .incoming(let uuid, _) = report { desk.note(uuid, .busy) }
+            }
+        }
+        alarm.set(to: desk.deadline) { [weak phone] in await phone?.handleDeskTimeout() }
+    }
+
+    /// Holds a call, or resumes it; done when the other side has agreed, or refused.
+    package func begin(_ ticket: CallDesk.Ticket, toHold handle: CallHandle, _ isHeld: Bool) {
+        holding[handle] = (isHeld, ticket)
+    }
+
+    /// Takes what a call comes to, but that it is answered.
+    package func note(_ event: AgentEvent, of handle: CallHandle, at now: MediaTime) {
+        switch event {
+        case .agreed(_, let session):
+            guard let isHeld = session.audio?.isHeldLocally else { return }
+            desk.noteHeld(handle, isHeld)
+            guard let wish = holding[handle], wish.isHeld == isHeld else { return }
+            holding[handle] = nil
+            desk.done(wish.ticket, isDone: true, at: now)
+        case .changeRefused:
+            if let wish = holding.removeValue(forKey: handle) { desk.done(wish.ticket, isDone: false, at: now) }
+        case .ended(_, let end):
+            holding[handle] = nil
+            desk.noteEnd(handle, ReportedEnd(end))
+        default: break
+        }
+    }
+
     /// Puts a report behind those that wait; false when too many do.
-    func tell(_ report: CallDesk.Report) -> Bool {
+    package func tell(_ report: CallDesk.Report) -> Bool {
         if case .enqueued = continuation.yield(report) { true } else { false }
     }
 
-    /// Has the desk called at a time, and at no other.
-    func wake(at time: MediaTime?) {
-        alarm.set(to: time) { [weak phone] in await phone?.handleDeskTimeout() }
-    }
-
     /// Nothing more is told.
-    func close() { continuation.finish() }
+    package func close() { continuation.finish() }
 }

@@ -83,26 +83,15 @@ extension Phone {
     func consult(_ body: (inout CallDesk, MediaTime) -> Void) {
         guard let screen else { return }
         body(&screen.desk, SIPEndpoint<UserAgent>.now)
-        settleDesk(screen)
-    }
-
-    private func settleDesk(_ screen: CallScreen) {
-        while let output = screen.desk.poll() {
-            switch output {
-            case .order(let order): obey(order)
-            case .report(let report):
-                if !screen.tell(report), case .incoming(let uuid, _) = report { screen.desk.note(uuid, .busy) }
-            }
-        }
-        screen.wake(at: screen.desk.deadline)
+        screen.settle { obey($0) }
         noteCalls()
     }
 
     /// The screen shows a call, or not.
-    func note(_ uuid: CallUUID, _ refusal: CallRefusal?) { consult { desk, _ in desk.note(uuid, refusal) } }
+    package func note(_ uuid: CallUUID, _ refusal: CallRefusal?) { consult { desk, _ in desk.note(uuid, refusal) } }
 
     /// It is time for the desk.
-    func handleDeskTimeout() { consult { desk, now in desk.handleTimeout(at: now) } }
+    package func handleDeskTimeout() { consult { desk, now in desk.handleTimeout(at: now) } }
 
     private func obey(_ order: CallDesk.Order) {
         switch order {
@@ -132,7 +121,7 @@ extension Phone {
             }
         case .hold(let handle, let isHeld, let ticket):
             guard let call = calls[handle] else { return finish(ticket, isDone: false) }
-            screen?.holding[handle] = (isHeld, ticket)
+            screen?.begin(ticket, toHold: handle, isHeld)
             Task { await call.setHeld(isHeld) }
         case .mute(let handle, let isMuted):
             if let call = calls[handle] { Task { await call.setMuted(isMuted) } }
@@ -196,26 +185,16 @@ extension Phone {
 
     /// What a call comes to.
     func note(_ event: AgentEvent, of handle: CallHandle) {
-        switch event {
-        case .established:
-            guard let call = calls[handle] else { return }
-            Task { [weak self] in
-                // Once there is sound.
-                do { try await call.answered() } catch { return }
-                await self?.noteConnected(handle)
-            }
-        case .agreed(_, let session):
-            guard let isHeld = session.audio?.isHeldLocally else { return }
-            consult { desk, _ in desk.noteHeld(handle, isHeld) }
-            guard let wish = screen?.holding[handle], wish.isHeld == isHeld else { return }
-            screen?.holding[handle] = nil
-            finish(wish.ticket, isDone: true)
-        case .changeRefused:
-            if let wish = screen?.holding.removeValue(forKey: handle) { finish(wish.ticket, isDone: false) }
-        case .ended(_, let end):
-            screen?.holding[handle] = nil
-            consult { desk, _ in desk.noteEnd(handle, ReportedEnd(end)) }
-        default: break
+        guard let screen else { return }
+        guard case .established = event else {
+            screen.note(event, of: handle, at: SIPEndpoint<UserAgent>.now)
+            return screen.settle { obey($0) }
+        }
+        guard let call = calls[handle] else { return }
+        Task { [weak self] in
+            // Once there is sound.
+            do { try await call.answered() } catch { return }
+            await self?.noteConnected(handle)
         }
     }
 }

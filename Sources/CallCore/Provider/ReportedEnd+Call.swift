@@ -1,6 +1,5 @@
-internal import CallBasics
 internal import SDP
-internal import SIP
+package import SIP
 
 extension ReportedEnd {
     /// What a screen is told of an end; a call that another phone has taken says so by its Reason (RFC 3326).
@@ -35,7 +34,7 @@ extension ReportedEnd {
 
 extension CallUpdate {
     /// What an INVITE says.
-    init(_ invite: SIPMessage, from remote: (uri: String, name: String?)) {
+    package init(_ invite: SIPMessage, from remote: (uri: String, name: String?)) {
         self.init(remote: remote.uri, displayName: remote.name)
         let offer = try? invite.sessionDescription()
         hasVideo = offer?.media.contains { $0.kind == "video" && $0.port != 0 } ?? false

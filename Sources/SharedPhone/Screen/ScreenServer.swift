@@ -39,7 +39,7 @@ public actor ScreenServer: CallProvider {
         let items: AsyncStream<Item>.Continuation
     }
 
-    private weak var phone: Phone?
+    private weak var phone: (any ScreenedCalls)?
     private var server: MessageServer?
     private var screens: [MessageConnection.ID: Screen] = [:]
     private var shown: [ShownCall] = []
@@ -54,6 +54,11 @@ public actor ScreenServer: CallProvider {
     ///
     /// - Throws: `ServerError`, as when another core of the group has screens
     public func open(for phone: Phone, in group: GroupContainer) async throws {
+        try await open(showing: phone, in: group)
+    }
+
+    /// As the other, for what stands for a phone.
+    package func open(showing phone: any ScreenedCalls, in group: GroupContainer) async throws {
         self.phone = phone
         server = try await MessageServer.succeed(
             name: Self.name,

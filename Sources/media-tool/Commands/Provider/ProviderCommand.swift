@@ -8,7 +8,7 @@ struct ProviderCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "provider",
         abstract:
-            "The call screen of `core main --calls` and `core calls`: shows calls, acts on them, from another process.",
+            "The call screen of `core main --calls`, `core calls` or `sip answer --provider`: shows calls, acts on them.",
         discussion: """
             A screen is told of calls, and says what becomes of them, as CallKit does. It may end and come back: calls and \
             their sound go on, and the next is told what is on first. Several may be there at once.
@@ -32,7 +32,8 @@ struct ProviderCommand: ParsableCommand {
         } catch let error as Invalidation {
             guard case .noServer = error else { throw error }
             throw ToolFailure(
-                "No core of \(group.path) takes calls. Start it: media-tool core main --group \(group.path) --calls"
+                "Nothing takes calls in \(group.path). Start what does: media-tool core main --group \(group.path) --calls, or "
+                    + "media-tool sip answer --provider \(group.path)"
             )
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallBasics
 import CallCore
+import LocalMessaging
 import MediaEngine
 import SDP
 import SIP
@@ -22,10 +23,15 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             It listens on 127.0.0.1 unless --local says otherwise, or --account, whose server tells others where it is. With \
             --json each thing that happens is a line, "listening" first, and each call ends with its report.
 
+            With --provider a call screen decides, in the place of --policy: `provider serve`, or act, of that group answers, \
+            ends, holds, mutes and sends keys. It cannot call, nor join calls. What comes rings until a screen is there, and the \
+            card is open while the screen says so.
+
             EXAMPLES
               media-tool sip answer --local 127.0.0.1:5070 --echo
               media-tool sip answer --local 192.0.2.7:5060 --input greeting.wav --output heard.wav --calls 1
               media-tool sip answer --account sip:bob@example.org --password-file secret --policy busy --json
+              media-tool sip answer --local 127.0.0.1:5070 --provider /tmp/group
             """
     )
 
@@ -42,16 +48,25 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     @Option(
         help: """
             What is done with a call: accept, ring (and not answer), reject, busy; defer rings nowhere, and answers after --after, \
-            as a pushed call whose answer was pressed before it came.
+            as a pushed call whose answer was pressed before it came. Default: accept.
             """
     )
-    var policy = AnswerPolicy.accept
+    var policy: AnswerPolicy?
+
+    @Option(
+        help: ArgumentHelp(
+            "The group whose call screen says what is done with a call: `provider serve --group`.",
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var provider: String?
 
     @Option(help: ArgumentHelp("The code that --policy reject answers, 400 to 699. Default: 603.", valueName: "n"))
     var code: Int?
 
     @Option(help: ArgumentHelp("Ring so long before a call is accepted or refused.", valueName: "s"))
-    var after: Double = 0
+    var after: Double?
 
     @Flag(help: "Describe the session while it rings (183), so that sound flows before the answer.")
     var earlyMedia = false
@@ -66,15 +81,23 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         try Quantity.check("--code", code, in: 400...699)
         try Quantity.check("--after", after, in: 0...600, "s")
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        if provider != nil, let other = [("--policy", policy != nil), ("--after", after != nil)].first(where: \.1)?.0 {
+            throw ValidationError(
+                "'--provider' has a screen say what is done with a call. Leave out '\(other)', or it."
+            )
+        }
+        if provider?.isEmpty == true {
+            throw ValidationError("The value '' of '--provider' is no directory. Name that of the screen's group.")
+        }
         guard code == nil || policy == .reject else {
             throw ValidationError("'--code' says how a call is refused. Give '--policy reject', or leave it out.")
         }
         if echo, let other = [("--input", sound.input), ("--output", sound.output)].first(where: { $0.1 != nil })?.0 {
             throw ValidationError("'--echo' sends back what is heard, in the place of '\(other)'. Leave out one.")
         }
-        let rings = policy == .ring || after > 0 && (policy == .accept || policy == .reject)
+        let rings = provider != nil || way == .ring || wait > 0 && (way == .accept || way == .reject)
         guard !earlyMedia || rings else {
-            throw ValidationError("'--early-media' is about ringing. Give '--after', or '--policy ring'.")
+            throw ValidationError("'--early-media' is about ringing. Give '--after', '--policy ring' or '--provider'.")
         }
         guard sip.header.isEmpty || sip.hasAccount && !sip.noRegister else {
             throw ValidationError("'--header' is about the REGISTER. Give '--account', or leave it out.")
@@ -92,10 +115,16 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
     }
 
+    /// What is done with a call where no screen says it.
+    private var way: AnswerPolicy { policy ?? .accept }
+    /// How long a call rings before.
+    private var wait: Double { after ?? 0 }
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
         StandardOutput.watch()
+        let group = try provider.map { try GroupContainer(directory: $0) }
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
         try await CallEngine.session(try sound.engineConfiguration()) { engine in
             try await recorder.telling {
@@ -103,7 +132,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                     sound.change(&$0)
                 }
                 do {
-                    try await serve(party, engine, recorder)
+                    try await serve(party, engine, group, recorder)
                     await party.close()
                 } catch {
                     await party.close()
@@ -113,8 +142,33 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
     }
 
-    private func serve(_ party: SIPParty, _ engine: CallEngine, _ recorder: StoryRecorder?) async throws {
-        let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+    private func serve(
+        _ party: SIPParty,
+        _ engine: CallEngine,
+        _ group: GroupContainer?,
+        _ recorder: StoryRecorder?
+    ) async throws {
+        let (teller, desk) = (SIPTeller(isJSON: common.json, hasEvents: true), AnswerDesk())
+        guard let group else { return try await serve(party, engine, desk, nil, recorder, teller) }
+        let screen = AnswerScreen(party, engine, desk, isEarly: earlyMedia, teller)
+        try await screen.open(in: group)
+        do {
+            try await serve(party, engine, desk, screen, recorder, teller)
+            await screen.close()
+        } catch {
+            await screen.close()
+            throw error
+        }
+    }
+
+    private func serve(
+        _ party: SIPParty,
+        _ engine: CallEngine,
+        _ desk: AnswerDesk,
+        _ screen: AnswerScreen?,
+        _ recorder: StoryRecorder?,
+        _ teller: SIPTeller
+    ) async throws {
         let names = party.addresses
         teller.tell(
             "listening",
@@ -127,7 +181,6 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         )
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
-        let desk = AnswerDesk()
         let watch = Task {
             await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
             guard !Task.isCancelled else { return }
@@ -137,9 +190,10 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         while let event = await iterator.next() {
             if case .incoming(let handle, let invite) = event {
-                try await receive(invite, handle, party, engine, desk, teller)
+                try await receive(invite, handle, party, engine, desk, screen, teller)
             } else if let handle = event.call, let run = await desk.run(handle) {
                 await run.receive(event)
+                await screen?.note(event, of: handle)
                 if case .established = event, sound.dtmf != nil { Task { await Self.key(run) } }
                 if await run.hasEnded { try await finish(run, party, desk, teller, recorder) }
             } else if case .ended(_, let end) = event {
@@ -175,13 +229,14 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         await run.sendKeys()
     }
 
-    /// Does with a call what the policy says.
+    /// Does with a call what the policy says, or the screen.
     private func receive(
         _ invite: SIPMessage,
         _ handle: CallHandle,
         _ party: SIPParty,
         _ engine: CallEngine,
         _ desk: AnswerDesk,
+        _ screen: AnswerScreen?,
         _ teller: SIPTeller
     ) async throws {
         let from = try? invite.from()
@@ -198,7 +253,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         // One file takes one call at a time.
         let hasFile = sound.output != nil || sound.pcap != nil || told.story != nil
         let isTaken = await !desk.isEmpty && hasFile
-        if isTaken || policy == .busy {
+        if isTaken || way == .busy {
             await desk.noteRefusal()
             return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
         }
@@ -221,15 +276,16 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             teller
         )
         await desk.add(run)
+        if let screen { return await screen.receive(invite, handle) }
         let session = media.session
-        if after > 0 && policy != .defer || policy == .ring {
+        if wait > 0 && way != .defer || way == .ring {
             let early = earlyMedia ? session : nil
             try? await endpoint.perform { agent, now in try agent.ring(handle, with: early, at: now) }
         }
-        guard policy != .ring else { return }
-        let (code, isRejected) = (code ?? 603, policy == .reject)
+        guard way != .ring else { return }
+        let (code, isRejected, wait) = (code ?? 603, way == .reject, wait)
         Task {
-            if after > 0 { guard await Interruption.wait(.seconds(fraction: after)) else { return } }
+            if wait > 0 { guard await Interruption.wait(.seconds(fraction: wait)) else { return } }
             await endpoint.perform { agent, now in
                 if isRejected { return agent.reject(handle, status: code, at: now) }
                 // Nothing that both know was answered 488 already; the end of the call tells it.

@@ -44,6 +44,8 @@ actor SIPCallRun {
         (self.callID, self.start, self.teller) = (callID, start, teller)
     }
 
+    /// What is offered, or answered with.
+    nonisolated var session: SessionConfiguration { sound.session }
     var isAnswered: Bool { answerTime != nil }
     var hasEnded: Bool { end != nil }
     /// Whether the last of the input was sent.
@@ -210,6 +212,11 @@ actor SIPCallRun {
         }
     }
 
+    /// Sends silence in the place of what is spoken, or no more; once there is sound.
+    func setMuted(_ isMuted: Bool) async {
+        if let call = await sound.call { call.isMuted = isMuted }
+    }
+
     /// Describes the session once more, as it is wished.
     func update() async {
         let handle = handle
@@ -253,16 +260,20 @@ actor SIPCallRun {
 
     /// Sends the keys that were asked for.
     func sendKeys() async {
-        guard let keys = options.dtmf?.sequence, let call = await sound.call else { return }
+        guard let keys = options.dtmf?.sequence, await sound.call != nil else { return }
+        do { try await send(keys: keys) } catch { StandardError.write("Note: the keys were not sent: \(error)\n") }
+    }
+
+    /// Sends keys, in the way that was asked for, else in the one that was agreed on.
+    ///
+    /// - Throws: `ToolFailure` when there is no sound yet; what the way throws
+    func send(keys: DTMFSequence) async throws {
+        guard let call = await sound.call else { throw ToolFailure("No sound flows yet. Wait for the answer.") }
         let hasEvents = await !(sound.agreed?.sending.telephoneEvents.isEmpty ?? true)
-        do {
-            switch options.dtmfWay ?? (hasEvents ? .rtp : .info) {
-            case .rtp: try call.sendDTMF(keys.description)
-            case .inband: try call.sendInBandDTMF(keys.description)
-            case .info: try await sendByINFO(keys)
-            }
-        } catch {
-            StandardError.write("Note: the keys were not sent: \(error)\n")
+        switch options.dtmfWay ?? (hasEvents ? .rtp : .info) {
+        case .rtp: try call.sendDTMF(keys.description)
+        case .inband: try call.sendInBandDTMF(keys.description)
+        case .info: try await sendByINFO(keys)
         }
     }
 

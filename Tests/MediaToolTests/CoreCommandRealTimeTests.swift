@@ -92,11 +92,7 @@ struct CoreCommandRealTimeTests {
         }
     }
 
-    @Test(.hasWitnesses)
-    func
-        `a main waits for the call of another process, whose messages are handed over, and for a stopped one not for ever`()
-        throws
-    {
+    @Test(.hasWitnesses) func `a main waits for the call of another process, but not for a stopped one`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
         let talking = try processes.peer("talk")
         #expect(talking.printed("talking"), "\(talking.errors)")

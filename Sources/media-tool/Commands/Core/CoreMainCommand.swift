@@ -120,7 +120,8 @@ struct CoreMainCommand: AsyncParsableCommand {
     private static func attend(_ group: GroupContainer, _ common: CommonOptions) async {
         guard let screen = try? await ScreenClient.connect(to: group, waitingForCore: .seconds(5)) else { return }
         let shell = ScreenShell(screen, SIPTeller(isJSON: common.json, hasEvents: true), nil, isSilent: true)
-        for await event in screen.events { await shell.show(event) }
+        // That the core has gone is what this one waits for.
+        for await event in screen.events where event != .interrupted { await shell.show(event) }
         await screen.close()
     }
 }

@@ -8,6 +8,7 @@ import EngineBenchmarks
         Benchmark("sip-messages", SIPMessages.measure),
         Benchmark("sip-calls", SIPCalls.measure),
         Benchmark("sip-memory", SIPMemory.measure),
+        Benchmark("sipp", SIPpCalls.measure),
         Benchmark("messaging", Messaging.measure),
         Benchmark("cores", Cores.measure),
         Benchmark("storm", CoreStorm.measure),

@@ -1,5 +1,6 @@
 import CMeasure
 import EngineBenchmarks
+import Foundation
 import Glibc
 import LocalMessaging
 import SharedCore
@@ -11,6 +12,8 @@ enum CorePeer {
         case executor
         /// Runs a main that delivers each message that somebody waits for.
         case main
+        /// Has the lock of a core and as much memory as its file `memory` says in KiB, and runs no core.
+        case holder
     }
 
     private static let argument = "core-peer"
@@ -19,6 +22,23 @@ enum CorePeer {
     ///
     /// - Returns: Its process.
     static func start(_ role: Role, in directory: String) async throws -> CInt {
+        let process = try spawn(role, in: directory)
+        let store = try SharedStore(group: GroupContainer(directory: directory))
+        try await wait(for: process, directory) { try await store.status().owner?.pid == process }
+        return process
+    }
+
+    /// Starts a process that holds the lock of a group and has as much memory as another, and waits until it does.
+    ///
+    /// - Returns: Its process.
+    static func startHolder(_ kilobytes: Int64, in directory: String) async throws -> CInt {
+        try Data("\(kilobytes)".utf8).write(to: URL(filePath: "\(directory)/memory"))
+        let process = try spawn(.holder, in: directory)
+        try await wait(for: process, directory) { FileManager.default.fileExists(atPath: "\(directory)/held") }
+        return process
+    }
+
+    private static func spawn(_ role: Role, in directory: String) throws -> CInt {
         let words = ["benchmarks", argument, role.rawValue, directory]
         var arguments = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
@@ -26,16 +46,22 @@ enum CorePeer {
         guard process > 0 else {
             throw Options.Wrong(description: "no second process: \(String(cString: strerror(-process)))")
         }
-        let store = try SharedStore(group: GroupContainer(directory: directory))
+        return process
+    }
+
+    private static func wait(
+        for process: CInt,
+        _ directory: String,
+        until isThere: () async throws -> Bool
+    ) async throws {
         let limit = ContinuousClock.now + .seconds(10)
-        while try await store.status().owner?.pid != process {
+        while try await !isThere() {
             guard .now < limit else {
                 measure_stop(process)
                 throw Options.Wrong(description: "the core in \(directory) did not start")
             }
             try await Task.sleep(for: .milliseconds(2))
         }
-        return process
     }
 
     /// The part for which this process was started as a core.
@@ -51,6 +77,7 @@ enum CorePeer {
     static func run(as role: Role, in directory: String) async -> Never {
         do {
             let group = try GroupContainer(directory: directory)
+            if role == .holder { try await hold(group, directory) }
             let service = DeliveringService(try SharedStore(group: group), delivers: role == .main)
             switch role {
             case .executor:
@@ -60,12 +87,25 @@ enum CorePeer {
                 let core = try MainCore(group: group, service: service)
                 try await core.start()
                 if let failure = await core.failed() { throw failure }
+            case .holder: break
             }
         } catch {
             Benchmark.complain("the \(role.rawValue) in \(directory): \(error)")
             exit(1)
         }
         exit(0)
+    }
+
+    /// Takes the lock, and memory up to what is asked for, until it is killed.
+    private static func hold(_ group: GroupContainer, _ directory: String) async throws {
+        let lock = try CoreLock(group: group)
+        try await lock.wait(for: .writer)
+        let text = try String(contentsOfFile: "\(directory)/memory", encoding: .utf8)
+        let missing = max(0, (Int(text) ?? 0) - Int(measure_memory(getpid(), "VmRSS"))) << 10
+        let memory = [UInt8](repeating: 1, count: missing)
+        try Data().write(to: URL(filePath: "\(directory)/held"))
+        try await Task.sleep(for: .seconds(60))
+        withExtendedLifetime((lock, memory)) {}
     }
 }
 

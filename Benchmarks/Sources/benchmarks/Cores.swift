@@ -36,23 +36,19 @@ enum Cores {
     // MARK: The owner is killed
 
     private static func ownerKilled() async throws -> [Figure] {
-        var (owned, ran): ([Double], [Double]) = ([], [])
+        var (owned, bare, ran): ([Double], [Double], [Double]) = ([], [], [])
         for _ in 0..<killCount {
+            var memory: Int64 = 0
             owned.append(
                 try await inDirectory { directory in
                     let owner = try await CorePeer.start(.executor, in: directory)
-                    let lock = try CoreLock(group: GroupContainer(directory: directory))
-                    async let arrival: Int64 = {
-                        try await lock.wait(for: .writer)
-                        return measure_now()
-                    }()
-                    // Asleep in the kernel by then.
-                    try await Task.sleep(for: .milliseconds(20))
-                    let death = measure_now()
-                    kill(owner, SIGKILL)
-                    let taken = try await arrival
-                    measure_stop(owner)
-                    return Double(taken - death) / 1e6
+                    memory = measure_memory(owner, "VmRSS")
+                    return try await death(of: owner, in: directory)
+                }
+            )
+            bare.append(
+                try await inDirectory { [memory] directory in
+                    try await death(of: try await CorePeer.startHolder(memory, in: directory), in: directory)
                 }
             )
             ran.append(
@@ -71,10 +67,43 @@ enum Cores {
                 }
             )
         }
+        let floor = median(bare)
         return [
-            figure("cores: owner killed, another owns the lock, longest", owned, .atMost(2)),
+            Figure(
+                "cores: owner killed, another owns the lock, p50",
+                median(owned),
+                "ms",
+                .atMost(2),
+                note: "longest \(Report.number(owned.max() ?? .infinity)) of \(owned.count)"
+            ),
+            Figure(
+                "cores: the same / a process without a core, of as much memory",
+                median(owned) / floor,
+                note: "its p50 \(Report.number(floor)) ms"
+            ),
             figure("cores: owner killed, another core runs, longest", ran, .atMost(50)),
         ]
+    }
+
+    /// Kills who holds the lock of a group: until another has it, in ms.
+    private static func death(of owner: CInt, in directory: String) async throws -> Double {
+        let lock = try CoreLock(group: GroupContainer(directory: directory))
+        async let arrival: Int64 = {
+            try await lock.wait(for: .writer)
+            return measure_now()
+        }()
+        // Asleep in the kernel by then.
+        try await Task.sleep(for: .milliseconds(20))
+        let death = measure_now()
+        kill(owner, SIGKILL)
+        let taken = try await arrival
+        measure_stop(owner)
+        return Double(taken - death) / 1e6
+    }
+
+    private static func median(_ times: [Double]) -> Double {
+        let sorted = times.sorted()
+        return sorted.isEmpty ? .infinity : sorted[sorted.count / 2]
     }
 
     // MARK: A message arrives
@@ -144,13 +173,12 @@ enum Cores {
 
     /// The longest of some times, with their median.
     private static func figure(_ name: String, _ times: [Double], _ limit: Figure.Limit) -> Figure {
-        let sorted = times.sorted()
-        return Figure(
+        Figure(
             name,
-            sorted.last ?? .infinity,
+            times.max() ?? .infinity,
             "ms",
             limit,
-            note: "p50 \(Report.number(sorted[sorted.count / 2])) of \(sorted.count)"
+            note: "p50 \(Report.number(median(times))) of \(times.count)"
         )
     }
 }

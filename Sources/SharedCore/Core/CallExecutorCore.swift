@@ -17,26 +17,15 @@ public import LocalMessaging
 ///
 /// Thread: control.
 public actor CallExecutorCore {
-    /// What this process has of the group's core.
-    private enum Place {
-        case none
-        case starting(Task<Epoch, any Error>)
-        case running(RunningCore)
-        /// WRITER and CALLS are this core's until the task has ended.
-        case ending(Task<Void, Never>)
-    }
-
-    private let group: GroupContainer
     private let service: any CoreService
     private let configuration: CoreConfiguration
+    private let term: CoreTerm
+    private let group: GroupContainer
     private let lock: CoreLock
     /// The group's store, to read from; the service's context writes to it.
     public nonisolated let store: SharedStore
-    private var place = Place.none
     /// Until when the first call may come.
     private var callLimit = ContinuousClock.now
-    /// What the last core that ended could do no more work for.
-    private var failure: (any Error)?
 
     /// A core of a group, which does nothing until it is started.
     ///
@@ -46,25 +35,13 @@ public actor CallExecutorCore {
         service: any CoreService,
         configuration: CoreConfiguration = CoreConfiguration()
     ) throws {
-        self.group = group
-        self.service = service
-        self.configuration = configuration
-        lock = try CoreLock(group: group)
-        store = try SharedStore(group: group)
-    }
-
-    deinit {
-        // CALLS is given up with the lock, of which that core has the last reference.
-        guard case .running(let core) = place else { return }
-        Task { await core.end() }
+        (self.service, self.configuration) = (service, configuration)
+        term = try CoreTerm(.calls, in: group)
+        (self.group, lock, store) = (group, term.lock, term.store)
     }
 
     /// Whether the core runs.
-    public var isRunning: Bool { core != nil }
-
-    private var core: RunningCore? {
-        if case .running(let core) = place { core } else { nil }
-    }
+    public var isRunning: Bool { get async { await term.core != nil } }
 
     /// Starts the core; a push of a call may be given to what it runs when this returns.
     ///
@@ -73,50 +50,36 @@ public actor CallExecutorCore {
     ///   `CancellationError`; what the service throws.
     @discardableResult
     public func start() async throws -> Epoch {
-        if case .ending(let task) = place { await task.value }
-        if let core { return core.epoch }
-        guard case .none = place, try lock.tryLock(.calls) else {
-            throw CoreError(
+        try await term.start {
+            CoreError(
                 .callsTaken,
                 "Another process takes the calls of \(group.path), or is about to. Give the push to that."
             )
-        }
-        let task = Task { try await begin() }
-        place = .starting(task)
-        return try await withTaskCancellationHandler {
-            try await task.value
-        } onCancel: {
-            task.cancel()
+        } begin: {
+            try await self.begin()
         }
     }
 
     /// Begins the core, for which this one holds CALLS.
-    private func begin() async throws -> Epoch {
-        do {
-            try refuseBesideMain()
-            if try !lock.tryLock(.writer) { try await waitForPlace() }
-            // Only now: a main that takes its byte after this look finds WRITER taken, and asks for it.
-            try refuseBesideMain()
-            let core = try await RunningCore.begin(
-                .call,
-                in: group,
-                store: store,
-                lock: lock,
-                service: service,
-                why: "a push of a call"
-            )
-            (place, callLimit, failure) = (.running(core), .now + configuration.callPatience, nil)
-            Task { [weak self, callLimit] in
-                await core.callsEnded(noneUntil: callLimit)
-                await self?.endCore()
-            }
-            return core.epoch
-        } catch {
-            lock.unlock(.writer)
-            lock.unlock(.calls)
-            place = .none
-            throw error
+    private func begin() async throws -> RunningCore {
+        try refuseBesideMain()
+        if try !lock.tryLock(.writer) { try await waitForPlace() }
+        // Only now: a main that takes its byte after this look finds WRITER taken, and asks for it.
+        try refuseBesideMain()
+        let core = try await RunningCore.begin(
+            .call,
+            in: group,
+            store: store,
+            lock: lock,
+            service: service,
+            why: "a push of a call"
+        )
+        callLimit = .now + configuration.callPatience
+        Task { [weak term, callLimit] in
+            await core.callsEnded(noneUntil: callLimit)
+            await term?.end()
         }
+        return core
     }
 
     private func refuseBesideMain() throws {
@@ -146,37 +109,14 @@ public actor CallExecutorCore {
     ///
     /// - Throws: what it could do no more work for.
     public func ended() async throws {
-        if case .running(let core) = place {
+        if let core = await term.core {
             await core.callsEnded(noneUntil: callLimit)
             guard !Task.isCancelled else { return }
-            await endCore()
-        } else if case .ending(let task) = place {
-            await task.value
         }
-        if let failure { throw failure }
+        await term.end()
+        if let failure = await term.failure { throw failure }
     }
 
     /// Ends the core in order, whatever call is on, also one that is about to start.
-    public func stop() async {
-        if case .starting(let task) = place {
-            task.cancel()
-            // What it throws reaches who started it.
-            _ = await task.result
-        }
-        await endCore()
-    }
-
-    private func endCore() async {
-        if case .running(let core) = place {
-            failure = core.failure
-            place = .ending(
-                Task {
-                    await core.end()
-                    lock.unlock(.calls)
-                    place = .none
-                }
-            )
-        }
-        if case .ending(let task) = place { await task.value }
-    }
+    public func stop() async { await term.stop() }
 }

@@ -16,23 +16,14 @@ public import LocalMessaging
 ///
 /// Thread: control.
 public actor MainCore {
-    /// What this process has of the group's core.
-    private enum Place {
-        case none
-        case starting(Task<Epoch, any Error>)
-        case running(RunningCore)
-        /// WRITER and MAIN are this core's until the task has ended.
-        case ending(Task<Void, Never>)
-    }
-
-    private let group: GroupContainer
     private let service: any CoreService
     private let configuration: CoreConfiguration
     private let received: @Sendable (CoreArrival) -> Void
+    private let term: CoreTerm
+    private let group: GroupContainer
     private let lock: CoreLock
     /// The group's store, to read from; the service's context writes to it.
     public nonisolated let store: SharedStore
-    private var place = Place.none
 
     /// A core of a group, which does nothing until it is started.
     ///
@@ -48,29 +39,18 @@ public actor MainCore {
         configuration: CoreConfiguration = CoreConfiguration(),
         received: @escaping @Sendable (CoreArrival) -> Void = { _ in }
     ) throws {
-        self.group = group
         self.service = service
         self.configuration = configuration
         self.received = received
-        lock = try CoreLock(group: group)
-        store = try SharedStore(group: group)
-    }
-
-    deinit {
-        // One that is let go ends; MAIN is given up with the lock, of which that core has the last reference.
-        guard case .running(let core) = place else { return }
-        Task { await core.end() }
+        term = try CoreTerm(.main, in: group)
+        (self.group, lock, store) = (group, term.lock, term.store)
     }
 
     /// Whether the core runs.
-    public var isRunning: Bool { core != nil }
-
-    private var core: RunningCore? {
-        if case .running(let core) = place { core } else { nil }
-    }
+    public var isRunning: Bool { get async { await term.core != nil } }
 
     /// Why a running core can do no more work; nil when it can.
-    public var failure: (any Error)? { core?.failure }
+    public var failure: (any Error)? { get async { await term.core?.failure } }
 
     /// Starts the core; no executor runs any more when this returns.
     ///
@@ -83,57 +63,41 @@ public actor MainCore {
     ///   `CancellationError`; what the service throws.
     @discardableResult
     public func start(duringCall attend: @escaping @Sendable () async -> Void = {}) async throws -> Epoch {
-        if case .ending(let task) = place { await task.value }
-        if let core { return core.epoch }
-        guard case .none = place, try lock.tryLock(.main) else {
+        try await term.start {
             let owner = try lock.owner()
             let holder = owner.map { $0.role == .main ? ": process \($0.pid)" : "" } ?? ""
-            throw CoreError(
+            return CoreError(
                 .anotherMain,
                 "Another main core runs in \(group.path), or is about to\(holder). Stop it, or use another group."
             )
-        }
-        let task = Task { try await begin(attend) }
-        place = .starting(task)
-        return try await withTaskCancellationHandler {
-            try await task.value
-        } onCancel: {
-            task.cancel()
+        } begin: {
+            try await self.begin(attend)
         }
     }
 
     /// Begins the core, for which this one holds MAIN.
-    private func begin(_ attend: @escaping @Sendable () async -> Void) async throws -> Epoch {
-        do {
-            if try !lock.tryLock(.writer) { try await replaceExecutor(attend) }
-            let core = try await RunningCore.begin(
-                .main,
-                in: group,
-                store: store,
-                lock: lock,
-                service: service,
-                why: "the application runs",
-                received: received
-            )
-            place = .running(core)
-            return core.epoch
-        } catch {
-            lock.unlock(.writer)
-            lock.unlock(.main)
-            place = .none
-            throw error
-        }
+    private func begin(_ attend: @escaping @Sendable () async -> Void) async throws -> RunningCore {
+        if try !lock.tryLock(.writer) { try await replaceExecutor(attend) }
+        return try await RunningCore.begin(
+            .main,
+            in: group,
+            store: store,
+            lock: lock,
+            service: service,
+            why: "the application runs",
+            received: received
+        )
     }
 
     /// Waits until the core can do no more work, and says why; nil when it was stopped, does not run, or the task is
     /// cancelled.
     public func failed() async -> (any Error)? {
-        while let core, !Task.isCancelled {
+        while let core = await term.core, !Task.isCancelled {
             let count = core.changeCount
             if let failure = core.failure { return failure }
             await core.change(after: count, until: .now + .seconds(3600))
         }
-        return core?.failure
+        return await failure
     }
 
     /// Has an action performed; it is queued in the store before this returns, so that it is not lost with this process.
@@ -142,29 +106,15 @@ public actor MainCore {
     ///
     /// - Throws: `CoreError` when the core does not run; `StoreError`.
     public func perform(_ action: MessageAction) async throws {
-        guard let core else { throw CoreError(.notRunning, "The main core does not run. Start it first.") }
+        guard let core = await term.core else {
+            throw CoreError(.notRunning, "The main core does not run. Start it first.")
+        }
         try await store.enqueue(action)
         core.actionQueued()
     }
 
     /// Ends the core in order, also one that is about to start; executors may start when this returns.
-    public func stop() async {
-        if case .starting(let task) = place {
-            task.cancel()
-            // What it throws reaches who started it.
-            _ = await task.result
-        }
-        if case .running(let core) = place {
-            place = .ending(
-                Task {
-                    await core.end()
-                    lock.unlock(.main)
-                    place = .none
-                }
-            )
-        }
-        if case .ending(let task) = place { await task.value }
-    }
+    public func stop() async { await term.stop() }
 
     // MARK: An executor runs
 

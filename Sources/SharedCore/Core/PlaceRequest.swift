@@ -6,7 +6,7 @@ struct PlaceRequest: Sendable {
     enum Outcome: Sendable {
         /// WRITER is this core's.
         case granted
-        /// The core that runs keeps its place for now: it is a main, or a call is on.
+        /// The core that runs keeps its place: it is a main, or a call is on.
         case kept
         /// Neither in time.
         case late

@@ -19,13 +19,13 @@ public import SharedCore
 /// Thread: control, any.
 public actor SIPService: CoreService {
     /// How long after a registration, and after a message, what a server still has for it may take to come.
-    private static let quiet = (registration: Duration.milliseconds(500), message: Duration.milliseconds(250))
+    static let quiet = (registration: Duration.milliseconds(500), message: Duration.milliseconds(250))
 
     /// What is kept for the next process.
     private static let (instanceName, memoryName) = ("sip.instance", "sip.nonces")
 
     /// How an account stands.
-    private enum Standing {
+    enum Standing {
         case pending
         case registered
         /// The server refused it for good.
@@ -36,9 +36,9 @@ public actor SIPService: CoreService {
     ///
     /// Texts are not among it: they are in the store.
     public nonisolated let events: AsyncStream<PhoneEvent>
-    private let continuation: AsyncStream<PhoneEvent>.Continuation
-    private let secrets: SecretStores
-    private let addresses: Set<String>?
+    let continuation: AsyncStream<PhoneEvent>.Continuation
+    let secrets: SecretStores
+    let addresses: Set<String>?
     private let configuration: PhoneConfiguration
     private let engine: CallEngine?
     private let provider: (any CallProvider)?
@@ -46,25 +46,25 @@ public actor SIPService: CoreService {
     private let screenGroup: GroupContainer?
     private let refusesCalls: Bool
     /// Notifies of registrations and messages.
-    private let changed = Notifier()
-    private var context: CoreContext?
-    private var phone: Phone?
+    let changed = Notifier()
+    var context: CoreContext?
+    var phone: Phone?
     private var ownEngine: CallEngine?
     private var screens: ScreenServer?
     private var listening: Task<Void, Never>?
-    private var standing: [String: Standing] = [:]
+    var standing: [String: Standing] = [:]
     /// What the process before this one knew of realms, by account.
-    private var memories: [String: [DigestMemory]] = [:]
+    var memories: [String: [DigestMemory]] = [:]
     /// The rooms that accounts are in, also those of the process before this one, by address.
-    private var rooms: [String: KeptRoom] = [:]
+    var rooms: [String: KeptRoom] = [:]
     /// Until when more may come of what was pending.
-    private var quietUntil = ContinuousClock.now
+    var quietUntil = ContinuousClock.now
     private var lastFetch = ContinuousClock.now
     private var isFetchPlanned = false
     /// Calls that wait for a main.
     private var waitingCalls: [PhoneCall] = []
     /// While a core runs.
-    private var receipts: ReceiptSender?
+    var receipts: ReceiptSender?
 
     /// A service for the accounts of a group.
     ///
@@ -294,7 +294,7 @@ public actor SIPService: CoreService {
         changed.notify()
     }
 
-    private func running() throws -> (Phone, CoreContext) {
+    func running() throws -> (Phone, CoreContext) {
         // Stopped, or never started: there is nobody to deliver to.
         guard let phone, let context else { throw CancellationError() }
         return (phone, context)
@@ -309,77 +309,6 @@ public actor SIPService: CoreService {
         let made = "\(CallUUID())"
         try await store.keep(Array(made.utf8), as: instanceName, epoch)
         return made
-    }
-
-    // MARK: Accounts
-
-    private func accounts(of store: SharedStore) async throws -> [GroupAccount] {
-        try await store.accounts().map { GroupAccount($0) }.filter { addresses?.contains($0.address) ?? true }
-    }
-
-    /// Begins to register an account; what comes of it, events tell.
-    ///
-    /// One whose secret cannot be read, or waits for a person, holds up no other.
-    private func register(_ account: GroupAccount, _ phone: Phone) {
-        standing[account.address] = .pending
-        let known = memories[account.address] ?? []
-        let open = rooms.values.filter { $0.account == account.address }.map { ($0.address, $0.subject) }
-        Task {
-            do {
-                let made = try await secrets.complete(account).phoneAccount()
-                // It may have been removed meanwhile.
-                guard standing[account.address] != nil else { return }
-                try await phone.register(made, recalling: known, rooms: open)
-            } catch let error as PhoneError {
-                // Of all else events tell.
-                guard error.code == .invalid else { return }
-                await refuse(account.address, error)
-            } catch {
-                await refuse(account.address, PhoneError(.invalid, "\(error)"))
-            }
-        }
-    }
-
-    /// Tells that an account cannot be registered as it is.
-    private func refuse(_ address: String, _ error: PhoneError) async {
-        // It may have been removed meanwhile.
-        guard standing[address] != nil else { return }
-        await note(address, .refused, reason: error.message)
-        continuation.yield(.unregistered(address, error))
-    }
-
-    /// Waits until an account is registered, for what it sends comes from it; a minute at most, for then it is tried again.
-    private func registered(_ account: String?) async throws {
-        guard let account else { return }
-        let limit = ContinuousClock.now + .seconds(60)
-        while standing[account] == .pending, .now < limit {
-            try Task.checkCancellation()
-            _ = try running()
-            let count = changed.count
-            await changed.wait(after: count, until: limit)
-        }
-        guard let state = standing[account], state != .registered else { return }
-        throw PhoneError(.unanswered, "\(account) is not registered. What it sends waits until it is.")
-    }
-
-    private func note(_ address: String, _ state: Standing, reason: String? = nil) async {
-        let former = standing.updateValue(state, forKey: address)
-        if state == .registered {
-            if former != .registered { context?.retryActions() }
-            quietUntil = max(quietUntil, .now + Self.quiet.registration)
-        }
-        changed.notify()
-        if state == .registered { await receipts?.send() }
-        guard let context, let store = context.store, let phone else { return }
-        let seconds = await phone.bindingSeconds(of: address)
-        let registration = StoredRegistration(
-            address: address,
-            state: state == .registered ? "ok" : state == .refused ? "failed" : "none",
-            reason: reason,
-            expiresAt: state == .registered ? seconds.map { Date(timeIntervalSinceNow: $0) } : nil,
-            isPushServed: await phone.isPushServed(of: address)
-        )
-        try? await store.set(registration, as: context.epoch)
     }
 
     // MARK: What happens

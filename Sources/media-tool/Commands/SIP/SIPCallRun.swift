@@ -8,10 +8,10 @@ import SIPTransport
 /// One call by SIP with its sound, from its first message to its report.
 actor SIPCallRun {
     nonisolated let handle: CallHandle
-    private let party: SIPParty
-    private let sound: CallSound
+    let party: SIPParty
+    let sound: CallSound
     private let teller: SIPTeller
-    private let options: SIPCallOptions
+    let options: SIPCallOptions
     private let peer: String
     private let callID: String
     private let start: MediaTime
@@ -22,9 +22,9 @@ actor SIPCallRun {
     /// Whether a provisional response described sound.
     private var isEarly = false
     private var isHeld = (us: false, them: false)
-    private var transferTarget = ""
+    var transferTarget = ""
     /// The call to whom this one is to be handed over.
-    private var other: (handle: CallHandle, sound: CallSound)?
+    var other: (handle: CallHandle, sound: CallSound)?
     private var tasks: [Task<Void, Never>] = []
     private(set) var end: CallEnd?
     /// Why its sound could not be had.
@@ -189,107 +189,9 @@ actor SIPCallRun {
         }
     }
 
-    private func hangUpOther() async {
+    func hangUpOther() async {
         guard let other = other?.handle else { return }
         await party.endpoint.perform { agent, now in agent.hangUp(other, at: now) }
-    }
-
-    // MARK: What it does
-
-    func hangUp() async {
-        await hangUpOther()
-        let handle = handle
-        await party.endpoint.perform { agent, now in agent.hangUp(handle, at: now) }
-    }
-
-    /// Holds or resumes the call.
-    func setHeld(_ isHeld: Bool) async {
-        let handle = handle
-        await party.endpoint.perform { agent, now in
-            guard var session = agent.session(of: handle) else { return }
-            session.hold = isHeld ? .withMusic : nil
-            agent.change(handle, to: session, at: now)
-        }
-    }
-
-    /// Sends silence in the place of what is spoken, or no more; once there is sound.
-    func setMuted(_ isMuted: Bool) async {
-        if let call = await sound.call { call.isMuted = isMuted }
-    }
-
-    /// Describes the session once more, as it is wished.
-    func update() async {
-        let handle = handle
-        await party.endpoint.perform { agent, now in
-            guard let session = agent.session(of: handle) else { return }
-            agent.change(handle, to: session, by: .update, at: now)
-        }
-    }
-
-    /// Holds the call, and asks the other side to call somebody else.
-    func transfer(to target: SIPURI) async {
-        transferTarget = "\(target)"
-        await setHeld(true)
-        let handle = handle
-        do {
-            try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
-        } catch {
-            StandardError.write("Note: the call was not transferred: \(error)\n")
-        }
-    }
-
-    /// Holds the call, and calls somebody else whom it is to be handed over to.
-    func transfer(over target: SIPURI, _ makeSound: () async throws -> CallSound) async {
-        transferTarget = "\(target)"
-        await setHeld(true)
-        do {
-            let silence = try await makeSound()
-            let wishes = UserAgent.CallWishes(session: silence.session, account: party.account)
-            do {
-                let handle = try await party.endpoint.perform { agent, now in try agent.call(target, wishes, at: now) }
-                other = (handle, silence)
-            } catch {
-                _ = try await silence.end(after: .zero)
-                throw error
-            }
-        } catch {
-            StandardError.write("Note: the call was not transferred: \(error)\n")
-            await setHeld(false)
-        }
-    }
-
-    /// Sends the keys that were asked for.
-    func sendKeys() async {
-        guard let keys = options.dtmf?.sequence, await sound.call != nil else { return }
-        do { try await send(keys: keys) } catch { StandardError.write("Note: the keys were not sent: \(error)\n") }
-    }
-
-    /// Sends keys, in the way that was asked for, else in the one that was agreed on.
-    ///
-    /// - Throws: `ToolFailure` when there is no sound yet; what the way throws
-    func send(keys: DTMFSequence) async throws {
-        guard let call = await sound.call else { throw ToolFailure("No sound flows yet. Wait for the answer.") }
-        let hasEvents = await !(sound.agreed?.sending.telephoneEvents.isEmpty ?? true)
-        switch options.dtmfWay ?? (hasEvents ? .rtp : .info) {
-        case .rtp: try call.sendDTMF(keys.description)
-        case .inband: try call.sendInBandDTMF(keys.description)
-        case .info: try await sendByINFO(keys)
-        }
-    }
-
-    private func sendByINFO(_ keys: DTMFSequence) async throws {
-        for element in keys.elements {
-            switch element {
-            case .pause(let pause): try await Task.sleep(for: pause)
-            case .digit(let digit):
-                guard let key = "\(digit)".first else { continue }
-                let handle = handle
-                try await party.endpoint.perform { agent, now in
-                    try agent.send(DTMFRelay(key, duration: .milliseconds(100)), in: handle, at: now)
-                }
-                try await Task.sleep(for: .milliseconds(200))
-            }
-        }
     }
 
     // MARK: What it came to

@@ -132,7 +132,9 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                     sound.change(&$0)
                 }
                 do {
-                    try await serve(party, engine, group, recorder)
+                    let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+                    let taker = Taker(party: party, engine: engine, recorder: recorder, teller: teller)
+                    if let group { try await serve(taker, screensOf: group) } else { try await serve(taker) }
                     await party.close()
                 } catch {
                     await party.close()
@@ -142,18 +144,23 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
     }
 
-    private func serve(
-        _ party: SIPParty,
-        _ engine: CallEngine,
-        _ group: GroupContainer?,
-        _ recorder: StoryRecorder?
-    ) async throws {
-        let (teller, desk) = (SIPTeller(isJSON: common.json, hasEvents: true), AnswerDesk())
-        guard let group else { return try await serve(party, engine, desk, nil, recorder, teller) }
-        let screen = AnswerScreen(party, engine, desk, isEarly: earlyMedia, teller)
+    /// Who takes calls, and tells of them.
+    private struct Taker {
+        let party: SIPParty
+        let engine: CallEngine
+        let recorder: StoryRecorder?
+        let teller: SIPTeller
+        let desk = AnswerDesk()
+        var screen: AnswerScreen?
+    }
+
+    private func serve(_ taker: Taker, screensOf group: GroupContainer) async throws {
+        var taker = taker
+        let screen = AnswerScreen(taker.party, taker.engine, taker.desk, isEarly: earlyMedia, taker.teller)
+        taker.screen = screen
         try await screen.open(in: group)
         do {
-            try await serve(party, engine, desk, screen, recorder, teller)
+            try await serve(taker)
             await screen.close()
         } catch {
             await screen.close()
@@ -161,14 +168,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
     }
 
-    private func serve(
-        _ party: SIPParty,
-        _ engine: CallEngine,
-        _ desk: AnswerDesk,
-        _ screen: AnswerScreen?,
-        _ recorder: StoryRecorder?,
-        _ teller: SIPTeller
-    ) async throws {
+    private func serve(_ taker: Taker) async throws {
+        let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
         let names = party.addresses
         teller.tell(
             "listening",
@@ -190,21 +191,21 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         while let event = await iterator.next() {
             if case .incoming(let handle, let invite) = event {
-                try await receive(invite, handle, party, engine, desk, screen, teller)
+                try await receive(invite, handle, by: taker)
             } else if let handle = event.call, let run = await desk.run(handle) {
                 await run.receive(event)
-                await screen?.note(event, of: handle)
+                await taker.screen?.note(event, of: handle)
                 if case .established = event, sound.dtmf != nil { Task { await Self.key(run) } }
-                if await run.hasEnded { try await finish(run, party, desk, teller, recorder) }
+                if await run.hasEnded { try await finish(run, by: taker) }
             } else if case .ended(_, let end) = event {
                 // It was refused before it had sound.
-                try recorder?.finish(end)
+                try taker.recorder?.finish(end)
             }
             let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
             if isEmpty, isClosed || count >= calls ?? .max { break }
         }
         guard await desk.endedCount == 0 else { return }
-        try recorder?.finish(
+        try taker.recorder?.finish(
             callID: nil,
             status: "cancelled",
             code: nil,
@@ -230,15 +231,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     }
 
     /// Does with a call what the policy says, or the screen.
-    private func receive(
-        _ invite: SIPMessage,
-        _ handle: CallHandle,
-        _ party: SIPParty,
-        _ engine: CallEngine,
-        _ desk: AnswerDesk,
-        _ screen: AnswerScreen?,
-        _ teller: SIPTeller
-    ) async throws {
+    private func receive(_ invite: SIPMessage, _ handle: CallHandle, by taker: Taker) async throws {
+        let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
         let from = try? invite.from()
         let callID = invite.callID?.text ?? ""
         teller.tell(
@@ -259,7 +253,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
         let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
         let media = try await CallSound(
-            engine,
+            taker.engine,
             at: host,
             codecs: sound.codecs,
             packetTime: sound.ptime,
@@ -276,7 +270,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             teller
         )
         await desk.add(run)
-        if let screen { return await screen.receive(invite, handle) }
+        if let screen = taker.screen { return await screen.receive(invite, handle) }
         let session = media.session
         if wait > 0 && way != .defer || way == .ring {
             let early = earlyMedia ? session : nil
@@ -299,13 +293,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         (try? invite.requestURI().hostBytes.text).flatMap { SocketAddress(host: $0, port: 0)?.host } ?? "127.0.0.1"
     }
 
-    private func finish(
-        _ run: SIPCallRun,
-        _ party: SIPParty,
-        _ desk: AnswerDesk,
-        _ teller: SIPTeller,
-        _ recorder: StoryRecorder?
-    ) async throws {
+    private func finish(_ run: SIPCallRun, by taker: Taker) async throws {
+        let (party, desk, teller, recorder) = (taker.party, taker.desk, taker.teller, taker.recorder)
         var report = try await run.report(party.counts())
         report.story = told.story
         await desk.remove(run.handle)

@@ -83,6 +83,10 @@ extension Phone {
     func consult(_ body: (inout CallDesk, MediaTime) -> Void) {
         guard let screen else { return }
         body(&screen.desk, SIPEndpoint<UserAgent>.now)
+        settle(screen)
+    }
+
+    private func settle(_ screen: CallScreen) {
         screen.settle { obey($0) }
         noteCalls()
     }
@@ -188,7 +192,7 @@ extension Phone {
         guard let screen else { return }
         guard case .established = event else {
             screen.note(event, of: handle, at: SIPEndpoint<UserAgent>.now)
-            return screen.settle { obey($0) }
+            return settle(screen)
         }
         guard let call = calls[handle] else { return }
         Task { [weak self] in

@@ -28,42 +28,7 @@ public final class TestRegistrar: Sendable {
     }
 
     /// What it does wrong on purpose, and to which messages; the first that fits is followed.
-    public struct Fault: Hashable, Sendable {
-        /// What happens to a message.
-        public enum Action: Hashable, Sendable {
-            /// It is taken later.
-            case delay(Duration)
-            /// It is lost, each repeat counted.
-            case drop
-            /// It is passed on twice.
-            case duplicate
-            /// It is answered with this status.
-            case answer(Int)
-            /// The connection that it came by is closed; by UDP it is lost.
-            case cut
-        }
-
-        let rule: ServerRule
-
-        /// A fault.
-        ///
-        /// - Parameters:
-        ///   - action: What happens.
-        ///   - method: To which messages; nil for all.
-        ///   - user: To those that are for this user; nil for everybody.
-        ///   - times: How often; nil for ever.
-        public init(_ action: Action, method: SIPMethod? = nil, to user: String? = nil, times: Int? = nil) {
-            let done: ServerRule.Action =
-                switch action {
-                case .delay(let time): .delay(time)
-                case .drop: .drop
-                case .duplicate: .duplicate
-                case .answer(let status): .answer(status)
-                case .cut: .cut
-                }
-            rule = ServerRule(done, method: method, user: user, times: times)
-        }
-    }
+    public typealias Fault = ServerRule
 
     /// The host of its users' addresses.
     public let domain: String
@@ -97,7 +62,7 @@ public final class TestRegistrar: Sendable {
             }
         }
         configuration.push = wakesPhones ? PushSettings() : nil
-        configuration.script = faults.map(\.rule)
+        configuration.script = faults
         var limits = TransactionTable.Limits()
         // All phones of a test have one address.
         limits.perSource = limits.received

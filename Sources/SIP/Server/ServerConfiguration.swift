@@ -66,8 +66,9 @@ package struct ServerUser: Sendable {
 }
 
 /// What a server does with requests to try how others stand it.
-package struct ServerRule: Hashable, Sendable {
-    package enum Action: Hashable, Sendable {
+public struct ServerRule: Hashable, Sendable {
+    /// What happens to a message.
+    public enum Action: Hashable, Sendable {
         /// Takes the message later.
         case delay(Duration)
         /// Loses the message, each repeat counted.
@@ -88,7 +89,14 @@ package struct ServerRule: Hashable, Sendable {
     /// How often it is followed yet; nil for ever.
     package var times: Int?
 
-    package init(_ action: Action, method: SIPMethod? = nil, user: String? = nil, times: Int? = nil) {
+    /// A rule.
+    ///
+    /// - Parameters:
+    ///   - action: What happens.
+    ///   - method: To which messages; nil for all.
+    ///   - user: To those whose To names this user; nil for all.
+    ///   - times: How often; nil for ever.
+    public init(_ action: Action, method: SIPMethod? = nil, user: String? = nil, times: Int? = nil) {
         (self.action, self.method, self.user, self.times) = (action, method, user, times)
     }
 }

@@ -169,22 +169,13 @@ extension BusValue {
         guard try BusFailure.check(sd_bus_message_peek_type(message, &type, &pointer)) > 0 else { return nil }
         let contents = pointer.map { String(cString: $0) } ?? ""
         switch type {
-        case byteType:
-            var value: UInt8 = 0
-            try BusFailure.check(sd_bus_message_read_basic(message, type, &value))
-            return .byte(value)
+        case byteType: return .byte(try number(of: message, type))
         case boolType:
-            var value: CInt = 0
-            try BusFailure.check(sd_bus_message_read_basic(message, type, &value))
+            // As sd-bus has it, it is an `int`.
+            let value: CInt = try number(of: message, type)
             return .bool(value != 0)
-        case int32Type:
-            var value: Int32 = 0
-            try BusFailure.check(sd_bus_message_read_basic(message, type, &value))
-            return .int32(value)
-        case uint32Type:
-            var value: UInt32 = 0
-            try BusFailure.check(sd_bus_message_read_basic(message, type, &value))
-            return .uint32(value)
+        case int32Type: return .int32(try number(of: message, type))
+        case uint32Type: return .uint32(try number(of: message, type))
         case stringType: return .string(try text(of: message))
         case pathType: return .path(try text(of: message, pathType))
         case arrayType where contents == "y": return .bytes(try bytes(of: message))
@@ -204,6 +195,15 @@ extension BusValue {
             try BusFailure.check(sd_bus_message_skip(message, signature(type, contents)))
             return .other
         }
+    }
+
+    private static func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        of message: OpaquePointer,
+        _ type: CChar
+    ) throws(BusFailure) -> Number {
+        var value: Number = 0
+        try BusFailure.check(withUnsafeMutablePointer(to: &value) { sd_bus_message_read_basic(message, type, $0) })
+        return value
     }
 
     /// What is in the container that is next.

@@ -13,9 +13,9 @@ import SharedCore
 enum CallStorm {
     private static let pushCount = 10
     private static let killShare = 0.3
-    private static let killSpan = 0.4
+    private static let killSpan = 0.0..<0.4
     private static let ownerKillCount = 2
-    private static let ownerKillSpan = 1.2
+    private static let ownerKillSpan = 0.0..<1.2
     /// After so many attempts a push is not killed any more.
     private static let killedAttempts = 3
     private static let mostAttempts = 8
@@ -111,16 +111,15 @@ enum CallStorm {
                 let words = ["sip", "push", "--payload", payload, "--launch", core, "--json"] + group.options
                 return (payload, try ToolProcess(tool, words, output: "\(directory)/push.\(attempt).\(number)"))
             }
-            let begin = ContinuousClock.now
-            for (moment, blow) in attempt < killedAttempts ? blows(runs.count, &generator) : [] {
-                try await Task.sleep(until: begin + .seconds(moment), clock: .continuous)
+            let plan = attempt < killedAttempts ? plan(runs.count, &generator) : StormPlan()
+            try await plan.strike { blow in
                 switch blow {
                 case .kill(let index): if runs[index].1.kill() { outcome.kills += 1 }
                 case .killOwner:
                     // No child of this process: the lock says who it is, and holds it until its end.
-                    guard let owner = try lock.owner()?.pid else { break }
+                    guard let owner = try lock.owner()?.pid else { return }
                     let time = measure_now()
-                    guard kill(owner, SIGKILL) == 0 else { break }
+                    guard kill(owner, SIGKILL) == 0 else { return }
                     watch.note(owner, killedAt: time)
                     outcome.kills += 1
                 case .killScreen:
@@ -152,16 +151,12 @@ enum CallStorm {
         return outcome
     }
 
-    private static func blows(_ count: Int, _ generator: inout SeededGenerator) -> [(at: Double, Blow)] {
-        var blows: [(at: Double, Blow)] = []
-        for index in 0..<count where Double.random(in: 0..<1, using: &generator) < killShare {
-            blows.append((Double.random(in: 0..<killSpan, using: &generator), .kill(index)))
-        }
-        for _ in 0..<ownerKillCount {
-            blows.append((Double.random(in: 0..<ownerKillSpan, using: &generator), .killOwner))
-        }
-        blows.append((Double.random(in: 0..<ownerKillSpan, using: &generator), .killScreen))
-        return blows.sorted { $0.at < $1.at }
+    private static func plan(_ count: Int, _ generator: inout SeededGenerator) -> StormPlan<Blow> {
+        var plan = StormPlan<Blow>()
+        plan.add(toSomeOf: count, share: killShare, within: killSpan, &generator) { .kill($0) }
+        for _ in 0..<ownerKillCount { plan.add(.killOwner, within: ownerKillSpan, &generator) }
+        plan.add(.killScreen, within: ownerKillSpan, &generator)
+        return plan
     }
 }
 

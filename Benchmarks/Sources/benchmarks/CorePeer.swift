@@ -77,17 +77,17 @@ enum CorePeer {
     static func run(as role: Role, in directory: String) async -> Never {
         do {
             let group = try GroupContainer(directory: directory)
-            if role == .holder { try await hold(group, directory) }
-            let service = DeliveringService(try SharedStore(group: group), delivers: role == .main)
             switch role {
             case .executor:
+                let service = DeliveringService(try SharedStore(group: group), delivers: false)
                 let core = try ExecutorCore(group: group, service: service)
                 _ = try await core.newMessage(callID: "never")
             case .main:
+                let service = DeliveringService(try SharedStore(group: group), delivers: true)
                 let core = try MainCore(group: group, service: service)
                 try await core.start()
                 if let failure = await core.failed() { throw failure }
-            case .holder: break
+            case .holder: try await hold(group, directory)
             }
         } catch {
             Benchmark.complain("the \(role.rawValue) in \(directory): \(error)")

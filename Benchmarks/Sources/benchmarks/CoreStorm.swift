@@ -13,10 +13,10 @@ enum CoreStorm {
     private static let pushCount = 50
     /// The share of the processes that is killed, and within which time of their start.
     private static let killShare = 0.3
-    private static let killSpan = 1.2
+    private static let killSpan = 0.0..<1.2
     /// How often in an attempt whoever runs the core at a random moment is killed, and within which time.
     private static let ownerKillCount = 2
-    private static let ownerKillSpan = 0.8
+    private static let ownerKillSpan = 0.0..<0.8
     /// When in an attempt a main starts, so that executors hand the core over, and when it goes, so that they have it again.
     private static let mainStart = 0.0..<0.6
     private static let mainEnd = 0.6..<1.5
@@ -133,9 +133,8 @@ enum CoreStorm {
             }
             let isKilled = isKilling && attempt < killedAttempts
             var main: ToolProcess?
-            let begin = ContinuousClock.now
-            for (moment, blow) in isKilled ? blows(runs.count, &generator) : [] {
-                try await Task.sleep(until: begin + .seconds(moment), clock: .continuous)
+            let plan = isKilled ? plan(runs.count, &generator) : StormPlan()
+            try await plan.strike { blow in
                 switch blow {
                 case .kill(let index): if runs[index].process.kill() { outcome.kills += 1 }
                 case .killOwner:
@@ -181,18 +180,13 @@ enum CoreStorm {
     }
 
     /// What happens in an attempt of so many pushes, and when.
-    private static func blows(_ count: Int, _ generator: inout SeededGenerator) -> [(at: Double, Blow)] {
-        var blows: [(at: Double, Blow)] = []
-        for index in 0..<count where Double.random(in: 0..<1, using: &generator) < killShare {
-            blows.append((Double.random(in: 0..<killSpan, using: &generator), .kill(index)))
-        }
-        for _ in 0..<ownerKillCount {
-            blows.append((Double.random(in: 0..<ownerKillSpan, using: &generator), .killOwner))
-        }
-        blows.append((Double.random(in: mainStart, using: &generator), .startMain))
-        let isKilled = Bool.random(using: &generator)
-        blows.append((Double.random(in: mainEnd, using: &generator), .endMain(isKilled: isKilled)))
-        return blows.sorted { $0.at < $1.at }
+    private static func plan(_ count: Int, _ generator: inout SeededGenerator) -> StormPlan<Blow> {
+        var plan = StormPlan<Blow>()
+        plan.add(toSomeOf: count, share: killShare, within: killSpan, &generator) { .kill($0) }
+        for _ in 0..<ownerKillCount { plan.add(.killOwner, within: ownerKillSpan, &generator) }
+        plan.add(.startMain, within: mainStart, &generator)
+        plan.add(.endMain(isKilled: Bool.random(using: &generator)), within: mainEnd, &generator)
+        return plan
     }
 }
 

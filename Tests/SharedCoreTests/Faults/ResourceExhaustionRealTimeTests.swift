@@ -21,10 +21,11 @@ struct ResourceExhaustionRealTimeTests {
             // What is made once in a process: threads of the pool and of connections, and the timer, by waiting twice. Each second
             // libdispatch counts its threads in /proc, and ends a process that has no descriptor for that: it has just done so.
             var looks = 0
-            await Polling.eventually {
+            let hasCounted = await Polling.eventually {
                 looks += 1
-                return looks > 2 && ResourceExhaustionRealTimeTests.timeToNextTimer() > .milliseconds(600)
+                return looks > 2 && ResourceExhaustionRealTimeTests.timeToNextCount() > .milliseconds(600)
             }
+            #expect(hasCounted)
             let before = ResourceExhaustionRealTimeTests.openCount()
             let taken = ResourceExhaustionRealTimeTests.takeAllDescriptors()
 
@@ -101,18 +102,21 @@ struct ResourceExhaustionRealTimeTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 1) - 1
     }
 
-    /// When the first timer of the process goes off, as the kernel tells of its timer descriptors.
-    private static func timeToNextTimer() -> Duration {
+    /// When libdispatch counts its threads next, as the kernel tells of its timer; that of `Task.sleep` is by another clock.
+    ///
+    /// Zero while it counts, and before it has begun to.
+    private static func timeToNextCount() -> Duration {
         let folder = "/proc/self/fdinfo/"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        let times = names.compactMap { name -> Duration? in
+        for name in names {
             guard let text = try? String(contentsOfFile: folder + name, encoding: .utf8),
-                let match = text.firstMatch(of: /it_value: \((\d+), (\d+)\)/), let seconds = Int64(match.1),
-                let nanoseconds = Int64(match.2), seconds + nanoseconds > 0
-            else { return nil }
+                // CLOCK_MONOTONIC, set, and not gone off.
+                let match = text.firstMatch(of: /clockid: 1\nticks: 0\n[\s\S]*it_value: \((\d+), (\d+)\)/),
+                let seconds = Int64(match.1), let nanoseconds = Int64(match.2)
+            else { continue }
             return .seconds(seconds) + .nanoseconds(nanoseconds)
         }
-        return times.min() ?? .seconds(1)
+        return .zero
     }
 
     /// Takes every descriptor that this process may still have.

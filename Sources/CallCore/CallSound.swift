@@ -35,6 +35,7 @@ package actor CallSound {
     private let stream: AudioStreamConfiguration
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
+    private var change: Task<Void, any Error>?
 
     /// Opens the ports of a call on an own address.
     ///
@@ -90,10 +91,20 @@ package actor CallSound {
         return PayloadFormat(payloadType: number, encodingName: name, clockRate: 8000, parameters: "0-15")
     }
 
-    /// Makes the engine's call, or changes it, to what was agreed.
+    /// Makes the engine's call, or changes it, to what was agreed, one after the other.
     ///
     /// - Throws: `EngineError` when no sound was agreed that can flow
     package func apply(_ session: AgreedSession) async throws {
+        let former = change
+        let change = Task {
+            _ = await former?.result
+            try await takeOn(session)
+        }
+        self.change = change
+        try await change.value
+    }
+
+    private func takeOn(_ session: AgreedSession) async throws {
         guard let media = session.audio else {
             throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }

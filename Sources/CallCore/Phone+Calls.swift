@@ -35,18 +35,42 @@ extension Phone {
     ) async throws -> PhoneCall {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
+        return try await place(uri, sound) { agent, session, now throws(SIPError) in
+            var wishes = UserAgent.CallWishes(session: session, account: sender)
+            wishes.headers = headers
+            return try agent.call(target, wishes, at: now)
+        }
+    }
+
+    /// Calls whom the other side of a call asks to call.
+    func follow(
+        _ target: String,
+        from call: CallHandle,
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) async throws -> PhoneCall {
+        let made = try await place(target, sound) { agent, session, now throws(SIPError) in
+            try agent.acceptTransfer(call, session, at: now)
+        }
+        consult { desk, _ in desk.noteOutgoing(made.handle, callID: made.callID, CallUpdate(remote: target)) }
+        continuation.yield(.outgoing(made))
+        return made
+    }
+
+    private func place(
+        _ uri: String,
+        _ sound: @escaping @Sendable (inout CallConfiguration) -> Void,
+        _ begin: @Sendable (inout UserAgent, SessionConfiguration, MediaTime) throws(SIPError) -> CallHandle
+    ) async throws -> PhoneCall {
         guard !isClosed else { throw Self.closed }
         let media = try await makeSound(sound)
-        var made = UserAgent.CallWishes(session: media.session, account: sender)
-        made.headers = headers
-        let wishes = made
+        let session = media.session
         let (handle, callID): (CallHandle, String)
         do throws(PhoneError) {
             // Meanwhile, ports were opened.
             guard !isClosed else { throw Self.closed }
             (handle, callID) = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
                 try act { agent, now throws(SIPError) in
-                    let handle = try agent.call(target, wishes, at: now)
+                    let handle = try begin(&agent, session, now)
                     return (handle, agent.callID(of: handle) ?? "")
                 }
             }
@@ -57,7 +81,7 @@ extension Phone {
         let call = PhoneCall(
             handle,
             number: takeNumber(),
-            at: endpoint,
+            of: self,
             remote: (uri, nil),
             callID: callID,
             isOutgoing: true,
@@ -69,7 +93,7 @@ extension Phone {
         Task { await call.run() }
         // Meanwhile, the phone may have moved.
         let address = localAddress
-        if media.session.address != address.host { Task { await call.move(to: address) } }
+        if session.address != address.host { Task { await call.move(to: address) } }
         return call
     }
 
@@ -89,7 +113,7 @@ extension Phone {
         for call in currentCalls where await call.isAnswered { await call.setHeld(true) }
     }
 
-    private func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
+    func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
         guard network.media else {
             throw PhoneError(.noNetwork, "There is no network for sound. Say setMediaReachable(true) once there is.")
         }
@@ -111,22 +135,38 @@ extension Phone {
         let call = PhoneCall(
             handle,
             number: takeNumber(),
-            at: endpoint,
+            of: self,
             remote: remote,
             callID: callID,
             isOutgoing: false
-        ) { [weak self] in
-            guard let self else { throw Self.closed }
-            return try await makeSound($0)
-        }
+        )
         calls[handle] = call
         log.begin(handle, callID, with: remote, isOutgoing: false, unixSeconds: Self.unixSeconds)
         Task { await call.run() }
+        if let former = formerCall(of: handle) {
+            // Who talks goes on talking: nothing rings (RFC 3891, section 3).
+            return call.assumeIsolated { call in
+                do { try call.answer(inPlaceOf: former) } catch { call.reject(status: 480) }
+            }
+        }
         consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
         // The screen decides, whoever else listens.
         guard screen == nil else { return }
         act { agent, now in agent.reject(handle, status: 480, at: now) }
+    }
+
+    /// The call whose place one takes that came.
+    private func formerCall(of handle: CallHandle) -> PhoneCall? {
+        act { agent, _ in agent.replacedCall(of: handle) }.flatMap { calls[$0] }
+    }
+
+    /// A call was answered: the screen goes on with it where it has taken the place of another one.
+    func noteReplacement(by handle: CallHandle) {
+        guard let call = calls[handle], let former = formerCall(of: handle) else { return }
+        let update = CallUpdate(remote: call.remote, displayName: call.remoteName)
+        consult { desk, _ in desk.noteReplaced(former.handle, by: handle, callID: call.callID, update) }
+        continuation.yield(.replaced(former, by: call))
     }
 
     // MARK: What is over

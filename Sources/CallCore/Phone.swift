@@ -174,6 +174,7 @@ public actor Phone {
         made.isReachableByTLS = configuration.security.certificate != nil
         made.answersMessages = false
         made.followsRedirections = configuration.followsRedirections
+        made.takesTransfers = configuration.takesTransfers
         (made.callPatience, made.ringPatience) = (configuration.callPatience, configuration.ringPatience)
         return UserAgent(made, seed: .random(in: .min ... .max))
     }
@@ -261,6 +262,7 @@ public actor Phone {
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
+            if case .established = event { noteReplacement(by: handle) }
             if screen != nil { note(event, of: handle) }
             write(event, of: handle)
             if case .ended = event { calls[handle] = nil }

@@ -8,9 +8,6 @@ internal import SIPTransport
 ///
 /// Thread: any. It is an actor on the event loop of its phone.
 public actor PhoneCall {
-    typealias Ends = @Sendable (inout CallConfiguration) -> Void
-    typealias SoundMaker = @Sendable (@escaping Ends) async throws -> CallSound
-
     /// What the agent may tell beyond what was taken: keys and progress beyond it are lost, and of twice as many all but the
     /// answer and the end.
     private static let inboxLimit = 256
@@ -51,10 +48,10 @@ public actor PhoneCall {
     private nonisolated let inbox: AsyncStream<AgentEvent>
     private nonisolated let mail: AsyncStream<AgentEvent>.Continuation
     private nonisolated let continuation: AsyncStream<PhoneCallEvent>.Continuation
-    private let makeSound: SoundMaker?
+    weak let phone: Phone?
     /// What was told and not taken.
     private var waitingCount = 0
-    private var sound: CallSound?
+    var sound: CallSound?
     private var isAnswering = false
     private var answerTime: MediaTime?
     private var endTime: MediaTime?
@@ -62,10 +59,19 @@ public actor PhoneCall {
     private var hasEarlyMedia = false
     /// What became of its sound, when that is why it ends.
     private var problem: String?
-    private var held = (us: false, them: false)
-    private var isMuted = false
+    private(set) var held = (us: false, them: false)
+    /// Whether this side has held it only to hand it over.
+    var isHeldForTransfer = false
+    /// What the other side asked for last; the agent knows whether that is still to be decided on.
+    var requestedTransfer: PhoneTransfer?
+    var isMuted = false
     private var keys: Task<Void, Never>?
-    private var listening: Task<Void, Never>?
+    /// Hears what the engine tells.
+    var listening: Task<Void, Never>?
+    /// The call that has its sound now.
+    weak var successor: PhoneCall?
+    /// The call that hears what the engine tells of the sound, where this one has taken it over.
+    var listener: PhoneCall?
     private var answerWaiters: [CheckedContinuation<Void, any Error>] = []
     private var endWaiters: [CheckedContinuation<PhoneCallEnd, Never>] = []
 
@@ -75,17 +81,16 @@ public actor PhoneCall {
     init(
         _ handle: CallHandle,
         number: Int,
-        at endpoint: SIPEndpoint<UserAgent>,
+        of phone: Phone,
         remote: (uri: String, name: String?),
         callID: String,
         isOutgoing: Bool,
-        _ sound: CallSound? = nil,
-        makeSound: SoundMaker? = nil
+        _ sound: CallSound? = nil
     ) {
-        (self.handle, self.endpoint, self.callID, self.isOutgoing) = (handle, endpoint, callID, isOutgoing)
-        self.number = number
+        (self.handle, self.phone, endpoint) = (handle, phone, phone.endpoint)
+        (self.number, self.callID, self.isOutgoing) = (number, callID, isOutgoing)
         (self.remote, remoteName) = remote
-        (self.sound, self.makeSound) = (sound, makeSound)
+        self.sound = sound
         (inbox, mail) = AsyncStream.makeStream()
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
     }
@@ -132,12 +137,12 @@ public actor PhoneCall {
     /// - Throws: `PhoneError` when it does not ring any more, or the two have no codec in common: then it was answered
     ///   488. `EngineError` when there is no port.
     public func answer(_ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }) async throws {
-        guard let makeSound, !isAnswering, end == nil else {
+        guard let phone, !isOutgoing, !isAnswering, end == nil else {
             throw PhoneError(.state, "The call does not ring. Only a call that came is answered, once.")
         }
         isAnswering = true
         let made: CallSound
-        do { made = try await makeSound(sound) } catch {
+        do { made = try await phone.makeSound(sound) } catch {
             isAnswering = false
             throw error
         }
@@ -223,24 +228,6 @@ public actor PhoneCall {
         }
     }
 
-    /// Holds the call, and asks the other side to call somebody else (REFER, RFC 3515).
-    ///
-    /// Once they talk this call ends; when they do not, it is resumed. Events tell how it goes.
-    ///
-    /// - Throws: `PhoneError` when the call is not answered, or another transfer is under way
-    public func transfer(to uri: String) throws {
-        let target = try PhoneError.uri(uri)
-        guard isAnswered, end == nil else { throw PhoneError(.state, "The call is not answered. Wait for the answer.") }
-        let handle = handle
-        setHeld(true)
-        do throws(SIPError) {
-            try act { agent, now throws(SIPError) in try agent.transfer(handle, to: target, at: now) }
-        } catch {
-            setHeld(false)
-            throw PhoneError(.state, error.message)
-        }
-    }
-
     /// Sends and receives at another own address, and tells the other side so, as soon as that can be.
     func move(to address: SocketAddress) async {
         do {
@@ -308,6 +295,10 @@ public actor PhoneCall {
         case .key(_, let relay): continuation.yield(.key(relay.key))
         case .changeRefused(_, let status): continuation.yield(.changeRefused(status: status))
         case .transfer(_, let progress): follow(progress)
+        case .transferRequested(_, let wishes):
+            let transfer = PhoneTransfer(wishes)
+            requestedTransfer = transfer
+            continuation.yield(.transferRequested(transfer))
         default: break
         }
     }
@@ -336,6 +327,7 @@ public actor PhoneCall {
     }
 
     private func handle(_ event: CallEvent) {
+        if let successor { return successor.assumeIsolated { $0.handle(event) } }
         if case .keyDown(let digit) = event, let key = "\(digit)".first { return _ = continuation.yield(.key(key)) }
         continuation.yield(.media(event))
     }
@@ -348,7 +340,7 @@ public actor PhoneCall {
             hangUp()
         case .failed(let status):
             continuation.yield(.transferFailed(status: status))
-            setHeld(false)
+            if isHeldForTransfer { setHeld(false) }
         }
     }
 
@@ -374,7 +366,7 @@ public actor PhoneCall {
     }
 
     /// Lets the agent do something in this very turn, for both are on one event loop.
-    private func act<Result: Sendable, E: Error>(
+    func act<Result: Sendable, E: Error>(
         _ body: @Sendable (inout UserAgent, MediaTime) throws(E) -> Result
     ) throws(E) -> Result {
         try endpoint.inTurn(body)

@@ -11,6 +11,9 @@ public enum PhoneCallEvent: Sendable {
     case resumed(by: PhoneCallEnd.Side)
     /// A change, as hold, was refused; all is as before.
     case changeRefused(status: Int)
+    /// The other side asks this one to call somebody else: within a minute, `PhoneCall.acceptTransfer(_:)` or `refuseTransfer`
+    /// says what is done.
+    case transferRequested(PhoneTransfer)
     /// The other side calls whom it was asked to; this is what that call has come to.
     case transferring(status: Int)
     /// It does not, or was refused; this call is resumed.
@@ -18,6 +21,16 @@ public enum PhoneCallEvent: Sendable {
     /// What the engine tells, but keys.
     case media(CallEvent)
     case ended(PhoneCallEnd)
+}
+
+/// Whom the other side of a call asks this one to call.
+public struct PhoneTransfer: Hashable, Sendable {
+    /// Whom to call, such as `sip:carol@example.org`.
+    public let target: String
+    /// Who asks, as the other side says (Referred-By, RFC 3892), which proves nothing; nil when it does not.
+    public let referrer: String?
+    /// Whether the target talks with the other side already, and the new call takes the place of that one (RFC 3891).
+    public let isAttended: Bool
 }
 
 extension PhoneCall {

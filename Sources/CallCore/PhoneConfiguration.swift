@@ -34,6 +34,11 @@ public struct PhoneConfiguration: Sendable {
     ///
     /// Whoever is called then chooses who is called next, on this account.
     public var followsRedirections = true
+    /// Whether the other side of a call may ask this one to call somebody else in its place (REFER, RFC 3515); off, that is
+    /// refused (603).
+    ///
+    /// `PhoneCallEvent.transferRequested` tells of it, and nobody is called unless `PhoneCall.acceptTransfer(_:)` says so.
+    public var takesTransfers = false
     /// How long an own call rings before it is taken back.
     public var callPatience = Duration.seconds(60)
     /// How long a received call rings before it is answered 486.

@@ -4,8 +4,11 @@ public import CallBasics
 public enum PhoneEvent: Sendable {
     /// Somebody calls: `ring`, and `answer` or `reject`; with a provider, that decides.
     case incoming(PhoneCall)
-    /// The call screen has made a call.
+    /// The call screen has made a call, or a transfer that was accepted.
     case outgoing(PhoneCall)
+    /// A call was handed over by its other side: another one has come and taken its place, and the former ends. It was not asked
+    /// for: the sound of the former one goes on in it, held and muted as that was, and the report of both is its own.
+    case replaced(PhoneCall, by: PhoneCall)
     /// The account of this address is registered, for the first time or again.
     case registered(String)
     /// It is not, and why.

@@ -47,6 +47,26 @@ import Testing
         #expect(world.words() == ["ended remoteEnded"] && world.desk.entries.isEmpty)
     }
 
+    @Test func `a call that takes the place of another one is that one to the screen, muted and held as it was`() throws
+    {
+        var (world, uuid, _) = try talking()
+        world.act(.setMuted(true), .setHeld(true), on: uuid)
+        world.run(for: .seconds(1))
+        #expect(world.words() == ["2 fulfilled", "updated \(alice) held", "3 fulfilled"])
+        let former = try #require(world.desk.entries.first?.handle)
+        let handle = CallHandle(slot: 9, serial: 9)
+        world.desk.noteReplaced(former, by: handle, callID: "c", CallUpdate(remote: carol))
+        _ = world.takeOrders()
+        world.desk.noteConnected(handle, at: world.network.now)
+        world.desk.noteEnd(former, .failed)
+        world.settle()
+        #expect(world.words() == ["updated \(carol) held"])
+        #expect(world.takeOrders() == [.mute(handle, true)])
+        world.desk.noteEnd(handle, .remoteEnded)
+        world.settle()
+        #expect(world.words() == ["ended remoteEnded"] && world.desk.entries.isEmpty)
+    }
+
     @Test func `a call that cannot be made fails the action, one that nobody takes ends by a report`() throws {
         var world = try DeskWorld(isAsleep: false)
         world.act(.start(to: "nonsense"), on: CallUUID())

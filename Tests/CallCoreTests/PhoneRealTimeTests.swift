@@ -260,6 +260,45 @@ import Testing
         try await bob.value
     }
 
+    @Test func `two calls are joined without who joins them: nothing rings, and both hear each other`() async throws {
+        let (alice, carol) = (try await phone(), try await phone())
+        let bob = try await phone { $0.takesTransfers = true }
+        let first = try await alice.call(uri(of: bob), CallConfiguration.buzz)
+        let atBob = try await call(to: bob)
+        try await atBob.answer(CallConfiguration.buzz)
+        try await first.answered()
+        let second = try await alice.call(uri(of: carol), CallConfiguration.buzz)
+        let atCarol = try await call(to: carol)
+        try await atCarol.answer(CallConfiguration.buzz)
+        try await second.answered()
+        await #expect(throws: PhoneError.self) { try await first.transfer(to: first) }
+        try await first.transfer(to: second)
+        var made: PhoneCall?
+        for await case .transferRequested(let transfer) in atBob.events {
+            #expect(transfer.isAttended && transfer.target == uri(of: carol))
+            made = try await atBob.acceptTransfer(CallConfiguration.buzz)
+            break
+        }
+        try await made?.answered()
+        #expect(await first.ended().cause == .hungUp)
+        #expect(await second.ended().cause == .hungUp)
+        #expect(await atCarol.ended().cause == .replaced)
+        for await case .replaced(let former, let call) in carol.events {
+            #expect(former === atCarol && call.callID == made?.callID)
+            let media = await call.media
+            #expect(media != nil)
+            await call.hangUp()
+            await call.ended()
+            // One report has the sound of both.
+            let (report, former) = await (call.report, atCarol.report)
+            #expect(former == nil)
+            #expect((report?.legs.first?.received.packets ?? 0) > 0)
+            break
+        }
+        #expect(await made?.ended().side == .them)
+        await close(alice, bob, carol)
+    }
+
     private static func obligingAgent() throws -> UserAgent {
         var configuration = AgentConfiguration(identity: NameAddress(try SIPURI("sip:bob@127.0.0.1")))
         configuration.takesTransfers = true

@@ -97,6 +97,48 @@ import Testing
         await engine.shutDown()
     }
 
+    @Test(arguments: [200, 486, 603])
+    func `a peer sends a phone to somebody: it goes, finds them busy, or does not want to`(status: Int) async throws {
+        let alice = try await Phone.onLoopback(engine) { $0.takesTransfers = true }
+        let carol = try await ScriptedPeer(called: status == 486 ? [.refuse(486)] : [.answer])
+        let bob = try await ScriptedPeer()
+        try await bob.call("sip:\(alice.localAddress)", [.awaitAnswer, .transfer(to: carol.address), .hangUp])
+        var told: [String] = []
+        for await case .incoming(let call) in alice.events {
+            try await call.answer(CallConfiguration.buzz)
+            var made: PhoneCall?
+            for await event in call.events {
+                switch event {
+                case .transferRequested(let transfer):
+                    #expect(transfer.target == carol.address && !transfer.isAttended)
+                    if status == 603 {
+                        await call.refuseTransfer()
+                    } else {
+                        made = try await call.acceptTransfer(CallConfiguration.buzz)
+                    }
+                case .held(by: .us): told.append("held")
+                case .resumed(by: .us): told.append("resumed")
+                case .ended(let end): #expect(end.cause == .hungUp && end.side == .them)
+                default: break
+                }
+            }
+            if status == 200 {
+                try await made?.answered()
+                #expect(await made?.state == .talking)
+                #expect(await alice.currentCalls.count == 1)
+                await made?.hangUp()
+            }
+            break
+        }
+        // What it holds it resumes where nothing comes of the transfer, if there is time for it.
+        if status == 603 { #expect(told == []) } else { #expect(told.first == "held") }
+        let heard = await events(of: bob, until: Self.isEnd)
+        #expect(heard.contains(.transferred(status)), "\(heard)")
+        await alice.close()
+        for peer in [bob, carol] { await peer.close() }
+        await engine.shutDown()
+    }
+
     @Test func `a peer refuses, leads elsewhere, and takes its own call back`() async throws {
         let alice = try await Phone.onLoopback(engine)
         let busy = try await ScriptedPeer(called: [.refuse(486)])

@@ -95,6 +95,21 @@ struct BaresipRealTimeTests {
         #expect(try Tone.baresip.tenths(of: baresip.endedRecording(ofCall: 2)).count { $0 } >= 3)
     }
 
+    @Test func `baresip sends us to somebody, and we go on with them`() throws {
+        let scratch = try Scratch()
+        let baresip = try BaresipRun()
+        let target = try answer()
+        let run = try call(baresip, scratch, ["--follow-transfers", "--seconds", "3"])
+        try #require(run.printed(#""event":"connected""#), "\(run.errors)")
+        try baresip.command("transfer", "sip:carol@\(try address(of: target))")
+        try #require(target.printed(#""event":"connected""#), "\(run.output)\(baresip.output)")
+        // It ends its call then, and says nothing of it.
+        #expect(run.printed(#""state":"done""#), "\(run.output)")
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(target.wait() == 0, "\(target.errors)")
+        #expect(try receivedPackets(expectEnd(target, by: "them")) > 0)
+    }
+
     // MARK: baresip calls
 
     @Test(arguments: ["udp", "tcp"])

@@ -81,6 +81,21 @@ struct LinphoneRealTimeTests {
         #expect(target.wait() == 0, "\(target.errors)")
     }
 
+    @Test func `linphonec sends us to somebody, and we go on with them`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun()
+        let target = try answer()
+        let run = try call(linphone, scratch, ["--follow-transfers", "--seconds", "30"])
+        try #require(run.printed(#""event":"connected""#), "\(run.errors)")
+        try linphone.command("transfer sip:carol@\(try address(of: target))")
+        try #require(target.printed(#""event":"connected""#), "\(run.output)\(linphone.output)")
+        #expect(run.printed(#""state":"done""#), "\(run.output)")
+        #expect(linphone.prints("ended (No error)"), "\(linphone.output)")
+        run.interrupt()
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(target.wait() == 0, "\(target.errors)")
+    }
+
     @Test func `a call that rings at linphonec is taken back, or declined there`() throws {
         let scratch = try Scratch()
         let linphone = try LinphoneRun(answersByItself: false)

@@ -18,6 +18,9 @@ import Testing
             ("unmute 3", #"{"action":"setMuted","muted":false,"call":3}"#, .setMuted(false), 3),
             ("keys 12,# 4", #"{"action":"playDTMF","digits":"12,#","call":4}"#, .playDTMF("12,#"), 4),
             ("transfer sip:c@d", #"{"action":"transfer","to":"sip:c@d"}"#, .transfer(to: "sip:c@d"), nil),
+            ("transfer 2 1", #"{"action":"transfer","with":2,"call":1}"#, .handOver(to: 2), 1),
+            ("follow", #"{"action":"acceptTransfer"}"#, .follow(true), nil),
+            ("stay 2", #"{"action":"refuseTransfer","call":2}"#, .follow(false), 2),
             (
                 "text sip:c@d good morning", #"{"action":"text","to":"sip:c@d","text":"good morning"}"#,
                 .text("good morning", to: "sip:c@d"), nil

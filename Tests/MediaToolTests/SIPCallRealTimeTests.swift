@@ -202,6 +202,43 @@ import Testing
         #expect(answering.wait() == 0)
     }
 
+    @Test func `a call that is led on goes on with its sound, and is one to its end`() throws {
+        let scratch = try Scratch()
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
+        let target = try ToolRun([
+            "sip", "answer", "--local", "127.0.0.1", "--output", scratch.file("heard.wav"), "--calls", "1", "--json",
+        ])
+        let led = try ToolRun([
+            "sip", "answer", "--local", "127.0.0.1", "--input", scratch.file("tone.wav"), "--calls", "1", "--json",
+            "--follow-transfers",
+        ])
+        let uri = "sip:carol@\(try address(of: target))"
+        let leading = try ToolRun.finished(
+            "sip",
+            "call",
+            "sip:\(try address(of: led))",
+            "--transfer-to",
+            uri,
+            "--transfer-after",
+            "0.3",
+            "--json",
+            "--events"
+        )
+        #expect(leading.status == 0, "\(leading.errors)")
+        #expect(led.printed(#""event":"resumed""#), "\(led.output)")
+        #expect(FileWatch.wait(for: scratch.file("heard.wav"), byteCount: 60_000))
+        target.interrupt()
+        #expect(target.wait() == 0, "\(target.errors)")
+        #expect(led.wait() == 0, "\(led.errors)")
+        let lines = try led.jsonLines()
+        let transfers = lines.filter { $0["event"] as? String == "transfer" }
+        #expect(transfers.map { $0["code"] as? Int } == [202, 200], "\(transfers)")
+        #expect(transfers.allSatisfy { $0["to"] as? String == uri && $0["by"] as? String == "them" }, "\(transfers)")
+        let names = lines.compactMap { $0["event"] as? String }
+        #expect(names.count { $0 == "connected" } == 1 && names.count { $0 == "ended" } == 1, "\(names)")
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).contains(true))
+    }
+
     @Test(arguments: ["udp", "tcp"])
     func `a peer is scored by its answers to messages that are hard to read`(transport: String) throws {
         let scratch = try Scratch()

@@ -263,6 +263,22 @@ package struct CallDesk: Sendable {
         }
     }
 
+    /// Another call takes the place of one, as it was answered: the screen goes on with that.
+    package mutating func noteReplaced(
+        _ former: CallHandle,
+        by handle: CallHandle,
+        callID: String,
+        _ update: CallUpdate
+    ) {
+        guard let index = entries.firstIndex(where: { $0.handle == former }) else { return }
+        let wasHeld = entries[index].update.isHeld
+        (entries[index].handle, entries[index].callID, entries[index].stage) = (handle, callID, .answering)
+        entries[index].update = update
+        entries[index].update.isHeld = wasHeld
+        report(.updated(entries[index].uuid, entries[index].update))
+        thinGroup()
+    }
+
     /// This side holds a call, or does not any more.
     package mutating func noteHeld(_ handle: CallHandle, _ isHeld: Bool) {
         guard let index = entries.firstIndex(where: { $0.handle == handle }) else { return }

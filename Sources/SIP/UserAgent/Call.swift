@@ -117,7 +117,8 @@ struct Call: Sendable {
 
     var deadline: MediaTime? {
         let repeats = earlier(answer?.repeater.deadline, provisional?.responder.deadline)
-        return earlier(earlier(earlier(ringEnd, repair?.deadline), repeats), earlier(timer?.deadline, changeTime))
+        let changes = earlier(earlier(timer?.deadline, changeTime), transfer.deadline)
+        return earlier(earlier(earlier(ringEnd, repair?.deadline), repeats), changes)
     }
 
     /// Whether an own change may leave now.

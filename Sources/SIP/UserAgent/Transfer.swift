@@ -58,13 +58,17 @@ struct Transfer: Sendable {
     @Boxed var received: ReceivedTransfer?
     /// How many the other side has sent.
     var receivedCount = 0
+    /// When this side leaves a call that the other side has led on from, and does not end.
+    var leaveTime: MediaTime?
+
+    var deadline: MediaTime? { earlier(received?.deadline, leaveTime) }
 }
 
 /// A REFER of the other side.
 struct ReceivedTransfer: Sendable {
     let wishes: TransferRequest
-    /// Whether the user has not decided yet.
-    var isOpen = true
+    /// When it counts as refused, as long as the user has not decided; nil once that is so.
+    var deadline: MediaTime?
     /// The value of Event; nil when the other side does not want to be told.
     let event: Bytes?
     /// The call that was made for it.

@@ -135,6 +135,7 @@ extension UserAgent {
             put(call, handle)
             return goOn(handle, at: now)
         }
+        if let time = call.transfer.deadline, time <= now { return handleTransferTimeout(handle, at: now) }
         if var provisional = call.provisional, let time = provisional.responder.deadline, time <= now {
             let action = provisional.responder.handleTimeout(at: now)
             call.provisional = provisional

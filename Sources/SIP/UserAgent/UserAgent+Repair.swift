@@ -175,10 +175,11 @@ extension UserAgent {
 
     // MARK: The other side's repair
 
-    /// Whether an INVITE that replaces a call comes from who that call is with, so that it goes on.
+    /// Whether an INVITE that replaces a call comes from who that call is with, so that it goes on; one that a transfer has led
+    /// here comes from somebody else.
     func isRepair(_ request: SIPMessage, of handle: CallHandle) throws(SIPError) -> Bool {
-        guard let call = calls[handle], let dialog = call.dialog, call.session?.agreed != nil,
-            let from = try request.from()
+        guard request.count(of: .referredBy) == 0, let call = calls[handle], let dialog = call.dialog,
+            call.session?.agreed != nil, let from = try request.from()
         else { return false }
         return from.uri.isEquivalent(to: dialog.remote.uri)
     }

@@ -88,6 +88,11 @@ extension UserAgent {
 
     // MARK: The other side's transfer
 
+    /// How long the user may take to decide: as long as the other side is told that it will hear of it.
+    private static let patience = Duration.seconds(60)
+    /// How long the other side may take to end a call that it has led on from.
+    private static let farewellPatience = Duration.seconds(3)
+
     /// Takes a REFER in a call: 202 at once, where transfers are taken at all, and then the user decides.
     mutating func receiveTransfer(
         _ request: SIPMessage,
@@ -107,7 +112,11 @@ extension UserAgent {
         call.transfer.receivedCount += 1
         let isFirst = call.transfer.receivedCount == 1
         let event = Bytes(isFirst ? "refer" : "refer;id=\(number)")
-        call.transfer.received = ReceivedTransfer(wishes: wishes, event: isSilent ? nil : event)
+        call.transfer.received = ReceivedTransfer(
+            wishes: wishes,
+            deadline: now + Self.patience,
+            event: isSilent ? nil : event
+        )
         put(call, handle)
         var headers: [Capabilities.Refusal.Header] = []
         if isSilent { headers.append(.init(name: .referSub, value: "false")) }
@@ -123,18 +132,19 @@ extension UserAgent {
 
     /// Does what the other side's REFER asks for: calls, and tells the other side what comes of it.
     ///
-    /// The call that the REFER came in stays; whoever sent it ends it.
+    /// Whoever sent the REFER ends the call that it came in, once the new one is answered; this side does so when that is not done
+    /// soon.
     /// Throws: `badRequest` when none waits, or as `call`
     package mutating func acceptTransfer(_ handle: CallHandle, _ session: SessionConfiguration, at now: MediaTime)
         throws(SIPError) -> CallHandle
     {
-        guard let call = calls[handle], let received = call.transfer.received, received.isOpen else {
+        guard let call = calls[handle], let received = call.transfer.received, received.deadline != nil else {
             throw Self.noCall
         }
         var wishes = CallWishes(session: session, account: call.account)
         if let replaces = received.wishes.replaces { wishes.headers.append(("Replaces", replaces.bytes.text)) }
         if let referrer = received.wishes.referrer { wishes.headers.append(("Referred-By", referrer)) }
-        update(handle) { $0.transfer.received?.isOpen = false }
+        update(handle) { $0.transfer.received?.deadline = nil }
         let made: CallHandle
         do {
             made = try self.call(received.wishes.target, wishes, at: now)
@@ -157,7 +167,7 @@ extension UserAgent {
 
     /// Refuses what the other side's REFER asks for, and tells it so.
     package mutating func refuseTransfer(_ handle: CallHandle, status: Int = 603, at now: MediaTime) {
-        guard calls[handle]?.transfer.received?.isOpen == true else { return }
+        guard calls[handle]?.transfer.received?.deadline != nil else { return }
         notify(handle, status: status, at: now)
         settle(at: now)
     }
@@ -166,6 +176,17 @@ extension UserAgent {
     mutating func tellReferrer(of call: Call, _ handle: CallHandle, status: Int, at now: MediaTime) {
         guard let referrer = call.referrer, calls[referrer]?.transfer.received?.call == handle else { return }
         notify(referrer, status: status, at: now)
+        if 200..<300 ~= status { update(referrer) { $0.transfer.leaveTime = now + Self.farewellPatience } }
+    }
+
+    /// The user has not decided on a transfer, or the other side has not left behind one.
+    mutating func handleTransferTimeout(_ handle: CallHandle, at now: MediaTime) {
+        guard let transfer = calls[handle]?.transfer else { return }
+        if let time = transfer.received?.deadline, time <= now {
+            return refuseTransfer(handle, status: 408, at: now)
+        }
+        update(handle) { $0.transfer.leaveTime = nil }
+        hangUp(handle, at: now)
     }
 
     /// Tells the other side of a call how the call goes on that it asked for.
@@ -177,7 +198,8 @@ extension UserAgent {
         do {
             var request = try dialog.makeRequest(.notify)
             try request.append(.event, event)
-            let state = status < 200 ? "active;expires=60" : "terminated;reason=noresource"
+            let isOver = status >= 200
+            let state = isOver ? "terminated;reason=noresource" : "active;expires=\(Self.patience.components.seconds)"
             try request.append(.subscriptionState, Bytes(state))
             try request.append(.contentType, Bytes("message/sipfrag;version=2.0"))
             request.setBody(SIPFragment(status: status).body)

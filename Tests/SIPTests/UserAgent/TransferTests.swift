@@ -72,6 +72,20 @@ struct TransferTests {
         test.expectEmpty()
     }
 
+    @Test("Alice does not leave behind the transfer: Bob does")
+    mutating func lingers() throws {
+        try transfer()
+        let made = try accept()
+        try answer(2)
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0).last == "transfer done(status: 200)")
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0) == ["ended them hungUp"])
+        #expect(test.world.words(1).suffix(2) == ["established", "ended us hungUp"])
+        hangUp(1, made)
+        test.expectEmpty()
+    }
+
     @Test("Alice hangs up right after the REFER was taken: Bob's new call goes on")
     mutating func leavesEarly() throws {
         try transfer()
@@ -120,6 +134,19 @@ struct TransferTests {
         hangUp(0, alice)
         #expect(throws: SIPError.self) { try accept() }
         test.expectEmpty()
+    }
+
+    @Test("Bob does not decide within a minute: that is a refusal, and the call goes on")
+    mutating func undecided() throws {
+        try transfer()
+        test.world.run(for: .seconds(59))
+        #expect(test.world.words(0).last == "transfer progress(status: 100)")
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0) == ["transfer failed(status: 408)"])
+        #expect(throws: SIPError.self) { try accept() }
+        try transfer()
+        _ = try accept()
+        hangUp(0, alice)
     }
 
     @Test("Where transfers are not taken: 603, and nobody is asked")

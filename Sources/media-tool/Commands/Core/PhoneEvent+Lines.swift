@@ -18,6 +18,11 @@ extension PhoneEvent {
                 ["event": "incoming", "callID": .string(call.callID), "from": .string(call.remote)],
                 text: "\(call.remote.printable) calls\n"
             )
+        case .replaced(_, let call):
+            common.show(
+                ["event": "replaced", "callID": .string(call.callID), "from": .string(call.remote)],
+                text: "\(call.remote.printable) has taken the place of who was on\n"
+            )
         case .logged(let entry):
             common.show(
                 [

@@ -10,13 +10,13 @@ struct PhoneCommand: AsyncParsableCommand {
         commandName: "phone",
         abstract: "A phone at the shell: registers accounts, calls and is called, by lines on standard input.",
         discussion: """
-            It rings, and does what lines say: call, answer, end, hold, resume, swap, mute, keys, transfer, text, calls, \
-            devices, volume, push, quit; help lists them. Who talks is held before another call begins to talk. At the end of \
+            It rings, and does what lines say: call, answer, end, hold, resume, swap, mute, keys, transfer, follow, text, \
+            calls, devices, volume, push, quit; help lists them. Who talks is held before another call begins to talk. At the end of \
             the input, by quit and by Ctrl-C it hangs up and takes its bindings away.
 
             With --json each thing that happens is a line, "listening" first, and lines may be actions: \
             {"action": "start", "to": "sip:bob@example.org", "id": 1}, answer, end, setHeld with "held", setMuted with \
-            "muted", playDTMF with "digits", transfer with "to", text with "to" and "text", swap, calls, devices, device with \
+            "muted", playDTMF with "digits", transfer with "to" or "with", acceptTransfer, refuseTransfer, text with "to" and "text", swap, calls, devices, device with \
             "name", volume with "db", push with "payload", quit. "call" is the number of the call; left out, it is the one \
             that can be meant. Each with an "id" is answered by a line "performed", or "refused" when it cannot be read or \
             means no call.
@@ -77,6 +77,7 @@ struct PhoneCommand: AsyncParsableCommand {
     private func phoneConfiguration() -> PhoneConfiguration {
         var configuration = place.configuration()
         if !codec.isEmpty { configuration.codecs = codec }
+        configuration.takesTransfers = true
         return configuration
     }
 
@@ -153,7 +154,7 @@ struct PhoneCommand: AsyncParsableCommand {
         await withTaskGroup(of: Void.self) { group in
             for await event in events {
                 switch event {
-                case .incoming(let call), .outgoing(let call):
+                case .incoming(let call), .outgoing(let call), .replaced(_, let call):
                     let uuid = await phone.identifier(of: call)
                     group.addTask { await shell.listen(to: call, uuid) }
                 case .registered(let address):

@@ -19,6 +19,10 @@ struct PhoneOrder: Equatable {
         /// Records the call, or the conference that it is in; nil records no longer.
         case record(String?)
         case transfer(to: String)
+        /// Hands the call over to whom another one is with.
+        case handOver(to: Int)
+        /// Calls whom the other side asks to call, or does not.
+        case follow(Bool)
         case text(String, to: String)
         /// Sends a text as soon as that is possible.
         case queue(String, to: String)
@@ -55,6 +59,8 @@ struct PhoneOrder: Equatable {
         record FILE [N]      record a call, you on the left, or the whole conference
         record off
         transfer URI [N]     have the other side call somebody else
+        transfer M [N]       have the other sides of two calls talk with each other, without you
+        follow [N], stay [N] call whom the other side asks you to call, or do not
         text URI WORDS...    send a text
         queue URI WORDS...   send a text as soon as that is possible, for three days
         calls                what is on, with its quality
@@ -123,7 +129,11 @@ struct PhoneOrder: Equatable {
         case "record":
             let path = try argument("a file, or off")
             self = Self(.record(path == "off" ? nil : path), call: try number(1))
-        case "transfer": self = Self(.transfer(to: try argument("a URI")), call: try number(1))
+        case "transfer":
+            let whom = try argument("a URI, or a call")
+            self = Self(Int(whom).map { .handOver(to: $0) } ?? .transfer(to: whom), call: try number(1))
+        case "follow": self = Self(.follow(true), call: try number(0))
+        case "stay": self = Self(.follow(false), call: try number(0))
         case "text", "queue":
             let uri = try argument("a URI and words")
             guard rest.count > 1 else { throw PhoneOrderFault("'\(verb)' needs a URI and words. Say help.") }
@@ -191,7 +201,14 @@ struct PhoneOrder: Equatable {
         case "playDTMF": kind = .playDTMF(try need(wire.digits, "digits"))
         case "setGroup": kind = wire.with.map { .join($0) } ?? .split
         case "record": kind = .record(wire.file)
-        case "transfer": kind = .transfer(to: try need(wire.to, "to"))
+        case "transfer":
+            if let other = wire.with {
+                kind = .handOver(to: other)
+            } else {
+                kind = .transfer(to: try need(wire.to, "to"))
+            }
+        case "acceptTransfer": kind = .follow(true)
+        case "refuseTransfer": kind = .follow(false)
         case "text": kind = .text(try need(wire.text, "text"), to: try need(wire.to, "to"))
         case "queue": kind = .queue(try need(wire.text, "text"), to: try need(wire.to, "to"))
         case "swap": kind = .swap

@@ -137,41 +137,6 @@ actor PhoneShell: CallProvider {
         }
     }
 
-    // MARK: What calls tell
-
-    /// What a call tells beyond what the screen is told, to its end.
-    func listen(to call: PhoneCall, _ uuid: CallUUID?) async {
-        let number = uuid.map { self.number(of: $0) }
-        for await event in call.events {
-            switch event {
-            case .progress(180): await play(.ringback)
-            // It brings sound of its own.
-            case .progress(183): await play(nil)
-            case .key(let key): tell("digit", number, [("digit", .string("\(key)"))], "Key \(key).")
-            case .held(by: .them): tell("held", number, [("by", .string("them"))], "The other side holds the call.")
-            case .resumed(by: .them): tell("resumed", number, [("by", .string("them"))], "The other side is back.")
-            case .transferring(let status):
-                tell("transfer", number, [("status", .integer(status))], "The transfer goes on: \(status).")
-            case .transferFailed(let status):
-                tell("transfer", number, [("failed", .integer(status))], "The transfer has failed: \(status).")
-            case .ended(let end):
-                tell("report", number, Self.members(of: end, await call.report), end.description)
-            default: break
-            }
-        }
-    }
-
-    private static func members(of end: PhoneCallEnd, _ report: CallReport?) -> [(String, JSONValue)] {
-        let leg = report?.legs.first
-        let score = leg?.quality.mosListening
-        return [
-            ("reason", .string(end.description)),
-            ("sentPackets", leg.map { .integer(Int($0.sent.packets)) } ?? .null),
-            ("receivedPackets", leg.map { .integer(Int($0.received.packets)) } ?? .null),
-            ("mosListening", score.map { .number($0) } ?? .null),
-        ]
-    }
-
     // MARK: What lines say
 
     /// Does what a line says; false to end.
@@ -233,6 +198,21 @@ actor PhoneShell: CallProvider {
         case .transfer(let uri):
             let call = try find(order, "talks") { $0.isTalking }
             await attempt(order) { try await $0.call(of: call.uuid)?.transfer(to: uri) }
+        case .handOver(let number):
+            let call = try find(order, "talks") { $0.isTalking && $0.uuid != calls[number]?.uuid }
+            guard let other = calls[number]?.uuid else {
+                throw PhoneOrderFault("There is no call \(number). Say calls.", id: order.id)
+            }
+            await attempt(order) { phone in
+                guard let partner = await phone.call(of: other) else { return }
+                try await phone.call(of: call.uuid)?.transfer(to: partner)
+            }
+        case .follow(let isWanted):
+            let call = try find(order, "talks", \.isTalking)
+            await attempt(order) { phone in
+                guard let call = await phone.call(of: call.uuid) else { return }
+                if isWanted { try await call.acceptTransfer() } else { await call.refuseTransfer() }
+            }
         case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
         case .queue(let text, let uri): await attempt(order) { try await $0.queueText(text, to: uri) }
         case .calls: await attempt(order) { _ in await self.list() }
@@ -309,7 +289,7 @@ actor PhoneShell: CallProvider {
 
     // MARK: Small things
 
-    private func number(of uuid: CallUUID) -> Int {
+    func number(of uuid: CallUUID) -> Int {
         if let known = numbers.last(where: { $0.uuid == uuid })?.number { return known }
         lastNumber += 1
         if numbers.count == Self.numbersKept { numbers.removeFirst() }
@@ -352,7 +332,7 @@ actor PhoneShell: CallProvider {
         if !isCalling || isTalking { await play(nil) }
     }
 
-    private func play(_ wanted: CallProgressTone?) async {
+    func play(_ wanted: CallProgressTone?) async {
         guard wanted != tone else { return }
         tone = wanted
         // A phone that cannot ring is still one.
@@ -360,7 +340,7 @@ actor PhoneShell: CallProvider {
         if let spec = try? ToneSpec(named: wanted.rawValue, country: country) { try? await engine.startRinging(spec) }
     }
 
-    private func tell(_ event: String, _ number: Int?, _ members: [(String, JSONValue)], _ text: String) {
+    func tell(_ event: String, _ number: Int?, _ members: [(String, JSONValue)], _ text: String) {
         teller.tell(
             event,
             [("call", number.map { .integer($0) } ?? .null)] + members,

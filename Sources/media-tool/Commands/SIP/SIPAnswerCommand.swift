@@ -86,6 +86,9 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 "'--provider' has a screen say what is done with a call. Leave out '\(other)', or it."
             )
         }
+        guard provider == nil || !sound.followTransfers else {
+            throw ValidationError("A call screen cannot call here. Leave out '--follow-transfers', or '--provider'.")
+        }
         if provider?.isEmpty == true {
             throw ValidationError("The value '' of '--provider' is no directory. Name that of the screen's group.")
         }
@@ -194,8 +197,9 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 try await receive(invite, handle, by: taker)
             } else if let handle = event.call, let run = await desk.run(handle) {
                 await run.receive(event)
+                if let followed = await run.followed { await desk.add(run, as: followed) }
                 await taker.screen?.note(event, of: handle)
-                if case .established = event, sound.dtmf != nil { Task { await Self.key(run) } }
+                if case .established(run.handle) = event, sound.dtmf != nil { Task { await Self.key(run) } }
                 if await run.hasEnded { try await finish(run, by: taker) }
             } else if case .ended(_, let end) = event {
                 // It was refused before it had sound.
@@ -269,7 +273,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             start: MonotonicClock.current,
             teller
         )
-        await desk.add(run)
+        await desk.add(run, as: handle)
         if let screen = taker.screen { return await screen.receive(invite, handle) }
         let session = media.session
         if wait > 0 && way != .defer || way == .ring {
@@ -297,7 +301,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         let (party, desk, teller, recorder) = (taker.party, taker.desk, taker.teller, taker.recorder)
         var report = try await run.report(party.counts())
         report.story = told.story
-        await desk.remove(run.handle)
+        await desk.remove(run)
         try recorder?.finish(report)
         teller.tell("ended", report.members, text: report.text)
     }
@@ -312,13 +316,13 @@ actor AnswerDesk {
     var isEmpty: Bool { runs.isEmpty }
 
     func run(_ handle: CallHandle) -> SIPCallRun? { runs[handle] }
-    func add(_ run: SIPCallRun) { runs[run.handle] = run }
+    func add(_ run: SIPCallRun, as handle: CallHandle) { runs[handle] = run }
 
     /// A call was refused without sound.
     func noteRefusal() { endedCount += 1 }
 
-    func remove(_ handle: CallHandle) {
-        runs[handle] = nil
+    func remove(_ run: SIPCallRun) {
+        runs = runs.filter { $0.value !== run }
         endedCount += 1
     }
 

@@ -141,7 +141,8 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--cancel-after", cancelAfter != nil), ("--events", events), ("--ring-timeout", ringTimeout != nil),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
-                ("--100rel", sound.hundredRel), ("--device", sound.device != nil), ("--pcap", sound.pcap != nil),
+                ("--follow-transfers", sound.followTransfers), ("--100rel", sound.hundredRel),
+                ("--device", sound.device != nil), ("--pcap", sound.pcap != nil),
                 ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
                 ("--transport tls", sip.transport == .tls),
             ] + sip.ofNetworks
@@ -253,13 +254,9 @@ struct SIPCallCommand: AsyncParsableCommand {
             talk?.cancel()
         }
         while await !run.hasEnded, let event = await iterator.next() {
-            if case .targets(_, let targets) = event { tell(targets, uri, callID, teller) }
-            guard event.call == handle else {
-                await run.receiveOther(event)
-                continue
-            }
+            if case .targets(_, let targets) = event, await !run.isAnswered { tell(targets, uri, callID, teller) }
             await run.receive(event)
-            guard case .established = event else { continue }
+            guard case .established(handle) = event else { continue }
             talk = Task {
                 await self.talk(run) {
                     try await CallSound(engine, at: host, codecs: sound.codecs, packetTime: sound.ptime) {

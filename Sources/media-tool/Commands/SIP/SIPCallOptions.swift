@@ -63,6 +63,9 @@ struct SIPCallOptions: ParsableArguments {
     )
     var sessionExpires: UInt32?
 
+    @Flag(help: "Call whom the other side asks to call, in its place (REFER). Default: that is refused.")
+    var followTransfers = false
+
     @Option(help: "What secures the sound: off. There is no SRTP yet; sdes, dtls and auto are refused.")
     var srtp = SRTPWish.off
 
@@ -99,6 +102,7 @@ struct SIPCallOptions: ParsableArguments {
     /// What calls ask of the agent.
     func change(_ agent: inout AgentConfiguration) {
         agent.wantsReliableProvisionals = hundredRel
+        agent.takesTransfers = followTransfers
         agent.sessionTimer = SessionTimer.Wishes(seconds: sessionExpires)
     }
 

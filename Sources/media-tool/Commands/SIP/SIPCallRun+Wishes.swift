@@ -8,14 +8,20 @@ import SIPTransport
 /// What this side wants of a call.
 extension SIPCallRun {
     func hangUp() async {
-        await hangUpOther()
-        let handle = handle
+        await hangUpOthers()
+        let handle = current
         await party.endpoint.perform { agent, now in agent.hangUp(handle, at: now) }
+    }
+
+    /// Ends what was begun beside the call that talks, or is left of it.
+    func hangUpOthers() async {
+        let handles = left + [other?.handle, followed].compactMap(\.self)
+        await party.endpoint.perform { agent, now in for handle in handles { agent.hangUp(handle, at: now) } }
     }
 
     /// Holds or resumes the call.
     func setHeld(_ isHeld: Bool) async {
-        let handle = handle
+        let handle = current
         await party.endpoint.perform { agent, now in
             guard var session = agent.session(of: handle) else { return }
             session.hold = isHeld ? .withMusic : nil
@@ -30,7 +36,7 @@ extension SIPCallRun {
 
     /// Describes the session once more, as it is wished.
     func update() async {
-        let handle = handle
+        let handle = current
         await party.endpoint.perform { agent, now in
             guard let session = agent.session(of: handle) else { return }
             agent.change(handle, to: session, by: .update, at: now)
@@ -41,7 +47,7 @@ extension SIPCallRun {
     func transfer(to target: SIPURI) async {
         transferTarget = "\(target)"
         await setHeld(true)
-        let handle = handle
+        let handle = current
         do {
             try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
         } catch {
@@ -94,7 +100,7 @@ extension SIPCallRun {
             case .pause(let pause): try await Task.sleep(for: pause)
             case .digit(let digit):
                 guard let key = "\(digit)".first else { continue }
-                let handle = handle
+                let handle = current
                 try await party.endpoint.perform { agent, now in
                     try agent.send(DTMFRelay(key, duration: .milliseconds(100)), in: handle, at: now)
                 }

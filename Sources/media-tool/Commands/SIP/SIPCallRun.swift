@@ -6,13 +6,28 @@ import SIP
 import SIPTransport
 
 /// One call by SIP with its sound, from its first message to its report.
+///
+/// Where the other side leads it to somebody else, the sound goes along: it is one call to its user.
 actor SIPCallRun {
+    /// The call that it began as.
     nonisolated let handle: CallHandle
+    /// The call that talks; another one once the other side has led to somebody else.
+    var current: CallHandle
+    /// The call that is made for the other side's transfer, until it is answered.
+    var followed: CallHandle?
+    /// How the call ended that talked, when that was before the answer of the followed one.
+    var formerEnd: CallEnd?
+    /// Calls that it has left, and that end soon.
+    var left: [CallHandle] = []
+    /// What the call that talks was agreed on last.
+    var lastSession: AgreedSession?
+    /// What the followed one was.
+    var followedSession: AgreedSession?
     let party: SIPParty
     let sound: CallSound
-    private let teller: SIPTeller
+    let teller: SIPTeller
     let options: SIPCallOptions
-    private let peer: String
+    var peer: String
     private let callID: String
     private let start: MediaTime
     private var ringTime: MediaTime?
@@ -41,7 +56,7 @@ actor SIPCallRun {
         _ teller: SIPTeller
     ) {
         (self.handle, self.party, self.sound, self.options, self.peer) = (handle, party, sound, options, peer)
-        (self.callID, self.start, self.teller) = (callID, start, teller)
+        (self.callID, self.start, self.teller, current) = (callID, start, teller, handle)
     }
 
     /// What is offered, or answered with.
@@ -51,9 +66,13 @@ actor SIPCallRun {
     /// Whether the last of the input was sent.
     var isInputOver: Bool { get async { await sound.call?.isSourceEnded ?? false } }
 
-    /// Takes what the agent tells of the call.
+    /// Takes what the agent tells of the call, and of those that it leads to.
     func receive(_ event: AgentEvent) async {
         let now = MonotonicClock.current
+        if case .incoming(let handle, let invite) = event { return await meet(handle, invite) }
+        if event.call == other?.handle { return await receiveOther(event) }
+        if event.call == followed { return await receiveFollowed(event, at: now) }
+        guard event.call == current else { return }
         switch event {
         case .progress(_, let response):
             ringTime = ringTime ?? now
@@ -68,7 +87,9 @@ actor SIPCallRun {
                 ],
                 text: "\(code) \(response.reasonPhrase)"
             )
-        case .agreed(_, let session): await agree(session)
+        case .agreed(_, let session):
+            lastSession = session
+            await agree(session)
         case .established:
             answerTime = now
             await tellConnected(now)
@@ -78,15 +99,22 @@ actor SIPCallRun {
         case .changeRefused(_, let status):
             teller.tell("changeRefused", [("code", .integer(status))], text: "The change was refused: \(status).")
         case .transfer(_, let progress): await follow(progress)
+        case .transferRequested(_, let wishes): await follow(wishes)
         case .ended(_, let end):
-            (self.end, endTime) = (end, now)
-            for task in tasks { task.cancel() }
-            await hangUpOther()
+            // Whoever asks for another call need not stay for it.
+            if followed != nil { return formerEnd = end }
+            await finish(end, at: now)
         default: break
         }
     }
 
-    private func agree(_ session: AgreedSession) async {
+    func finish(_ end: CallEnd, at now: MediaTime) async {
+        (self.end, endTime) = (end, now)
+        for task in tasks { task.cancel() }
+        await hangUpOthers()
+    }
+
+    func agree(_ session: AgreedSession) async {
         let isFirst = await sound.call == nil
         do {
             try await sound.apply(session)
@@ -161,18 +189,18 @@ actor SIPCallRun {
         case .accepted, .progress: break
         case .done: await hangUp()
         case .failed:
-            await hangUpOther()
+            await hangUpOthers()
             await setHeld(false)
         }
     }
 
     /// Takes what the agent tells of the call to somebody else: once that is answered, this one is handed over.
-    func receiveOther(_ event: AgentEvent) async {
-        guard let other, event.call == other.handle else { return }
+    private func receiveOther(_ event: AgentEvent) async {
+        guard let other else { return }
         switch event {
         case .agreed(_, let session): try? await other.sound.apply(session)
         case .established:
-            let (handle, target) = (handle, other.handle)
+            let (handle, target) = (current, other.handle)
             do {
                 try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
             } catch {
@@ -187,11 +215,6 @@ actor SIPCallRun {
             if case .timeout = end.cause { await follow(.failed(status: 408)) }
         default: break
         }
-    }
-
-    func hangUpOther() async {
-        guard let other = other?.handle else { return }
-        await party.endpoint.perform { agent, now in agent.hangUp(other, at: now) }
     }
 
     // MARK: What it came to

@@ -1,0 +1,68 @@
+import CallBasics
+import SIP
+import SIPTransport
+
+/// The transfer that the other side asks for.
+extension SIPCallRun {
+    /// Calls whom the other side asks to call; the sound is that of this call.
+    func follow(_ wishes: TransferRequest) async {
+        transferTarget = "\(wishes.target)"
+        let (handle, session) = (current, session)
+        do {
+            followed = try await party.endpoint.perform { agent, now in
+                try agent.acceptTransfer(handle, session, at: now)
+            }
+            tell("accepted", 202)
+        } catch {
+            StandardError.write("Note: the call was not led on: \(error)\n")
+            tell("failed", 400)
+        }
+    }
+
+    /// Answers a call that takes the place of this one, as when the other side hands it over; all others find it busy.
+    func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
+        let (current, session, isFree) = (current, session, followed == nil)
+        let takesPlace = await party.endpoint.perform { agent, now in
+            if isFree, agent.replacedCall(of: handle) == current {
+                return (try? agent.answer(handle, session, at: now)) != nil
+            }
+            agent.reject(handle, status: 486, at: now)
+            return false
+        }
+        guard takesPlace else { return }
+        (followed, transferTarget) = (handle, (try? invite.from())?.uri.bytes.text ?? "somebody")
+    }
+
+    /// Takes what the agent tells of the call that was asked for: once it is answered, it is the one that talks.
+    func receiveFollowed(_ event: AgentEvent, at now: MediaTime) async {
+        switch event {
+        case .progress(_, let response): tell("trying", response.statusCode ?? 0)
+        case .agreed(_, let session):
+            followedSession = session
+            await agree(session)
+        case .established(let handle):
+            if formerEnd == nil { left.append(current) }
+            (current, followed, formerEnd) = (handle, nil, nil)
+            (lastSession, peer) = (followedSession, transferTarget)
+            tell("done", 200)
+        case .ended(_, let end):
+            followed = nil
+            tell("failed", end.code ?? 408)
+            if formerEnd != nil { return await finish(end, at: now) }
+            // What was heard before the answer came from elsewhere.
+            if let lastSession { await agree(lastSession) }
+        default: break
+        }
+    }
+
+    private func tell(_ state: String, _ code: Int) {
+        teller.tell(
+            "transfer",
+            [
+                ("by", .string("them")), ("to", .string(transferTarget)), ("state", .string(state)),
+                ("code", .integer(code)),
+            ],
+            text: "Led to \(transferTarget): \(state) (\(code))."
+        )
+    }
+}

@@ -31,17 +31,15 @@ func openDoor() {
     if system("(\(command)) &") != 0 { say("The door does not open: there is no shell.") }
 }
 
-/// One call: the microphone at the door and its loudspeaker are the call card.
-func answer(_ call: PhoneCall) async {
-    do {
-        try await call.answer()
-        say("\(call.remote) is at the door.")
-        for await event in call.events {
-            guard case .key(key) = event else { continue }
+/// One call, to its end: the microphone at the door and its loudspeaker are the call card.
+func talk(_ call: PhoneCall) async {
+    for await event in call.events {
+        switch event {
+        case .answered: say("\(call.remote) is at the door.")
+        case .key(key):
             if allowed?.contains(call.remote) ?? true { openDoor() } else { say("\(call.remote) may not open it.") }
+        default: break
         }
-    } catch {
-        say("\(call.remote): \(error)")
     }
     say(await call.ended())
 }
@@ -65,16 +63,24 @@ if account {
     say("Registered after \(ContinuousClock.now - start).")
 }
 
-var isBusy = false
+var callCount = 0
 for await event in phone.events {
-    guard case .incoming(let call) = event else { continue }
-    guard !isBusy else {
-        await call.reject(status: 486)
-        continue
-    }
-    isBusy = true
-    Task {
-        await answer(call)
-        isBusy = false
+    switch event {
+    case .incoming(let call) where callCount > 0: await call.reject(status: 486)
+    case .incoming(let call):
+        callCount += 1
+        Task {
+            do { try await call.answer() } catch { say("\(call.remote): \(error)") }
+            await talk(call)
+            callCount -= 1
+        }
+    case .replaced(_, let call):
+        // Who was at the door has handed the call over.
+        callCount += 1
+        Task {
+            await talk(call)
+            callCount -= 1
+        }
+    default: break
     }
 }

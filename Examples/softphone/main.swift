@@ -13,10 +13,8 @@ func say(_ text: Any) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) 
 
 /// What is on; who talks is held before another begins to.
 @MainActor final class Softphone {
-    let engine: CallEngine
-    let phone: Phone
-    private var calls: [PhoneCall] = []
-    private var ringing: [PhoneCall] = []
+    let (engine, phone): (CallEngine, Phone)
+    private var (calls, ringing): ([PhoneCall], [PhoneCall]) = ([], [])
     private let ring = try? CallProgressTones.of(country: "US")[.ringback]
 
     init(_ engine: CallEngine, _ phone: Phone) { (self.engine, self.phone) = (engine, phone) }
@@ -30,6 +28,9 @@ func say(_ text: Any) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) 
                 follow(call)
                 try? await call.ring()
                 if let ring { try? await engine.startRinging(ring) }
+            case .replaced(_, let call):
+                calls.append(call)
+                follow(call)
             case .registered(let address): say("\(address) is registered.")
             case .unregistered(let address, let error): say("\(address): \(error)")
             case .text(let text): say("\(text.sender): \(text.text)")
@@ -81,10 +82,9 @@ func say(_ text: Any) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) 
                 try await call.answer()
                 calls.append(call)
             case "e": if let call = ringing.last { await call.reject() } else { await calls.last?.hangUp() }
-            case "h": await calls.last?.setHeld(true)
-            case "r":
-                await hold(but: calls.last)
-                await calls.last?.setHeld(false)
+            case "h", "r":
+                if words[0] == "r" { await hold(but: calls.last) }
+                await calls.last?.setHeld(words[0] == "h")
             case "m", "u": await calls.last?.setMuted(words[0] == "m")
             case "k" where words.count == 2: try await calls.last?.sendDTMF(words[1])
             case "t" where words.count == 3: try await phone.sendText(words[2], to: words[1])

@@ -128,6 +128,7 @@ package actor CallSound {
 
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     package func end(after talk: Duration) async throws -> CallReport? {
+        _ = await change?.result
         guard let call else {
             way.release()
             return nil

@@ -44,14 +44,15 @@ extension Phone {
 
     /// Calls whom the other side of a call asks to call.
     func follow(
-        _ target: String,
+        _ transfer: PhoneTransfer,
         from call: CallHandle,
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws -> PhoneCall {
-        let made = try await place(target, sound) { agent, session, now throws(SIPError) in
-            try agent.acceptTransfer(call, session, at: now)
+        let made = try await place(transfer.target, sound) { agent, session, now throws(SIPError) in
+            try agent.acceptTransfer(call, number: transfer.number, session, at: now)
         }
-        consult { desk, _ in desk.noteOutgoing(made.handle, callID: made.callID, CallUpdate(remote: target)) }
+        let update = CallUpdate(remote: transfer.target)
+        consult { desk, _ in desk.noteOutgoing(made.handle, callID: made.callID, update) }
         continuation.yield(.outgoing(made))
         return made
     }
@@ -145,9 +146,7 @@ extension Phone {
         Task { await call.run() }
         if let former = formerCall(of: handle) {
             // Who talks goes on talking: nothing rings (RFC 3891, section 3).
-            return call.assumeIsolated { call in
-                do { try call.answer(inPlaceOf: former) } catch { call.reject(status: 480) }
-            }
+            return replace(former, by: call)
         }
         consult { desk, now in desk.receive(handle, callID: callID, CallUpdate(invite, from: remote), at: now) }
         if case .enqueued = continuation.yield(.incoming(call)) { return }
@@ -161,12 +160,20 @@ extension Phone {
         act { agent, _ in agent.replacedCall(of: handle) }.flatMap { calls[$0] }
     }
 
-    /// A call was answered: the screen goes on with it where it has taken the place of another one.
-    func noteReplacement(by handle: CallHandle) {
-        guard let call = calls[handle], let former = formerCall(of: handle) else { return }
+    /// Answers a call in the place of another one; the screen goes on with it.
+    private func replace(_ former: PhoneCall, by call: PhoneCall) {
+        do { try call.assumeIsolated { try $0.answer(inPlaceOf: former) } } catch {
+            let handle = call.handle
+            return act { agent, now in agent.reject(handle, status: 480, at: now) }
+        }
         let update = CallUpdate(remote: call.remote, displayName: call.remoteName)
-        consult { desk, _ in desk.noteReplaced(former.handle, by: handle, callID: call.callID, update) }
-        continuation.yield(.replaced(former, by: call))
+        screen?.noteReplaced(former.handle, by: call.handle)
+        consult { desk, now in
+            desk.noteReplaced(former.handle, by: call.handle, callID: call.callID, update)
+        }
+        if case .enqueued = continuation.yield(.replaced(former, by: call)) { return }
+        // Nobody would know of it but the screen.
+        if screen == nil { call.assumeIsolated { $0.hangUp() } }
     }
 
     // MARK: What is over

@@ -262,7 +262,6 @@ public actor Phone {
         default:
             guard let handle = event.call, let call = calls[handle] else { return }
             call.tell(event)
-            if case .established = event { noteReplacement(by: handle) }
             if screen != nil { note(event, of: handle) }
             write(event, of: handle)
             if case .ended = event { calls[handle] = nil }

@@ -1,5 +1,6 @@
 internal import CallBasics
 public import MediaEngine
+internal import SDP
 internal import SIP
 
 /// One call in the place of another: the other side is sent to somebody, or sends this one.
@@ -33,15 +34,21 @@ extension PhoneCall {
     private func transfer(_ ask: @Sendable (inout UserAgent, MediaTime) throws(SIPError) -> Void) throws {
         guard isAnswered, end == nil else { throw PhoneError(.state, "The call is not answered. Wait for the answer.") }
         // A call that its user holds stays so when nothing comes of it.
-        let isHeldForTransfer = !held.us
-        if isHeldForTransfer { setHeld(true) }
+        let isToHold = !isToBeHeld
+        if isToHold { setHeld(true) }
         do throws(SIPError) {
             try act(ask)
         } catch {
-            if isHeldForTransfer { setHeld(false) }
+            if isToHold { setHeld(false) }
             throw PhoneError(.state, error.message)
         }
-        self.isHeldForTransfer = isHeldForTransfer
+        isHeldForTransfer = isToHold
+    }
+
+    /// Whether this side holds it, or has said that it will.
+    private var isToBeHeld: Bool {
+        let handle = handle
+        return act { agent, _ in agent.session(of: handle)?.hold != nil }
     }
 
     // MARK: A call that takes the place of another one
@@ -68,8 +75,8 @@ extension PhoneCall {
         call.assumeIsolated { call in
             (call.sound, call.listening, call.isMuted, call.listener) = (sound, listening, isMuted, listener)
         }
-        listener.assumeIsolated { $0.successor = call }
-        (self.sound, self.listening) = (nil, nil)
+        (self.sound, self.listening, successor) = (nil, nil, call)
+        if listener !== self { listener.assumeIsolated { $0.successor = call } }
     }
 
     // MARK: The other side's transfer
@@ -79,32 +86,38 @@ extension PhoneCall {
     /// This call is held unless the other side holds it. Once the new one is answered it is ended, by whoever asked or by this side
     /// 3 s later; when the new one is not answered, this one is resumed.
     ///
-    /// - Parameter sound: Says where the new call's sound comes from and goes to; the engine's call card unless it says otherwise.
+    /// - Parameters:
+    ///   - transfer: What `PhoneCallEvent.transferRequested` has told.
+    ///   - sound: Says where the new call's sound comes from and goes to; the engine's call card unless it says otherwise.
     /// - Returns: The new call, on its way.
-    /// - Throws: `PhoneError` when nothing is asked for any more, or the target cannot be called; `EngineError` when there is no
+    /// - Throws: `PhoneError` when that is not asked for any more, or the target cannot be called; `EngineError` when there is no
     ///   port
     @discardableResult public func acceptTransfer(
+        _ transfer: PhoneTransfer,
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void = { _ in }
     ) async throws -> PhoneCall {
-        guard let phone, let transfer = requestedTransfer, end == nil else {
-            throw PhoneError(.state, "Nobody asks for another call. Wait for transferRequested.")
-        }
-        let call = try await phone.follow(transfer.target, from: handle, sound)
-        guard end == nil, !held.us, !held.them else { return call }
+        guard let phone, end == nil else { throw PhoneError(.state, "The call is over.") }
+        let call = try await phone.follow(transfer, from: handle, sound)
+        guard end == nil, !isToBeHeld, !held.them else { return call }
         setHeld(true)
         Task { do { try await call.answered() } catch { setHeld(false) } }
         return call
     }
 
     /// Does not call whom the other side asks to call, and tells it so (603); this call goes on.
-    public func refuseTransfer() {
+    public func refuseTransfer(_ transfer: PhoneTransfer) {
         let handle = handle
-        act { agent, now in agent.refuseTransfer(handle, at: now) }
+        act { agent, now in agent.refuseTransfer(handle, number: transfer.number, at: now) }
     }
 }
 
 extension PhoneTransfer {
     init(_ wishes: TransferRequest) {
-        self.init(target: "\(wishes.target)", referrer: wishes.referrer, isAttended: wishes.replaces != nil)
+        self.init(
+            target: "\(wishes.target)",
+            referrer: wishes.referrer,
+            isAttended: wishes.replaces != nil,
+            number: wishes.number
+        )
     }
 }

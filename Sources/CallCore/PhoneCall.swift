@@ -62,13 +62,11 @@ public actor PhoneCall {
     private(set) var held = (us: false, them: false)
     /// Whether this side has held it only to hand it over.
     var isHeldForTransfer = false
-    /// What the other side asked for last; the agent knows whether that is still to be decided on.
-    var requestedTransfer: PhoneTransfer?
     var isMuted = false
     private var keys: Task<Void, Never>?
     /// Hears what the engine tells.
     var listening: Task<Void, Never>?
-    /// The call that has its sound now.
+    /// The call that has taken its place, and has its sound.
     weak var successor: PhoneCall?
     /// The call that hears what the engine tells of the sound, where this one has taken it over.
     var listener: PhoneCall?
@@ -177,6 +175,7 @@ public actor PhoneCall {
     ///
     /// `ended` waits for that.
     public func hangUp() {
+        if end == nil, let successor { return successor.assumeIsolated { $0.hangUp() } }
         let handle = handle
         act { agent, now in agent.hangUp(handle, at: now) }
     }
@@ -193,6 +192,7 @@ public actor PhoneCall {
 
     /// Mutes the microphone for this call, or not, also before there is sound; the other side is not told.
     public func setMuted(_ isMuted: Bool) async {
+        if end == nil, let successor { return await successor.setMuted(isMuted) }
         self.isMuted = isMuted
         if let call = await sound?.call { call.isMuted = isMuted }
     }
@@ -236,7 +236,8 @@ public actor PhoneCall {
             // Its ports are another's there: it stays, and ends with its address.
             return
         }
-        let handle = handle
+        // Meanwhile another call may have taken it over.
+        let handle = successor?.handle ?? handle
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
             session.address = address.host
@@ -296,22 +297,25 @@ public actor PhoneCall {
         case .changeRefused(_, let status): continuation.yield(.changeRefused(status: status))
         case .transfer(_, let progress): follow(progress)
         case .transferRequested(_, let wishes):
-            let transfer = PhoneTransfer(wishes)
-            requestedTransfer = transfer
-            continuation.yield(.transferRequested(transfer))
+            continuation.yield(.transferRequested(PhoneTransfer(wishes)))
+        case .transferLapsed: continuation.yield(.transferLapsed)
         default: break
         }
     }
 
     private func agree(_ session: AgreedSession) async {
-        let isFirst = await sound?.call == nil
+        guard let sound else { return }
         do {
-            try await sound?.apply(session)
+            try await sound.apply(session)
         } catch {
+            guard self.sound === sound else { return }
             problem = "\(error)"
             return hangUp()
         }
-        if isFirst, let call = await sound?.call {
+        let call = await sound.call
+        // Meanwhile another call may have taken it over.
+        guard self.sound === sound else { return }
+        if listening == nil, let call {
             if isMuted { call.isMuted = true }
             listening = Task { [weak self] in for await event in call.events { await self?.handle(event) } }
         }

@@ -10,7 +10,7 @@ public struct PhoneCallEnd: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Cause: Hashable, Sendable {
         /// After it was answered.
         case hungUp
-        /// Another call of the other side has taken its place.
+        /// Another call has taken its place.
         case replaced
         /// Taken back before it was answered.
         case cancelled

@@ -11,9 +11,11 @@ public enum PhoneCallEvent: Sendable {
     case resumed(by: PhoneCallEnd.Side)
     /// A change, as hold, was refused; all is as before.
     case changeRefused(status: Int)
-    /// The other side asks this one to call somebody else: within a minute, `PhoneCall.acceptTransfer(_:)` or `refuseTransfer`
-    /// says what is done.
+    /// The other side asks this one to call somebody else: within a minute, `PhoneCall.acceptTransfer` or `refuseTransfer` says
+    /// what is done.
     case transferRequested(PhoneTransfer)
+    /// Nobody has said so in time: it was refused.
+    case transferLapsed
     /// The other side calls whom it was asked to; this is what that call has come to.
     case transferring(status: Int)
     /// It does not, or was refused; this call is resumed.
@@ -31,6 +33,8 @@ public struct PhoneTransfer: Hashable, Sendable {
     public let referrer: String?
     /// Whether the target talks with the other side already, and the new call takes the place of that one (RFC 3891).
     public let isAttended: Bool
+    /// Which one it is of its call.
+    let number: Int
 }
 
 extension PhoneCall {

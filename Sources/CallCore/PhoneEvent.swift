@@ -7,7 +7,7 @@ public enum PhoneEvent: Sendable {
     /// The call screen has made a call, or a transfer that was accepted.
     case outgoing(PhoneCall)
     /// A call was handed over by its other side: another one has come and taken its place, and the former ends. It was not asked
-    /// for: the sound of the former one goes on in it, held and muted as that was, and the report of both is its own.
+    /// for: the sound of the former one goes on in it, held and muted as that was, and its report covers both.
     case replaced(PhoneCall, by: PhoneCall)
     /// The account of this address is registered, for the first time or again.
     case registered(String)

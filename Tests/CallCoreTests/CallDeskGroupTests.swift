@@ -56,6 +56,15 @@ import Testing
 
     @Test func `who is held talks again before he comes into the conference`() throws { _ = try grouped() }
 
+    @Test func `who takes the place of one has that one's seat in the conference`() throws {
+        var calls = try grouped()
+        let handle = CallHandle(slot: 9, serial: 9)
+        calls.world.desk.noteReplaced(calls.handles[0], by: handle, callID: "d", CallUpdate(remote: "sip:dave@b"))
+        calls.world.settle()
+        #expect(calls.world.words() == ["updated sip:dave@b grouped"])
+        #expect(calls.world.takeOrders().isEmpty)
+    }
+
     @Test func `to hold one is to leave all of them, of which nobody is told`() throws {
         var calls = try grouped()
         let count = calls.world.network.sent.count

@@ -55,16 +55,24 @@ import Testing
         #expect(world.words() == ["2 fulfilled", "updated \(alice) held", "3 fulfilled"])
         let former = try #require(world.desk.entries.first?.handle)
         let handle = CallHandle(slot: 9, serial: 9)
+        // A push was ahead of it.
+        world.desk.receive(PushPayload(callID: "c", from: carol), at: world.network.now)
         world.desk.noteReplaced(former, by: handle, callID: "c", CallUpdate(remote: carol))
         _ = world.takeOrders()
         world.desk.noteConnected(handle, at: world.network.now)
         world.desk.noteEnd(former, .failed)
         world.settle()
-        #expect(world.words() == ["updated \(carol) held"])
-        #expect(world.takeOrders() == [.mute(handle, true)])
+        #expect(
+            world.words() == ["incoming \(carol) by push", "ended remoteEnded", "updated \(carol) held"]
+        )
+        #expect(world.takeOrders() == [.register, .mute(handle, true)])
         world.desk.noteEnd(handle, .remoteEnded)
         world.settle()
         #expect(world.words() == ["ended remoteEnded"] && world.desk.entries.isEmpty)
+        // The screen has ended the former one meanwhile.
+        world.desk.noteReplaced(former, by: handle, callID: "d", CallUpdate(remote: carol))
+        world.settle()
+        #expect(world.takeOrders() == [.hangUp(handle)])
     }
 
     @Test func `a call that cannot be made fails the action, one that nobody takes ends by a report`() throws {

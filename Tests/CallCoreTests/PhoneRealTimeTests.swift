@@ -276,7 +276,7 @@ import Testing
         var made: PhoneCall?
         for await case .transferRequested(let transfer) in atBob.events {
             #expect(transfer.isAttended && transfer.target == uri(of: carol))
-            made = try await atBob.acceptTransfer(CallConfiguration.buzz)
+            made = try await atBob.acceptTransfer(transfer, CallConfiguration.buzz)
             break
         }
         try await made?.answered()
@@ -285,17 +285,19 @@ import Testing
         #expect(await atCarol.ended().cause == .replaced)
         for await case .replaced(let former, let call) in carol.events {
             #expect(former === atCarol && call.callID == made?.callID)
-            let media = await call.media
-            #expect(media != nil)
+            #expect(await call.state == .talking)
+            let media = try #require(await call.media)
+            let former = media.report().received.packets
+            #expect(await Polling.eventually { media.report().received.packets > former + 10 })
             await call.hangUp()
             await call.ended()
             // One report has the sound of both.
-            let (report, former) = await (call.report, atCarol.report)
-            #expect(former == nil)
-            #expect((report?.legs.first?.received.packets ?? 0) > 0)
+            #expect(await atCarol.report == nil)
+            #expect(await call.report?.legs.count == 1)
             break
         }
         #expect(await made?.ended().side == .them)
+        #expect(await made?.report?.legs.first?.received.packets ?? 0 > 10)
         await close(alice, bob, carol)
     }
 

@@ -17,10 +17,11 @@ import Testing
     /// Seconds of each chirp of the test signal that are there.
     private func loudSeconds(_ path: String) throws -> Double {
         let (format, samples) = try WAVFile.read(path)
-        let loud = stride(from: 0, to: samples.count - format.channelCount, by: format.channelCount).filter { index in
-            samples[index..<min(index + format.sampleRate / 100, samples.count)].contains { abs(Int($0)) > 1000 }
+        let block = format.sampleRate / 100 * format.channelCount
+        let loud = stride(from: 0, to: samples.count, by: block).filter { start in
+            samples[start..<min(start + block, samples.count)].contains { abs(Int($0)) > 1000 }
         }
-        return Double(loud.count) / Double(format.sampleRate)
+        return Double(loud.count) / 100
     }
 
     @Test(arguments: thorough(["opus", "PCMU", "L16/44100/2"], quick: ["opus"]))

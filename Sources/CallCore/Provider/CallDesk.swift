@@ -248,8 +248,9 @@ package struct CallDesk: Sendable {
         guard let index = entries.firstIndex(where: { $0.handle == handle }), entries[index].stage != .connected else {
             return
         }
+        let isNews = entries[index].stage == .calling
         entries[index].stage = .connected
-        if entries[index].isOutgoing { report(.outgoing(entries[index].uuid, entries[index].update, .connected)) }
+        if isNews { report(.outgoing(entries[index].uuid, entries[index].update, .connected)) }
         if entries[index].isMuted { order(.mute(handle, true)) }
         if isOutdone(entries[index]) { steps.append([own(.setHeld(true), of: entries[index].uuid, at: now)]) }
         goOn(at: now)
@@ -263,20 +264,30 @@ package struct CallDesk: Sendable {
         }
     }
 
-    /// Another call takes the place of one, as it was answered: the screen goes on with that.
+    /// Another call was answered in the place of one: to the screen it is that one.
+    ///
+    /// Its sound goes on, and so its seat in the conference.
     package mutating func noteReplaced(
         _ former: CallHandle,
         by handle: CallHandle,
         callID: String,
         _ update: CallUpdate
     ) {
-        guard let index = entries.firstIndex(where: { $0.handle == former }) else { return }
-        let wasHeld = entries[index].update.isHeld
+        // A push that was ahead of it.
+        for entry in entries where entry.handle == nil && entry.callID == callID {
+            entries.removeAll { $0.uuid == entry.uuid }
+            report(.ended(entry.uuid, .remoteEnded))
+            drop(entry.uuid)
+        }
+        guard let index = entries.firstIndex(where: { $0.handle == former }) else {
+            // The screen has just ended it.
+            return order(.hangUp(handle))
+        }
+        var shown = update
+        (shown.isHeld, shown.isGrouped) = (entries[index].update.isHeld, entries[index].update.isGrouped)
         (entries[index].handle, entries[index].callID, entries[index].stage) = (handle, callID, .answering)
-        entries[index].update = update
-        entries[index].update.isHeld = wasHeld
-        report(.updated(entries[index].uuid, entries[index].update))
-        thinGroup()
+        entries[index].update = shown
+        report(.updated(entries[index].uuid, shown))
     }
 
     /// This side holds a call, or does not any more.

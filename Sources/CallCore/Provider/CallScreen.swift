@@ -81,6 +81,11 @@ package final class CallScreen: @unchecked Sendable {
         holding[handle] = (isHeld, ticket)
     }
 
+    /// Another call takes the place of one: what waits for the other side is that call's.
+    package func noteReplaced(_ former: CallHandle, by handle: CallHandle) {
+        if let wish = holding.removeValue(forKey: former) { holding[handle] = wish }
+    }
+
     /// Takes what a call comes to, but that it is answered.
     package func note(_ event: AgentEvent, of handle: CallHandle, at now: MediaTime) {
         switch event {

@@ -100,7 +100,12 @@ package struct Registration: Sendable {
     }
 
     /// The next thing to do; nil when all is done.
-    package mutating func poll() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
+    package mutating func poll() -> Output? {
+        guard let first = outputs.first else { return nil }
+        // Nothing waits but around a request: an array that is emptied would keep its memory.
+        if outputs.count == 1 { outputs = [] } else { outputs.removeFirst() }
+        return first
+    }
 
     /// Whether a request is under way.
     package var isRunning: Bool { running != nil }

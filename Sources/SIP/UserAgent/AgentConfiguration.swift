@@ -115,6 +115,8 @@ package enum AgentEvent: Sendable {
     case transfer(CallHandle, TransferProgress)
     /// The other side wants a call to somebody else: accept or refuse it.
     case transferRequested(CallHandle, TransferRequest)
+    /// Nobody has decided on that in time: it was refused.
+    case transferLapsed(CallHandle)
     case ended(CallHandle, CallEnd)
     /// A message has come; it was answered 200, or waits for `answer` where a transaction is named.
     case message(InstantMessage, SIPMessage, TransactionID?)
@@ -133,7 +135,7 @@ package enum AgentEvent: Sendable {
         switch self {
         case .incoming(let handle, _), .progress(let handle, _), .agreed(let handle, _), .established(let handle),
             .key(let handle, _), .changeRefused(let handle, _), .transfer(let handle, _),
-            .transferRequested(let handle, _), .ended(let handle, _):
+            .transferRequested(let handle, _), .transferLapsed(let handle), .ended(let handle, _):
             handle
         default: nil
         }

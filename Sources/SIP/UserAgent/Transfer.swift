@@ -10,6 +10,8 @@ package struct TransferRequest: Sendable {
     package let referrer: String?
     /// The call of the target that the new one is to replace.
     package let replaces: DialogReference?
+    /// Which one it is of its call, counted from 1.
+    package internal(set) var number = 0
 
     /// What a REFER asks for.
     ///
@@ -58,10 +60,10 @@ struct Transfer: Sendable {
     @Boxed var received: ReceivedTransfer?
     /// How many the other side has sent.
     var receivedCount = 0
-    /// When this side leaves a call that the other side has led on from, and does not end.
-    var leaveTime: MediaTime?
+    /// When this side hangs up a call whose other side has transferred it, and does not hang up.
+    var byeTime: MediaTime?
 
-    var deadline: MediaTime? { earlier(received?.deadline, leaveTime) }
+    var deadline: MediaTime? { earlier(received?.deadline, byeTime) }
 }
 
 /// A REFER of the other side.

@@ -90,8 +90,8 @@ extension UserAgent {
 
     /// How long the user may take to decide: as long as the other side is told that it will hear of it.
     private static let patience = Duration.seconds(60)
-    /// How long the other side may take to end a call that it has led on from.
-    private static let farewellPatience = Duration.seconds(3)
+    /// How long the other side may take to hang up behind its transfer.
+    private static let byePatience = Duration.seconds(3)
 
     /// Takes a REFER in a call: 202 at once, where transfers are taken at all, and then the user decides.
     mutating func receiveTransfer(
@@ -101,7 +101,7 @@ extension UserAgent {
         at now: MediaTime
     ) throws(SIPError) {
         guard var call = calls[handle], let number = try request.cSeq()?.number else { return }
-        let wishes = try TransferRequest(request)
+        var wishes = try TransferRequest(request)
         guard configuration.takesTransfers, wishes.isCall, call.room == nil else {
             return respond(603, to: request, transaction, at: now)
         }
@@ -110,7 +110,9 @@ extension UserAgent {
         }
         let isSilent = request.first(.referSub)?.isNamed("false") ?? false
         call.transfer.receivedCount += 1
-        let isFirst = call.transfer.receivedCount == 1
+        call.transfer.byeTime = nil
+        wishes.number = call.transfer.receivedCount
+        let isFirst = wishes.number == 1
         let event = Bytes(isFirst ? "refer" : "refer;id=\(number)")
         call.transfer.received = ReceivedTransfer(
             wishes: wishes,
@@ -134,13 +136,16 @@ extension UserAgent {
     ///
     /// Whoever sent the REFER ends the call that it came in, once the new one is answered; this side does so when that is not done
     /// soon.
-    /// Throws: `badRequest` when none waits, or as `call`
-    package mutating func acceptTransfer(_ handle: CallHandle, _ session: SessionConfiguration, at now: MediaTime)
-        throws(SIPError) -> CallHandle
-    {
-        guard let call = calls[handle], let received = call.transfer.received, received.deadline != nil else {
-            throw Self.noCall
-        }
+    /// Throws: `badRequest` when none waits, or not the one of that number; as `call`
+    package mutating func acceptTransfer(
+        _ handle: CallHandle,
+        number: Int? = nil,
+        _ session: SessionConfiguration,
+        at now: MediaTime
+    ) throws(SIPError) -> CallHandle {
+        guard let call = calls[handle], let received = call.transfer.received, received.deadline != nil,
+            number ?? received.wishes.number == received.wishes.number
+        else { throw Self.noCall }
         var wishes = CallWishes(session: session, account: call.account)
         if let replaces = received.wishes.replaces { wishes.headers.append(("Replaces", replaces.bytes.text)) }
         if let referrer = received.wishes.referrer { wishes.headers.append(("Referred-By", referrer)) }
@@ -166,8 +171,15 @@ extension UserAgent {
     }
 
     /// Refuses what the other side's REFER asks for, and tells it so.
-    package mutating func refuseTransfer(_ handle: CallHandle, status: Int = 603, at now: MediaTime) {
-        guard calls[handle]?.transfer.received?.deadline != nil else { return }
+    package mutating func refuseTransfer(
+        _ handle: CallHandle,
+        number: Int? = nil,
+        status: Int = 603,
+        at now: MediaTime
+    ) {
+        guard let received = calls[handle]?.transfer.received, received.deadline != nil,
+            number ?? received.wishes.number == received.wishes.number
+        else { return }
         notify(handle, status: status, at: now)
         settle(at: now)
     }
@@ -176,16 +188,17 @@ extension UserAgent {
     mutating func tellReferrer(of call: Call, _ handle: CallHandle, status: Int, at now: MediaTime) {
         guard let referrer = call.referrer, calls[referrer]?.transfer.received?.call == handle else { return }
         notify(referrer, status: status, at: now)
-        if 200..<300 ~= status { update(referrer) { $0.transfer.leaveTime = now + Self.farewellPatience } }
+        if 200..<300 ~= status { update(referrer) { $0.transfer.byeTime = now + Self.byePatience } }
     }
 
-    /// The user has not decided on a transfer, or the other side has not left behind one.
+    /// The user has not decided on a transfer, or the other side has not hung up behind one.
     mutating func handleTransferTimeout(_ handle: CallHandle, at now: MediaTime) {
         guard let transfer = calls[handle]?.transfer else { return }
         if let time = transfer.received?.deadline, time <= now {
+            tell(.transferLapsed(handle))
             return refuseTransfer(handle, status: 408, at: now)
         }
-        update(handle) { $0.transfer.leaveTime = nil }
+        update(handle) { $0.transfer.byeTime = nil }
         hangUp(handle, at: now)
     }
 

@@ -86,6 +86,20 @@ struct TransferTests {
         test.expectEmpty()
     }
 
+    @Test("Alice does not leave behind the transfer, and asks for another one: Bob stays to decide")
+    mutating func asksAgain() throws {
+        try transfer()
+        let made = try accept()
+        try answer(2)
+        test.world.run(for: .seconds(2))
+        try transfer()
+        test.world.run(for: .seconds(5))
+        #expect(test.world.words(0).last == "transfer progress(status: 100)")
+        hangUp(0, alice)
+        hangUp(1, made)
+        test.expectEmpty()
+    }
+
     @Test("Alice hangs up right after the REFER was taken: Bob's new call goes on")
     mutating func leavesEarly() throws {
         try transfer()
@@ -143,8 +157,17 @@ struct TransferTests {
         #expect(test.world.words(0).last == "transfer progress(status: 100)")
         test.world.run(for: .seconds(2))
         #expect(test.world.words(0) == ["transfer failed(status: 408)"])
+        #expect(test.world.words(1) == ["asked for \(carol)", "asked no more"])
         #expect(throws: SIPError.self) { try accept() }
         try transfer()
+        // What was asked for first cannot be accepted any more.
+        let bob = bob
+        #expect(throws: SIPError.self) {
+            try test.world.with(1) { agent, now in
+                try agent.acceptTransfer(bob, number: 1, .plain("192.0.2.2"), at: now)
+            }
+        }
+        test.world.with(1) { agent, now in agent.refuseTransfer(bob, number: 1, at: now) }
         _ = try accept()
         hangUp(0, alice)
     }

@@ -51,6 +51,7 @@ extension AgentEvent {
         case .changeRefused(_, let status): "refused \(status)"
         case .transfer(_, let progress): "transfer \(progress)"
         case .transferRequested(_, let request): "asked for \(request.target)"
+        case .transferLapsed: "asked no more"
         case .ended(_, let end): "ended \(end.side) \(end.cause)"
         case .message(_, let request, _): "message \(String(decoding: request.body, as: UTF8.self))"
         case .response(_, let response, _): "response \(response.statusCode ?? 0)"

@@ -15,6 +15,7 @@ extension PhoneShell {
             case .held(by: .them): tell("held", number, [("by", .string("them"))], "The other side holds the call.")
             case .resumed(by: .them): tell("resumed", number, [("by", .string("them"))], "The other side is back.")
             case .transferRequested(let transfer):
+                if let number { calls[number]?.transfer = transfer }
                 let who = transfer.target.printable
                 tell(
                     "transferRequested",
@@ -25,6 +26,9 @@ extension PhoneShell {
                     ],
                     "The other side wants you to talk with \(who). Say follow, or stay."
                 )
+            case .transferLapsed:
+                if let number { calls[number]?.transfer = nil }
+                tell("transferLapsed", number, [], "You have not said follow in time: it was refused.")
             case .transferring(let status):
                 tell("transfer", number, [("status", .integer(status))], "The transfer goes on: \(status).")
             case .transferFailed(let status):

@@ -10,13 +10,15 @@ actor PhoneShell: CallProvider {
         /// Whether it was answered, by either side.
         var isTalking = false
         var isMuted = false
+        /// What its other side asks for, and nobody has decided on.
+        var transfer: PhoneTransfer?
     }
 
     private let engine: CallEngine
     let teller: SIPTeller
     private let country: String
     private(set) weak var phone: Phone?
-    private(set) var calls: [Int: Shown] = [:]
+    var calls: [Int: Shown] = [:]
     /// What calls are numbered, also those that are over: what they tell last comes after their end.
     private var numbers: [(uuid: CallUUID, number: Int)] = []
     private static let numbersKept = 256
@@ -204,14 +206,18 @@ actor PhoneShell: CallProvider {
                 throw PhoneOrderFault("There is no call \(number). Say calls.", id: order.id)
             }
             await attempt(order) { phone in
-                guard let partner = await phone.call(of: other) else { return }
+                guard let partner = await phone.call(of: other) else { throw Self.isOver }
                 try await phone.call(of: call.uuid)?.transfer(to: partner)
             }
         case .follow(let isWanted):
-            let call = try find(order, "talks", \.isTalking)
+            let call = try find(order, "is to be transferred") { $0.transfer != nil }
+            guard let transfer = call.transfer else {
+                throw PhoneOrderFault("The other side asks for no transfer.", id: order.id)
+            }
+            if let number = shown(call.uuid) { calls[number]?.transfer = nil }
             await attempt(order) { phone in
-                guard let call = await phone.call(of: call.uuid) else { return }
-                if isWanted { try await call.acceptTransfer() } else { await call.refuseTransfer() }
+                guard let call = await phone.call(of: call.uuid) else { throw Self.isOver }
+                if isWanted { try await call.acceptTransfer(transfer) } else { await call.refuseTransfer(transfer) }
             }
         case .text(let text, let uri): await attempt(order) { try await $0.sendText(text, to: uri) }
         case .queue(let text, let uri): await attempt(order) { try await $0.queueText(text, to: uri) }
@@ -235,6 +241,8 @@ actor PhoneShell: CallProvider {
         case .quit: break
         }
     }
+
+    private static let isOver = PhoneError(.state, "The call is over.")
 
     /// The call that an order means: by its number, else the only one that it can mean, of several the last.
     private func find(_ order: PhoneOrder, _ what: String, _ fits: (Shown) -> Bool) throws(PhoneOrderFault) -> Shown {

@@ -201,6 +201,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 await taker.screen?.note(event, of: handle)
                 if case .established(run.handle) = event, sound.dtmf != nil { Task { await Self.key(run) } }
                 if await run.hasEnded { try await finish(run, by: taker) }
+                if case .ended = event { await desk.forget(handle) }
             } else if case .ended(_, let end) = event {
                 // It was refused before it had sound.
                 try taker.recorder?.finish(end)
@@ -320,6 +321,9 @@ actor AnswerDesk {
 
     /// A call was refused without sound.
     func noteRefusal() { endedCount += 1 }
+
+    /// One call of a run has ended, and others may go on.
+    func forget(_ handle: CallHandle) { runs[handle] = nil }
 
     func remove(_ run: SIPCallRun) {
         runs = runs.filter { $0.value !== run }

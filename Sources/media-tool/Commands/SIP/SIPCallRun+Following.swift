@@ -10,21 +10,22 @@ extension SIPCallRun {
         let (handle, session) = (current, session)
         do {
             followed = try await party.endpoint.perform { agent, now in
-                try agent.acceptTransfer(handle, session, at: now)
+                try agent.acceptTransfer(handle, number: wishes.number, session, at: now)
             }
             tell("accepted", 202)
         } catch {
-            StandardError.write("Note: the call was not led on: \(error)\n")
+            StandardError.write("Note: the call was not transferred: \(error)\n")
             tell("failed", 400)
         }
     }
 
-    /// Answers a call that takes the place of this one, as when the other side hands it over; all others find it busy.
+    /// Answers a call that takes the place of this one, as when the other side hands it over, if transfers are followed; all others
+    /// find it busy.
     func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
-        let (current, session, isFree) = (current, session, followed == nil)
+        let (current, session, isFree) = (current, session, options.followTransfers && followed == nil)
         let takesPlace = await party.endpoint.perform { agent, now in
             if isFree, agent.replacedCall(of: handle) == current {
-                return (try? agent.answer(handle, session, at: now)) != nil
+                return (try? agent.answer(handle, agent.session(of: current) ?? session, at: now)) != nil
             }
             agent.reject(handle, status: 486, at: now)
             return false
@@ -48,7 +49,10 @@ extension SIPCallRun {
         case .ended(_, let end):
             followed = nil
             tell("failed", end.code ?? 408)
-            if formerEnd != nil { return await finish(end, at: now) }
+            if let formerEnd {
+                // One that was taken back here ends as the call did that asked for it.
+                return await finish(end.cause == .cancelled && end.side == .us ? formerEnd : end, at: now)
+            }
             // What was heard before the answer came from elsewhere.
             if let lastSession { await agree(lastSession) }
         default: break
@@ -62,7 +66,7 @@ extension SIPCallRun {
                 ("by", .string("them")), ("to", .string(transferTarget)), ("state", .string(state)),
                 ("code", .integer(code)),
             ],
-            text: "Led to \(transferTarget): \(state) (\(code))."
+            text: "Transferred to \(transferTarget): \(state) (\(code))."
         )
     }
 }

@@ -72,7 +72,10 @@ actor SIPCallRun {
         if case .incoming(let handle, let invite) = event { return await meet(handle, invite) }
         if event.call == other?.handle { return await receiveOther(event) }
         if event.call == followed { return await receiveFollowed(event, at: now) }
-        guard event.call == current else { return }
+        guard event.call == current else {
+            if case .ended(let handle, _) = event { left.removeAll { $0 == handle } }
+            return
+        }
         switch event {
         case .progress(_, let response):
             ringTime = ringTime ?? now

@@ -37,7 +37,7 @@ public struct PhoneConfiguration: Sendable {
     /// Whether the other side of a call may ask this one to call somebody else in its place (REFER, RFC 3515); off, that is
     /// refused (603).
     ///
-    /// `PhoneCallEvent.transferRequested` tells of it, and nobody is called unless `PhoneCall.acceptTransfer(_:)` says so.
+    /// `PhoneCallEvent.transferRequested` tells of it, and nobody is called unless `PhoneCall.acceptTransfer` says so.
     public var takesTransfers = false
     /// How long an own call rings before it is taken back.
     public var callPatience = Duration.seconds(60)

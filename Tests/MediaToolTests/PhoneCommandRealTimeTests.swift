@@ -103,6 +103,51 @@ import Testing
         #expect(calls.map { $0["grouped"] as? Bool } == [true, true])
     }
 
+    @Test func `the other sides of two calls are joined, and both go on without the phone`() throws {
+        let phone = try PhoneRun(folder)
+        let local = try #require(try phone.run.jsonLines().first?["local"] as? String)
+        let (one, uri) = try answering("--follow-transfers", "--calls", "1")
+        let two = try ToolRun(["sip", "call", "sip:\(local)", "--follow-transfers", "--json", "--events"])
+        #expect(phone.prints(#""event":"incoming""#))
+        try phone.say("answer")
+        #expect(two.printed(#""event":"connected""#))
+        try phone.say("call \(uri)")
+        #expect(phone.prints(#""stage":"connected""#))
+        try phone.say("transfer 1 2")
+        for run in [one, two] { #expect(run.printed(#""state":"done""#), "\(run.output)") }
+        #expect(phone.prints { $0.components(separatedBy: #""event":"report""#).count == 3 }, "\(phone.run.output)")
+        two.interrupt()
+        #expect(two.wait() == 0 && one.wait() == 0, "\(two.errors)\(one.errors)")
+        #expect(try two.jsonLines().count { $0["event"] as? String == "connected" } == 1)
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+    }
+
+    @Test func `a phone is asked before it follows a transfer`() throws {
+        let phone = try PhoneRun(folder)
+        let local = try #require(try phone.run.jsonLines().first?["local"] as? String)
+        let (other, uri) = try answering("--calls", "1")
+        for (number, word) in ["stay", "follow"].enumerated() {
+            func isTold(_ event: String) -> Bool {
+                phone.prints { $0.components(separatedBy: "\"event\":\"\(event)\"").count == number + 2 }
+            }
+            let asking = try ToolRun(
+                ["sip", "call", "sip:\(local)", "--transfer-to", uri, "--transfer-after", "0.1", "--json", "--events"]
+            )
+            #expect(isTold("incoming"))
+            try phone.say("answer")
+            #expect(isTold("transferRequested"))
+            try phone.say(word)
+            #expect(asking.printed(word == "stay" ? #""state":"failed","code":603"# : #""state":"done","code":200"#))
+            if word == "stay" { asking.interrupt() }
+            #expect(asking.wait() == 0, "\(asking.errors)")
+        }
+        #expect(other.printed(#""event":"connected""#))
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        #expect(other.wait() == 0)
+    }
+
     @Test func `a phone rings, answers, declines the next, and takes a text`() throws {
         let phone = try PhoneRun(folder)
         let local = try #require(try phone.run.jsonLines().first?["local"] as? String)

@@ -79,7 +79,8 @@ struct CoreCommandRealTimeTests {
             #expect(status["state"] as? String == "main")
             // The executor's, the fence's when there was one, and the main's.
             #expect(status["epoch"] as? Int == (isStopped ? 3 : 2))
-            #expect(executor.isRunning != isStopped)
+            // The kernel frees the lock before anybody hears of the end.
+            #expect(isStopped ? executor.ends(within: .seconds(10)) : executor.isRunning)
             // Whoever was killed by the main ran at most until the main began.
             let begun = try processes.witness(deaths: [:]).cores
             #expect(begun.count == 2)
@@ -107,7 +108,8 @@ struct CoreCommandRealTimeTests {
         #expect(try Polling.wait { try lock.isHeldElsewhere(.main) })
         #expect(try processes.stop(talking))
         #expect(main.printed("running"), "\(main.errors)")
-        #expect(!talking.isRunning && talking.isKilled)
+        // The kernel frees the lock before anybody hears of the end.
+        #expect(talking.ends(within: .seconds(10)) && talking.isKilled)
         let begun = try processes.witness(deaths: [:]).cores
         let witness = try processes.witness(deaths: [talking.processIdentifier: begun[0].begin])
         #expect(witness.mostAtOnce == 1 && witness.doEpochsRise, "\(witness.cores)")

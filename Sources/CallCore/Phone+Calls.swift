@@ -168,9 +168,7 @@ extension Phone {
         }
         let update = CallUpdate(remote: call.remote, displayName: call.remoteName)
         screen?.noteReplaced(former.handle, by: call.handle)
-        consult { desk, now in
-            desk.noteReplaced(former.handle, by: call.handle, callID: call.callID, update)
-        }
+        consult { desk, _ in desk.noteReplaced(former.handle, by: call.handle, callID: call.callID, update) }
         if case .enqueued = continuation.yield(.replaced(former, by: call)) { return }
         // Nobody would know of it but the screen.
         if screen == nil { call.assumeIsolated { $0.hangUp() } }

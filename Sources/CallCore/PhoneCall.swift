@@ -93,6 +93,9 @@ public actor PhoneCall {
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.eventLimit))
     }
 
+    /// The call that does what is asked of this one until it is known that this one has ended: nobody need hear of a replacement first.
+    private var heir: PhoneCall? { end == nil ? successor : nil }
+
     /// The engine's call, with volume, mute, levels, recording and figures; nil before both sides have agreed.
     public var media: MediaEngine.Call? { get async { await sound?.call } }
 
@@ -175,13 +178,14 @@ public actor PhoneCall {
     ///
     /// `ended` waits for that.
     public func hangUp() {
-        if end == nil, let successor { return successor.assumeIsolated { $0.hangUp() } }
+        if let heir { return heir.assumeIsolated { $0.hangUp() } }
         let handle = handle
         act { agent, now in agent.hangUp(handle, at: now) }
     }
 
     /// Holds or resumes the call; events tell when both sides know.
     public func setHeld(_ isHeld: Bool) {
+        if let heir { return heir.assumeIsolated { $0.setHeld(isHeld) } }
         let handle = handle
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
@@ -192,7 +196,7 @@ public actor PhoneCall {
 
     /// Mutes the microphone for this call, or not, also before there is sound; the other side is not told.
     public func setMuted(_ isMuted: Bool) async {
-        if end == nil, let successor { return await successor.setMuted(isMuted) }
+        if let heir { return await heir.setMuted(isMuted) }
         self.isMuted = isMuted
         if let call = await sound?.call { call.isMuted = isMuted }
     }

@@ -102,7 +102,7 @@ struct ResourceExhaustionRealTimeTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 1) - 1
     }
 
-    /// When libdispatch counts its threads next, as the kernel tells of its timer; that of `Task.sleep` is by another clock.
+    /// When libdispatch counts its threads next, as the kernel tells of its timer; those of tasks are by another clock.
     ///
     /// Zero while it counts, and before it has begun to.
     private static func timeToNextCount() -> Duration {

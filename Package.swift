@@ -136,6 +136,11 @@ let package = Package(
         ),
         .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
         .target(
+            name: "MediaTransport",
+            dependencies: ["CallBasics", "SDP", "RTP", "MediaEngine", "COpenSSL"],
+            swiftSettings: settings
+        ),
+        .target(
             name: "CallCore",
             dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine"],
             swiftSettings: settings
@@ -223,7 +228,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SIPTests",
-            dependencies: ["SIP", "SIPTesting", "SDP", "CallBasics"],
+            dependencies: ["SIP", "SIPTesting", "SDP", "CallBasics", "TestSupport"],
             exclude: ["Fixtures"],
             swiftSettings: testSettings
         ),
@@ -241,6 +246,14 @@ let package = Package(
                 "MediaEngine", "MediaEngineTesting", "CallBasics", "RTP", "SDP",
                 "CMediaPlugin", "CTestPlugin", "CAllocationCounter", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
+            ],
+            exclude: ["Fixtures"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "MediaTransportTests",
+            dependencies: [
+                "MediaTransport", "MediaEngine", "SDP", "CallBasics", "CAllocationCounter", "TestSupport",
             ],
             exclude: ["Fixtures"],
             swiftSettings: testSettings
@@ -363,7 +376,10 @@ package.targets += examples.map { name, dependencies in
 // program.
 if Context.environment["THREAD_SANITIZER"] == "1" {
     let others =
-        ["SDPTests", "RTPTests", "SIPTests", "MediaToolTests", "ExampleTests", "media-tool"] + examples.map(\.key)
+        [
+            "SDPTests", "RTPTests", "SIPTests", "MediaTransport", "MediaTransportTests", "MediaToolTests",
+            "ExampleTests", "media-tool",
+        ] + examples.map(\.key)
     package.targets.removeAll { others.contains($0.name) }
     package.products.removeAll { others.contains($0.name) }
 }

@@ -1,3 +1,40 @@
 #pragma once
+// SHA1_Init and its like are deprecated, and the only way to a HMAC that allocates nothing.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/// A key of HMAC-SHA1 (RFC 2104), hashed as far as it is the same for all messages.
+typedef struct {
+    SHA_CTX inner, outer;
+} hmac_sha1_key;
+
+/// Takes a key of up to 64 bytes.
+static inline void hmac_sha1_set(hmac_sha1_key *key, const uint8_t *bytes, size_t count) {
+    uint8_t block[64];
+    memset(block, 0x36, sizeof block);
+    for (size_t i = 0; i < count; i++) block[i] ^= bytes[i];
+    SHA1_Init(&key->inner);
+    SHA1_Update(&key->inner, block, sizeof block);
+    for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36 ^ 0x5C;
+    SHA1_Init(&key->outer);
+    SHA1_Update(&key->outer, block, sizeof block);
+    OPENSSL_cleanse(block, sizeof block);
+}
+
+/// Signs `message` with `end` behind it. Any thread; allocates nothing.
+static inline void hmac_sha1_sign(const hmac_sha1_key *key, const void *message, size_t count, const void *end,
+                                  size_t end_count, uint8_t *tag) {
+    SHA_CTX state = key->inner;
+    SHA1_Update(&state, message, count);
+    SHA1_Update(&state, end, end_count);
+    uint8_t digest[SHA_DIGEST_LENGTH];
+    SHA1_Final(digest, &state);
+    state = key->outer;
+    SHA1_Update(&state, digest, sizeof digest);
+    SHA1_Final(tag, &state);
+}

@@ -56,8 +56,7 @@ struct CoreFaultRealTimeTests {
 
     /// The places of a scenario; every third where the compiler does not optimise.
     static func points(_ scenario: Scenario) -> [FaultPoint] {
-        let all = table.filter { $0.scenarios.contains(scenario) }.map(\.point)
-        return thorough(all, quick: stride(from: 0, to: all.count, by: 3).map { all[$0] })
+        thorough(table.filter { $0.scenarios.contains(scenario) }.map(\.point), each: 3)
     }
 
     /// Kills at the first time, the second, and so on, until the place is not reached any more; at the first time alone

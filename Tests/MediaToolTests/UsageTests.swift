@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import TestSupport
 import Testing
 
 @testable import media_tool
@@ -9,7 +10,7 @@ import Testing
     /// A file that is there, and that a command must not touch.
     private static let ownFile = #filePath
 
-    @Test(arguments: [
+    private static let wrong: [(arguments: [String], word: String)] = [
         (["dtmf", "12E4"], "'E' at position 3"),
         (["dtmf", ""], "no digit"),
         (["dtmf", "1", "--duration", "5"], "--duration"),
@@ -206,7 +207,10 @@ import Testing
         (["devices", "--log-level", "loud"], "loud"),
         (["nosuch"], "nosuch"),
         (["codecs", "--nosuch"], "--nosuch"),
-    ])
+    ]
+
+    /// To parse takes long where the compiler does not optimise.
+    @Test(arguments: thorough(wrong, each: 3))
     func `wrong usage is refused, and the word is named`(arguments: [String], word: String) throws {
         let error = try #require(throws: (any Error).self) { try MediaTool.parseAsRoot(arguments) }
         #expect(MediaTool.exitCode(for: error) == .validationFailure)

@@ -12,6 +12,10 @@ package struct CryptoAttribute: Hashable, Sendable {
         package var lifetime: UInt64?
         /// The number that tells the key in each packet, and how many octets it takes there; nil for a single key.
         package var identifier: Identifier?
+
+        package init(keyAndSalt: String, lifetime: UInt64? = nil, identifier: Identifier? = nil) {
+            (self.keyAndSalt, self.lifetime, self.identifier) = (keyAndSalt, lifetime, identifier)
+        }
     }
 
     /// A master key identifier.
@@ -28,6 +32,15 @@ package struct CryptoAttribute: Hashable, Sendable {
     package var keys: [Key]
     /// What else is asked for, such as UNENCRYPTED_SRTCP.
     package var parameters: [String]
+
+    package init(tag: UInt32, suite: String, key: Key, parameters: [String] = []) {
+        (self.tag, self.suite, keys, self.parameters) = (tag, suite, [key], parameters)
+    }
+
+    /// As it is written behind `a=crypto:`.
+    package var value: String {
+        ([String(tag), suite, keys.map(\.text).joined(separator: ";")] + parameters).joined(separator: " ")
+    }
 
     /// Throws nothing: a line that is not understood is nil, and another is taken.
     init?(parsing value: Bytes) {
@@ -48,6 +61,13 @@ package struct CryptoAttribute: Hashable, Sendable {
 }
 
 extension CryptoAttribute.Key {
+    fileprivate var text: String {
+        var parts = ["inline:\(keyAndSalt)"]
+        if let lifetime { parts.append("\(lifetime)") }
+        if let identifier { parts.append("\(identifier.value):\(identifier.byteCount)") }
+        return parts.joined(separator: "|")
+    }
+
     fileprivate init?(parsing field: Bytes) {
         var rest = field
         guard rest.take(before: UInt8(ascii: ":")).isNamed("inline") else { return nil }

@@ -1,4 +1,5 @@
 import CallBasics
+import TestSupport
 import Testing
 
 @testable import SIP
@@ -144,8 +145,8 @@ struct TransactionNetwork {
         #expect(world.trace.count == 50 * 7)
     }
 
-    /// Ten thousand in a build without optimisation, which takes a ms and a half for each.
-    static let manyCount = _isDebugAssertConfiguration() ? 10_000 : 100_000
+    /// Each takes a ms and a half in a build without optimisation.
+    static let manyCount = thorough(20_000, quick: 3000)
 
     @Test func `very many transactions leave nothing, in as much memory as a few take`() throws {
         var client = TransactionTable(seed: 1)

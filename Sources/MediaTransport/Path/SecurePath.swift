@@ -1,0 +1,113 @@
+import CallBasics
+internal import MediaEngine
+internal import RTP
+
+/// What secures the links of one leg: the keys of both directions, and what they refused.
+///
+///     control   offer(sending:receiving:) ──► HandOff ──► media thread   protect, unprotect
+///
+/// Until keys are there nothing is sent and nothing is taken: a leg that is to be secured is never in the clear.
+/// Thread: `offer` and `statistics` control; the rest media.
+package final class SecurePath: @unchecked Sendable {
+    /// Keys that pass to the media thread, and come back to be freed.
+    private let nextSending = HandOff<SRTPKeys>()
+    private let nextReceiving = HandOff<SRTPKeys>()
+    private var sender: SRTPSender?
+    private var receiver: SRTPReceiver?
+    private var counts = SecurityStatistics()
+    private let published = LatestValue(SecurityStatistics())
+
+    package init() {}
+
+    /// What was refused and kept back up to now.
+    package var statistics: SecurityStatistics { published.value }
+
+    /// Goes on with these keys from the next packet on; nil leaves those of a direction.
+    package func offer(sending: SRTPKeys?, receiving: SRTPKeys?) {
+        if let sending { nextSending.offer(sending) }
+        if let receiving { nextReceiving.offer(receiving) }
+    }
+
+    /// Protects a packet in place; nil when it must not be sent.
+    func protect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+        takeSendingKeys()
+        let isControl = DatagramKind(of: buffer.span.extracting(..<count)) == .rtcp
+        let result =
+            isControl ? sender?.protectControl(&buffer, count: count) : sender?.protect(&buffer, count: count)
+        switch result {
+        case .success(let count)?: return count
+        case .failure?: tally { $0.unsent += 1 }
+        case nil: tally { $0.withheld += 1 }
+        }
+        return nil
+    }
+
+    /// Checks and decrypts a packet in place; nil when it is nobody's.
+    func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+        takeReceivingKeys()
+        let result: Result<Int, SRTPRefusal>?
+        switch DatagramKind(of: buffer.span.extracting(..<min(count, buffer.count))) {
+        case .rtp: result = receiver?.unprotect(&buffer, count: count)
+        case .rtcp: result = receiver?.unprotectControl(&buffer, count: count)
+        case .stun, .dtls, .unknown: result = .failure(.malformed)
+        }
+        switch result {
+        case .success(let count)?: return count
+        case .failure(let refusal)?: tally { $0.add(refusal) }
+        case nil: tally { $0.early += 1 }
+        }
+        return nil
+    }
+
+    private func takeSendingKeys() {
+        guard let next = nextSending.take() else { return }
+        guard sender != nil else {
+            sender = SRTPSender(next.takeRetainedValue())
+            return
+        }
+        if let former = sender?.exchange(next.takeRetainedValue()) { nextSending.retire(.passRetained(former)) }
+    }
+
+    private func takeReceivingKeys() {
+        guard let next = nextReceiving.take() else { return }
+        guard receiver != nil else {
+            receiver = SRTPReceiver(next.takeRetainedValue())
+            return
+        }
+        if let former = receiver?.exchange(next.takeRetainedValue()) { nextReceiving.retire(.passRetained(former)) }
+    }
+
+    private func tally(_ change: (inout SecurityStatistics) -> Void) {
+        change(&counts)
+        published.publish(counts)
+    }
+}
+
+/// Packets of a secured leg that were not sent, and that were not taken, by reason.
+package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
+    /// Not sent, for want of keys.
+    package var withheld = 0
+    /// Not sent, since the key may protect no more, or not this one.
+    package var unsent = 0
+    /// Came before there were keys.
+    package var early = 0
+    /// Too short, or no RTP or RTCP.
+    package var malformed = 0
+    /// Not signed with the key, or changed on the way; a packet in the clear is one of them.
+    package var unauthentic = 0
+    /// Came before, or is so old that nobody knows.
+    package var replayed = 0
+    /// Named another key, or was RTCP in the clear.
+    package var otherKey = 0
+
+    package init() {}
+
+    fileprivate mutating func add(_ refusal: SRTPRefusal) {
+        switch refusal {
+        case .malformed, .exhausted, .noRoom, .numberUsed: malformed += 1
+        case .unauthentic: unauthentic += 1
+        case .replayed, .old: replayed += 1
+        case .unencrypted, .otherKey: otherKey += 1
+        }
+    }
+}

@@ -1,0 +1,77 @@
+internal import COpenSSL
+
+/// AES-GCM with one key: encrypts and signs in one go.
+///
+/// Thread: any, one at a time. Allocates nothing after `init`.
+/// Source: RFC 5116, section 5; RFC 7714, sections 8 and 9.
+final class GaloisCipher: @unchecked Sendable {
+    private let sealing: OpaquePointer
+    private let opening: OpaquePointer
+
+    /// - Parameter key: 16 or 32 bytes.
+    init(key: UnsafeRawBufferPointer) {
+        sealing = CipherContext.make("AES-\(key.count * 8)-GCM", key: key)
+        opening = CipherContext.make("AES-\(key.count * 8)-GCM", key: key)
+        // From here on it decrypts, with the key that it has.
+        let isSet = EVP_DecryptInit_ex2(opening, nil, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, nil)
+        precondition(isSet == 1, "libcrypto cannot decrypt by GCM")
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(sealing)
+        EVP_CIPHER_CTX_free(opening)
+    }
+
+    /// Encrypts `text` in place and writes the tag of it, of `header` and of `word` behind that.
+    ///
+    /// `nonce` has 96 bits, and never comes twice with one key.
+    func seal(
+        _ text: UnsafeMutableRawBufferPointer,
+        _ header: UnsafeRawBufferPointer,
+        _ word: UInt32?,
+        nonce: UInt128,
+        into tag: UnsafeMutableRawBufferPointer
+    ) {
+        var written: CInt = 0
+        Self.withBytes(of: nonce) { _ = EVP_EncryptInit_ex2(sealing, nil, nil, $0, nil) }
+        EVP_EncryptUpdate(sealing, nil, &written, header.bytes, CInt(header.count))
+        if let word {
+            withUnsafeBytes(of: word.bigEndian) { _ = EVP_EncryptUpdate(sealing, nil, &written, $0.bytes, 4) }
+        }
+        if !text.isEmpty { EVP_EncryptUpdate(sealing, text.bytes, &written, text.bytes, CInt(text.count)) }
+        EVP_EncryptFinal_ex(sealing, tag.bytes, &written)
+        EVP_CIPHER_CTX_ctrl(sealing, EVP_CTRL_AEAD_GET_TAG, CInt(tag.count), tag.baseAddress)
+    }
+
+    /// Decrypts `text` in place; false when `tag` is not that of it, of `header` and of `word` behind that.
+    func open(
+        _ text: UnsafeMutableRawBufferPointer,
+        _ header: UnsafeRawBufferPointer,
+        _ word: UInt32?,
+        nonce: UInt128,
+        tag: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        var written: CInt = 0
+        Self.withBytes(of: nonce) { _ = EVP_DecryptInit_ex2(opening, nil, nil, $0, nil) }
+        EVP_CIPHER_CTX_ctrl(opening, EVP_CTRL_AEAD_SET_TAG, CInt(tag.count), tag.baseAddress)
+        EVP_DecryptUpdate(opening, nil, &written, header.bytes, CInt(header.count))
+        if let word {
+            withUnsafeBytes(of: word.bigEndian) { _ = EVP_DecryptUpdate(opening, nil, &written, $0.bytes, 4) }
+        }
+        if !text.isEmpty { EVP_DecryptUpdate(opening, text.bytes, &written, text.bytes, CInt(text.count)) }
+        var rest: UInt8 = 0
+        return EVP_DecryptFinal_ex(opening, &rest, &written) == 1
+    }
+
+    private static func withBytes(of nonce: UInt128, _ body: (UnsafePointer<UInt8>?) -> Void) {
+        withUnsafeBytes(of: nonce.bigEndian) { body(UnsafeRawBufferPointer(rebasing: $0[4...]).bytes) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    fileprivate var bytes: UnsafeMutablePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
+}

@@ -1,0 +1,36 @@
+/// What protects one direction: session keys for RTP and RTCP, with what was agreed on about them.
+///
+/// Made, and used once, off the media thread, so that nothing is allocated on it.
+/// Thread: any, one at a time.
+package final class SRTPKeys: @unchecked Sendable {
+    let master: SRTPMasterKey
+    let media: SRTPSessionKey
+    let control: SRTPSessionKey
+    let identifier: [UInt8]
+    let encryptsControl: Bool
+    /// Packets of RTP that the key is good for.
+    let lifetime: UInt64
+
+    /// - Parameters:
+    ///   - master: What both sides have agreed on.
+    ///   - identifier: The master key identifier in each packet; empty for none.
+    ///   - lifetime: How many packets of RTP the key is good for; nil for as many as the suite allows.
+    ///   - encryptsControl: False where UNENCRYPTED_SRTCP was agreed on (RFC 4568, section 6.3.2).
+    package init(
+        _ master: SRTPMasterKey,
+        identifier: [UInt8] = [],
+        lifetime: UInt64? = nil,
+        encryptsControl: Bool = true
+    ) {
+        self.master = master
+        media = SRTPSessionKey(master, for: .media)
+        control = SRTPSessionKey(master, for: .control)
+        (self.identifier, self.encryptsControl) = (identifier, encryptsControl)
+        self.lifetime = min(lifetime ?? .max, PacketIndex.last)
+        media.warmUp()
+        control.warmUp()
+    }
+
+    /// Bytes that a packet becomes longer by, at most.
+    package var overhead: Int { 4 + max(media.tagByteCount, control.tagByteCount) + identifier.count }
+}

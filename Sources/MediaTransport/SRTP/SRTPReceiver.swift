@@ -1,0 +1,197 @@
+/// Checks and decrypts what the other side sends; `SRTPSender` has the shapes.
+///
+/// Nothing of it changes before a packet is known to be authentic: a forger moves neither indexes nor windows, and makes no
+/// source.
+/// Thread: any, one at a time; allocates nothing after `init`.
+/// Source: RFC 3711, sections 3.3 and 3.4; RFC 7714, sections 8 and 9.
+package struct SRTPReceiver: ~Copyable {
+    private struct Source {
+        var ssrc: UInt32
+        /// Index of the newest, and which of those before it have come.
+        var media = ReplayWindow()
+        var control = ReplayWindow()
+        /// Where the count of cycles stood under the key before this one.
+        var formerCycles: UInt64 = 0
+    }
+
+    private var keys: SRTPKeys
+    /// The one that was heard last at the end.
+    private var sources: [Source] = []
+    /// Where the counts of cycles begin.
+    private let firstCycles: UInt64
+
+    package init(_ keys: SRTPKeys) { self.init(keys, cycles: 0) }
+
+    /// One that goes on where another was.
+    init(_ keys: SRTPKeys, cycles: UInt32) {
+        (self.keys, firstCycles) = (keys, UInt64(cycles))
+        sources.reserveCapacity(Self.sourceCount)
+    }
+
+    /// Goes on with other keys; those of the same master key change nothing.
+    ///
+    /// The RFC keeps the counts of cycles over that, and many peers begin at 0: until a source's first packet both are tried.
+    /// - Returns: Those that are to be freed, off the media thread.
+    package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys {
+        guard !next.master.equals(keys.master) else { return next }
+        for place in sources.indices {
+            let source = sources[place]
+            let cycles = source.media.isEmpty ? source.formerCycles : source.media.highest >> 16
+            sources[place] = Source(ssrc: source.ssrc, formerCycles: cycles)
+        }
+        defer { keys = next }
+        return keys
+    }
+
+    /// Checks and decrypts a packet of RTP in place.
+    ///
+    /// - Parameters:
+    ///   - buffer: The packet.
+    ///   - count: Its bytes.
+    /// - Returns: Bytes of the packet that is left; or `malformed`, `otherKey`, `replayed`, `old`, `unauthentic`: the
+    ///   buffer's bytes are worth nothing then.
+    package mutating func unprotect(
+        _ buffer: inout MutableSpan<UInt8>,
+        count: Int
+    ) -> Result<Int, SRTPRefusal> {
+        buffer.withUnsafeMutableBytes { bytes in
+            count <= bytes.count ? unprotect(bytes.part(..<count)) : .failure(.malformed)
+        }
+    }
+
+    /// Checks and decrypts compound RTCP in place, as `unprotect(_:count:)` does RTP.
+    ///
+    /// - Returns: Also `unencrypted`.
+    package mutating func unprotectControl(
+        _ buffer: inout MutableSpan<UInt8>,
+        count: Int
+    ) -> Result<Int, SRTPRefusal> {
+        buffer.withUnsafeMutableBytes { bytes in
+            count <= bytes.count ? unprotectControl(bytes.part(..<count)) : .failure(.malformed)
+        }
+    }
+
+    // MARK: RTP
+
+    private mutating func unprotect(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
+        let (media, identifier) = (keys.media, keys.identifier)
+        let textEnd = bytes.count - media.tagByteCount - identifier.count
+        guard textEnd >= 12, let packet = SRTPPacket(media: UnsafeRawBufferPointer(bytes.part(..<textEnd))) else {
+            return .failure(.malformed)
+        }
+        let identifierStart = media.isGCM ? bytes.count - identifier.count : textEnd
+        guard hasIdentifier(UnsafeRawBufferPointer(bytes), at: identifierStart) else { return .failure(.otherKey) }
+        let place = place(of: packet.ssrc)
+        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc, formerCycles: firstCycles)
+        let start = source.media.isEmpty ? source.formerCycles << 16 | UInt64(packet.sequence) : source.media.highest
+        guard var index = PacketIndex.nearest(packet.sequence, to: start), index <= PacketIndex.last else {
+            return .failure(.old)
+        }
+        switch source.media.judge(index) {
+        case .new: break
+        case .replayed: return .failure(.replayed)
+        case .old: return .failure(.old)
+        }
+        if !open(bytes, packet, textEnd, index) {
+            guard source.media.isEmpty, source.formerCycles > 0 else { return .failure(.unauthentic) }
+            // GCM has decrypted what it refused, and once more makes it what it was.
+            if media.isGCM { _ = open(bytes, packet, textEnd, index) }
+            index = UInt64(packet.sequence)
+            guard open(bytes, packet, textEnd, index) else { return .failure(.unauthentic) }
+        }
+        note(source, place) { $0.media.note(index) }
+        return .success(textEnd)
+    }
+
+    /// Decrypts what is authentic under `index`.
+    private func open(
+        _ bytes: UnsafeMutableRawBufferPointer,
+        _ packet: SRTPPacket,
+        _ textEnd: Int,
+        _ index: UInt64
+    ) -> Bool {
+        let media = keys.media
+        let text = bytes.part(packet.headerByteCount..<textEnd)
+        guard !media.isGCM else {
+            let header = UnsafeRawBufferPointer(bytes.part(..<packet.headerByteCount))
+            let tag = bytes.part(textEnd..<textEnd + media.tagByteCount)
+            return media.open(text, header, ssrc: packet.ssrc, index: index, tag: tag)
+        }
+        let tag = UnsafeRawBufferPointer(bytes.part((bytes.count - media.tagByteCount)...))
+        let signed = UnsafeRawBufferPointer(bytes.part(..<textEnd))
+        guard media.verifies(tag, signed, UInt32(truncatingIfNeeded: index >> 16)) else { return false }
+        media.crypt(text, ssrc: packet.ssrc, index: index)
+        return true
+    }
+
+    // MARK: RTCP
+
+    private mutating func unprotectControl(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
+        let (control, identifier) = (keys.control, keys.identifier)
+        let tagCount = control.tagByteCount
+        let end = bytes.count - 4 - tagCount - identifier.count
+        guard end >= 8, let packet = SRTPPacket(control: UnsafeRawBufferPointer(bytes)) else {
+            return .failure(.malformed)
+        }
+        let wordStart = control.isGCM ? end + tagCount : end
+        guard hasIdentifier(UnsafeRawBufferPointer(bytes), at: wordStart + 4) else { return .failure(.otherKey) }
+        let word = UnsafeRawBufferPointer(bytes).word(at: wordStart)
+        let (isEncrypted, index) = (word >> 31 == 1, UInt64(word & 0x7FFF_FFFF))
+        guard isEncrypted || !keys.encryptsControl else { return .failure(.unencrypted) }
+        let place = place(of: packet.ssrc)
+        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
+        switch source.control.judge(index) {
+        case .new: break
+        case .replayed: return .failure(.replayed)
+        case .old: return .failure(.old)
+        }
+        let text = isEncrypted ? bytes.part(packet.headerByteCount..<end) : bytes.part(end..<end)
+        if control.isGCM {
+            let clear = UnsafeRawBufferPointer(bytes.part(..<(end - text.count)))
+            let tag = bytes.part(end..<end + tagCount)
+            guard control.open(text, clear, word, ssrc: packet.ssrc, index: index, tag: tag) else {
+                return .failure(.unauthentic)
+            }
+        } else {
+            let tag = UnsafeRawBufferPointer(bytes.part((bytes.count - tagCount)...))
+            guard control.verifies(tag, UnsafeRawBufferPointer(bytes.part(..<(end + 4))), nil) else {
+                return .failure(.unauthentic)
+            }
+            control.crypt(text, ssrc: packet.ssrc, index: index)
+        }
+        note(source, place) { $0.control.note(index) }
+        return .success(end)
+    }
+
+    // MARK: Both
+
+    private func hasIdentifier(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Bool {
+        let identifier = keys.identifier
+        for offset in identifier.indices where bytes[start + offset] != identifier[offset] { return false }
+        return true
+    }
+
+    private func place(of ssrc: UInt32) -> Int? {
+        for place in sources.indices where sources[place].ssrc == ssrc { return place }
+        return nil
+    }
+
+    /// Notes an authentic packet of the source that was at `place`, or is new: then the one that was quiet longest may go.
+    private mutating func note(_ source: Source, _ place: Int?, _ change: (inout Source) -> Void) {
+        var source = source
+        change(&source)
+        if let place, place == sources.count - 1 {
+            sources[place] = source
+            return
+        }
+        if let place {
+            sources.remove(at: place)
+        } else if sources.count == Self.sourceCount {
+            sources.removeFirst()
+        }
+        sources.append(source)
+    }
+
+    /// Sources that are known at a time.
+    private static let sourceCount = 8
+}

@@ -1,4 +1,3 @@
-import CAllocationCounter
 import CallBasics
 import MediaEngine
 import TestSupport
@@ -139,38 +138,6 @@ import Testing
         }
         #expect(nearPath.statistics == SecurityStatistics() && farPath.statistics == SecurityStatistics())
         try await engine.endCalls(calls)
-    }
-
-    @Test(
-        .enabled(if: allocation_counter_is_active() != 0, "the sanitizer has replaced the allocator"),
-        arguments: SRTPSuite.allCases
-    )
-    func `packets are protected and read without an allocation or a lock`(suite: SRTPSuite) throws {
-        try agree(suite)
-        let (link, other) = (SecureLink(nearPath, over: near), SecureLink(farPath, over: far))
-        let packets = (0..<200).map { Packets.media($0) }
-        let (control, forged) = (Packets.control(), Packets.media(7))
-        let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 2048)
-        buffer.initialize(repeating: 0)
-        defer { buffer.deallocate() }
-        func exchange(_ range: Range<Int>) -> Int {
-            var heard = 0
-            var span = buffer.mutableSpan
-            for index in range {
-                send(packets[index], link)
-                send(control, link)
-                send(forged, near)
-                while other.receive(into: &span, at: .zero) != nil { heard += 1 }
-            }
-            return heard
-        }
-        // What happens once in a process is over then.
-        let warm = exchange(0..<50)
-        allocation_counter_begin()
-        let heard = exchange(50..<200)
-        let counts = allocation_counter_end()
-        #expect(warm == 100 && heard == 300)
-        #expect(counts.allocations == 0 && counts.locks == 0, "\(counts)")
     }
 }
 

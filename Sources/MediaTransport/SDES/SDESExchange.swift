@@ -67,12 +67,7 @@ package struct SDESExchange: Sendable {
         Agreement(
             suite: peer.suite,
             sending: SRTPKeys(own, identifier: identifier, encryptsControl: peer.encryptsControl),
-            receiving: SRTPKeys(
-                peer.key,
-                identifier: peer.identifier,
-                lifetime: peer.lifetime,
-                encryptsControl: peer.encryptsControl
-            )
+            receiving: SRTPKeys(peer.key, identifier: peer.identifier, encryptsControl: peer.encryptsControl)
         )
     }
 
@@ -88,10 +83,11 @@ package struct SDESExchange: Sendable {
 }
 
 /// A crypto line whose key and parameters are understood.
+///
+/// How long a key lasts is its sender's to keep: whoever goes on beyond it is heard all the same.
 struct UsableLine {
     let suite: SRTPSuite
     let key: SRTPMasterKey
-    let lifetime: UInt64?
     let identifier: [UInt8]
     let encryptsControl: Bool
 
@@ -114,7 +110,6 @@ struct UsableLine {
             }
         }
         (self.suite, self.key, self.encryptsControl) = (suite, key, encryptsControl)
-        lifetime = line.keys[0].lifetime
         identifier =
             line.keys[0].identifier.map { identifier in
                 (0..<Int(identifier.byteCount)).reversed().map { place in

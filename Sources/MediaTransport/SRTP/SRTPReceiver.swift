@@ -6,17 +6,18 @@
 /// Source: RFC 3711, sections 3.3 and 3.4; RFC 7714, sections 8 and 9.
 package struct SRTPReceiver: ~Copyable {
     private struct Source {
-        var ssrc: UInt32
+        var ssrc: UInt32 = 0
         /// Index of the newest, and which of those before it have come.
         var media = ReplayWindow()
         var control = ReplayWindow()
-        /// Where the count of cycles stood under the key before this one.
-        var formerCycles: UInt64 = 0
+        /// Index of the newest under the key before this one; nil where there was none.
+        var former: UInt64?
     }
 
     private var keys: SRTPKeys
-    /// The one that was heard last at the end.
-    private var sources: [Source] = []
+    /// The first `sourceCount` are known; the one that was heard last is the last of them.
+    private var sources = InlineArray<8, Source>(repeating: Source())
+    private var sourceCount = 0
     /// Where the counts of cycles begin.
     private let firstCycles: UInt64
 
@@ -25,7 +26,6 @@ package struct SRTPReceiver: ~Copyable {
     /// One that goes on where another was.
     init(_ keys: SRTPKeys, cycles: UInt32) {
         (self.keys, firstCycles) = (keys, UInt64(cycles))
-        sources.reserveCapacity(Self.sourceCount)
     }
 
     /// Goes on with other keys; those of the same master key change nothing.
@@ -34,10 +34,10 @@ package struct SRTPReceiver: ~Copyable {
     /// - Returns: Those that are to be freed, off the media thread.
     package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys {
         guard !next.master.equals(keys.master) else { return next }
-        for place in sources.indices {
+        for place in 0..<sourceCount {
             let source = sources[place]
-            let cycles = source.media.isEmpty ? source.formerCycles : source.media.highest >> 16
-            sources[place] = Source(ssrc: source.ssrc, formerCycles: cycles)
+            let former = source.media.isEmpty ? source.former : source.media.highest
+            sources[place] = Source(ssrc: source.ssrc, former: former)
         }
         defer { keys = next }
         return keys
@@ -82,8 +82,9 @@ package struct SRTPReceiver: ~Copyable {
         let identifierStart = media.isGCM ? bytes.count - identifier.count : textEnd
         guard hasIdentifier(UnsafeRawBufferPointer(bytes), at: identifierStart) else { return .failure(.otherKey) }
         let place = place(of: packet.ssrc)
-        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc, formerCycles: firstCycles)
-        let start = source.media.isEmpty ? source.formerCycles << 16 | UInt64(packet.sequence) : source.media.highest
+        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
+        let first = firstCycles << 16 | UInt64(packet.sequence)
+        let start = source.media.isEmpty ? source.former ?? first : source.media.highest
         guard var index = PacketIndex.nearest(packet.sequence, to: start), index <= PacketIndex.last else {
             return .failure(.old)
         }
@@ -93,7 +94,7 @@ package struct SRTPReceiver: ~Copyable {
         case .old: return .failure(.old)
         }
         if !open(bytes, packet, textEnd, index) {
-            guard source.media.isEmpty, source.formerCycles > 0 else { return .failure(.unauthentic) }
+            guard source.media.isEmpty, source.former != nil, index > 0xFFFF else { return .failure(.unauthentic) }
             // GCM has decrypted what it refused, and once more makes it what it was.
             if media.isGCM { _ = open(bytes, packet, textEnd, index) }
             index = UInt64(packet.sequence)
@@ -172,7 +173,7 @@ package struct SRTPReceiver: ~Copyable {
     }
 
     private func place(of ssrc: UInt32) -> Int? {
-        for place in sources.indices where sources[place].ssrc == ssrc { return place }
+        for place in 0..<sourceCount where sources[place].ssrc == ssrc { return place }
         return nil
     }
 
@@ -180,18 +181,11 @@ package struct SRTPReceiver: ~Copyable {
     private mutating func note(_ source: Source, _ place: Int?, _ change: (inout Source) -> Void) {
         var source = source
         change(&source)
-        if let place, place == sources.count - 1 {
-            sources[place] = source
-            return
+        if place == nil, sourceCount < sources.count {
+            sourceCount += 1
+        } else {
+            for later in (place ?? 0) + 1..<sourceCount { sources[later - 1] = sources[later] }
         }
-        if let place {
-            sources.remove(at: place)
-        } else if sources.count == Self.sourceCount {
-            sources.removeFirst()
-        }
-        sources.append(source)
+        sources[sourceCount - 1] = source
     }
-
-    /// Sources that are known at a time.
-    private static let sourceCount = 8
 }

@@ -7,8 +7,9 @@
 /// Source: RFC 3711, sections 3.1, 3.3 and 3.4; RFC 7714, sections 8 and 9.
 package struct SRTPSender: ~Copyable {
     private var keys: SRTPKeys
-    /// The newest packet of each source.
-    private var sources: [(ssrc: UInt32, highest: UInt64)] = []
+    /// The newest packet of each source; the first `sourceCount` are known.
+    private var sources = InlineArray<64, (ssrc: UInt32, highest: UInt64)>(repeating: (0, 0))
+    private var sourceCount = 0
     private var mediaCount: UInt64 = 0
     /// Of the last packet of RTCP.
     private var controlIndex: UInt32
@@ -20,7 +21,6 @@ package struct SRTPSender: ~Copyable {
     /// One that goes on where another was.
     init(_ keys: SRTPKeys, cycles: UInt32, controlIndex: UInt32) {
         (self.keys, self.controlIndex, firstCycles) = (keys, controlIndex, UInt64(cycles))
-        sources.reserveCapacity(Self.sourceCount)
     }
 
     /// Goes on with other keys; those of the same master key change nothing.
@@ -87,7 +87,7 @@ package struct SRTPSender: ~Copyable {
 
     /// The index of the packet, which is above all before it.
     private mutating func nextIndex(_ packet: SRTPPacket) -> Result<UInt64, SRTPRefusal> {
-        for place in sources.indices where sources[place].ssrc == packet.ssrc {
+        for place in 0..<sourceCount where sources[place].ssrc == packet.ssrc {
             let highest = sources[place].highest
             guard let index = PacketIndex.nearest(packet.sequence, to: highest), index > highest else {
                 return .failure(.numberUsed)
@@ -97,9 +97,10 @@ package struct SRTPSender: ~Copyable {
             return .success(index)
         }
         // A source whose numbers are forgotten could use them again.
-        guard sources.count < Self.sourceCount else { return .failure(.exhausted) }
+        guard sourceCount < sources.count else { return .failure(.exhausted) }
         let index = firstCycles << 16 | UInt64(packet.sequence)
-        sources.append((packet.ssrc, index))
+        sources[sourceCount] = (packet.ssrc, index)
+        sourceCount += 1
         return .success(index)
     }
 
@@ -133,7 +134,4 @@ package struct SRTPSender: ~Copyable {
         }
         return .success(end)
     }
-
-    /// Sources that one key protects: more than a call ever changes.
-    private static let sourceCount = 64
 }

@@ -14,39 +14,65 @@ import Testing
     .enabled(if: allocation_counter_is_active() != 0, "the thread sanitizer has replaced the allocator")
 )
 struct SecureLinkRealTimeTests {
-    private func send(_ packet: [UInt8], over link: any DatagramLink, to far: MemoryLink) {
-        link.send(packet.span, to: far.localAddress, at: .zero)
+    /// Two secured links that are each other's network.
+    private struct Pair {
+        let near = SecurePath()
+        let far = SecurePath()
+        let bare: MemoryLink
+        let sending: SecureLink
+        let receiving: SecureLink
+        let destination: SocketAddress
+        private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 2048)
+
+        init() {
+            let (one, other) = MemoryLink.pair()
+            (bare, destination) = (one, other.localAddress)
+            sending = SecureLink(near, over: one)
+            receiving = SecureLink(far, over: other)
+            buffer.initialize(repeating: 0)
+        }
+
+        func free() { buffer.deallocate() }
+
+        func agree(_ suite: SRTPSuite, seed: UInt8) throws {
+            near.offer(sending: try Packets.keys(suite, seed: seed), receiving: nil)
+            far.offer(sending: nil, receiving: try Packets.keys(suite, seed: seed))
+        }
+
+        /// Sends each of `packets` with one of RTCP and one that is forged, and answers how many are taken.
+        func exchange(_ packets: ArraySlice<[UInt8]>, _ control: [UInt8], _ forged: [UInt8]) -> Int {
+            var taken = 0
+            var span = buffer.mutableSpan
+            for place in packets.indices {
+                send(packets[place], over: sending)
+                send(control, over: sending)
+                send(forged, over: bare)
+                while receiving.receive(into: &span, at: .zero) != nil { taken += 1 }
+            }
+            return taken
+        }
+
+        private func send(_ packet: [UInt8], over link: any DatagramLink) {
+            link.send(packet.span, to: destination, at: .zero)
+        }
     }
 
+    /// From the first packet on, and over other keys.
     @Test(arguments: SRTPSuite.allCases)
     func `packets are protected and read without an allocation or a lock`(suite: SRTPSuite) throws {
-        let (near, far) = MemoryLink.pair()
-        let (nearPath, farPath) = (SecurePath(), SecurePath())
-        nearPath.offer(sending: try Packets.keys(suite), receiving: nil)
-        farPath.offer(sending: nil, receiving: try Packets.keys(suite))
-        let (link, other) = (SecureLink(nearPath, over: near), SecureLink(farPath, over: far))
-        let packets = (0..<200).map { Packets.media($0) }
-        let (control, forged) = (Packets.control(), Packets.media(7))
-        let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 2048)
-        buffer.initialize(repeating: 0)
-        defer { buffer.deallocate() }
-        func exchange(_ range: Range<Int>) -> Int {
-            var heard = 0
-            var span = buffer.mutableSpan
-            for index in range {
-                send(packets[index], over: link, to: far)
-                send(control, over: link, to: far)
-                send(forged, over: near, to: far)
-                while other.receive(into: &span, at: .zero) != nil { heard += 1 }
-            }
-            return heard
-        }
+        let (packets, control) = ((0..<200).map { Packets.media($0) }, Packets.control())
+        let (first, second) = (Pair(), Pair())
+        defer { for pair in [first, second] { pair.free() } }
         // What happens once in a process is over then.
-        let warm = exchange(0..<50)
-        allocation_counter_begin()
-        let heard = exchange(50..<200)
-        let counts = allocation_counter_end()
-        #expect(warm == 100 && heard == 300)
-        #expect(counts.allocations == 0 && counts.locks == 0, "\(counts)")
+        try first.agree(suite, seed: 1)
+        #expect(first.exchange(packets[..<50], control, packets[7]) == 100)
+        for (seed, part) in [(1, packets[..<100]), (2, packets[100...])] as [(UInt8, ArraySlice<[UInt8]>)] {
+            try second.agree(suite, seed: seed)
+            allocation_counter_begin()
+            let taken = second.exchange(part, control, packets[7])
+            let counts = allocation_counter_end()
+            #expect(taken == 200)
+            #expect(counts.allocations == 0 && counts.locks == 0, "\(counts)")
+        }
     }
 }

@@ -148,6 +148,18 @@ import Testing
         }
     }
 
+    /// The number that is the first under the other key is the first of another cycle, too.
+    @Test(arguments: [.aes128CM80, .aes256GCM] as [SRTPSuite])
+    func `cycles go on where numbers begin anew with another key`(suite: SRTPSuite) throws {
+        var sender = SRTPSender(try Packets.keys(suite))
+        var receiver = SRTPReceiver(try Packets.keys(suite))
+        #expect(try receiver.unprotected(sender.protected(Packets.media(65_530))) == Packets.media(65_530))
+        _ = (sender.exchange(try Packets.keys(suite, seed: 9)), receiver.exchange(try Packets.keys(suite, seed: 9)))
+        for sequence in 2...4 as ClosedRange<UInt16> {
+            #expect(try receiver.unprotected(sender.protected(Packets.media(sequence))) == Packets.media(sequence))
+        }
+    }
+
     @Test func `the same key goes on as before`() throws {
         var sender = SRTPSender(try Packets.keys())
         var receiver = SRTPReceiver(try Packets.keys())

@@ -137,7 +137,7 @@ let package = Package(
         .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
         .target(
             name: "MediaTransport",
-            dependencies: ["CallBasics", "SDP", "RTP", "MediaEngine", "COpenSSL"],
+            dependencies: ["CallBasics", "SDP", "RTP", "MediaEngine", "COpenSSL", "CZlib"],
             swiftSettings: settings
         ),
         .target(

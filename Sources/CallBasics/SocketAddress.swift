@@ -55,6 +55,9 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
         SocketAddress(ipv4: 0x7F00_0001, port: port)
     }
 
+    /// The sixteen bytes of the address, first byte highest; an IPv4 address is mapped, and in the last four.
+    package var halves: (high: UInt64, low: UInt64) { (high, low) }
+
     /// Whether the address is IPv4.
     public var isIPv4: Bool { high == 0 && low & ~0xFFFF_FFFF == Self.mappedPrefix }
 

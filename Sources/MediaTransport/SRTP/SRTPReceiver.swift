@@ -85,7 +85,8 @@ package struct SRTPReceiver: ~Copyable {
         let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
         let first = firstCycles << 16 | UInt64(packet.sequence)
         let start = source.media.isEmpty ? source.former ?? first : source.media.highest
-        guard var index = PacketIndex.nearest(packet.sequence, to: start), index <= PacketIndex.last else {
+        let guess = PacketIndex.nearest(packet.sequence, to: start)
+        guard var index = guess ?? (source.media.isEmpty ? first : nil), index <= PacketIndex.last else {
             return .failure(.old)
         }
         switch source.media.judge(index) {

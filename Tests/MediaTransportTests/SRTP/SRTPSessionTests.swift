@@ -160,6 +160,15 @@ import Testing
         }
     }
 
+    @Test func `behind another key numbers may begin anywhere`() throws {
+        var receiver = SRTPReceiver(try Packets.keys())
+        var before = SRTPSender(try Packets.keys())
+        _ = try receiver.unprotected(before.protected(Packets.media(5)))
+        _ = receiver.exchange(try Packets.keys(seed: 9))
+        var sender = SRTPSender(try Packets.keys(seed: 9))
+        #expect(try receiver.unprotected(sender.protected(Packets.media(60_000))) == Packets.media(60_000))
+    }
+
     @Test func `the same key goes on as before`() throws {
         var sender = SRTPSender(try Packets.keys())
         var receiver = SRTPReceiver(try Packets.keys())

@@ -18,6 +18,9 @@ func messaging(_ product: String, _ package: String) -> Target.Dependency {
 /// Optimised for the address sanitizer, tests would take minutes longer to compile than they would run shorter.
 let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+/// The tool and the examples are not optimised for the address sanitizer (Scripts/test address); what they stand on is.
+let toolSettings = Context.environment["ADDRESS_SANITIZER"] == "1" ? testSettings : settings
+
 let cSettings: [CSetting] = [.treatAllWarnings(as: .error)]
 
 /// The examples, with the targets that each depends on.
@@ -99,7 +102,8 @@ let package = Package(
         .target(name: "CallBasics", swiftSettings: settings),
         .target(name: "SDP", dependencies: ["CallBasics"], swiftSettings: settings),
         .target(name: "RTP", dependencies: ["CallBasics"], swiftSettings: settings),
-        .target(name: "SIP", dependencies: ["CallBasics", "SDP", "COpenSSL", "CZlib"], swiftSettings: settings),
+        .target(name: "Cryptography", dependencies: ["COpenSSL"], swiftSettings: settings),
+        .target(name: "SIP", dependencies: ["CallBasics", "Cryptography", "SDP", "CZlib"], swiftSettings: settings),
         .target(
             name: "SIPTesting",
             dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport"],
@@ -137,7 +141,7 @@ let package = Package(
         .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
         .target(
             name: "MediaTransport",
-            dependencies: ["CallBasics", "SDP", "RTP", "MediaEngine", "COpenSSL", "CZlib"],
+            dependencies: ["CallBasics", "Cryptography", "SDP", "RTP", "MediaEngine"],
             swiftSettings: settings
         ),
         .target(
@@ -206,7 +210,7 @@ let package = Package(
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: settings,
+            swiftSettings: toolSettings,
             plugins: ["CommitPlugin"]
         ),
         .target(name: "CTestPlugin", dependencies: ["CMediaPlugin"], path: "Tests/CTestPlugin"),
@@ -218,6 +222,11 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Certificates"],
             swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CryptographyTests",
+            dependencies: ["Cryptography", "TestSupport"],
+            swiftSettings: testSettings
         ),
         .testTarget(name: "SDPTests", dependencies: ["SDP", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
@@ -253,7 +262,8 @@ let package = Package(
         .testTarget(
             name: "MediaTransportTests",
             dependencies: [
-                "MediaTransport", "MediaEngine", "SDP", "CallBasics", "CAllocationCounter", "TestSupport",
+                "MediaTransport", "MediaEngine", "SDP", "CallBasics", "Cryptography", "CAllocationCounter",
+                "TestSupport",
             ],
             exclude: ["Fixtures"],
             swiftSettings: testSettings
@@ -368,7 +378,7 @@ package.targets += examples.map { name, dependencies in
         name: name,
         dependencies: dependencies,
         path: "Examples/\(name)",
-        swiftSettings: settings
+        swiftSettings: toolSettings
     )
 }
 
@@ -377,8 +387,8 @@ package.targets += examples.map { name, dependencies in
 if Context.environment["THREAD_SANITIZER"] == "1" {
     let others =
         [
-            "SDPTests", "RTPTests", "SIPTests", "MediaTransport", "MediaTransportTests", "MediaToolTests",
-            "ExampleTests", "media-tool",
+            "CryptographyTests", "SDPTests", "RTPTests", "SIPTests", "MediaTransport", "MediaTransportTests",
+            "MediaToolTests", "ExampleTests", "media-tool",
         ] + examples.map(\.key)
     package.targets.removeAll { others.contains($0.name) }
     package.products.removeAll { others.contains($0.name) }

@@ -1,3 +1,5 @@
+internal import Cryptography
+
 /// Numbers that tell nothing of those before and behind them: AES-256 in counter mode, under a key from a seed.
 ///
 /// Tags, branches and Call-IDs are shown to everybody who is called; nobody may learn from them those of other calls. The same
@@ -13,12 +15,11 @@ struct SecretGenerator: RandomNumberGenerator, Sendable {
     /// What is left of those that were made last.
     private var numbers: [UInt64] = []
 
-    init(seed: UInt64) { key = keyedHash(of: Self.bytes(seed), key: []) }
+    init(seed: UInt64) { key = HashFunction.sha256.keyedHash(of: Self.bytes(seed), key: []) }
 
     mutating func next() -> UInt64 {
         if let number = numbers.popLast() { return number }
-        let counter = Self.bytes(0) + Self.bytes(blockCount)
-        let stream = counterStream(key: key, counter: counter, byteCount: Self.batchCount * 8)
+        let stream = BlockCipher.stream(key: key, from: UInt128(blockCount), byteCount: Self.batchCount * 8)
         blockCount += UInt64(Self.batchCount / 2)
         numbers = stride(from: 0, to: stream.count, by: 8).map { start in
             stream[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }

@@ -25,10 +25,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     @discardableResult
     package func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
-        guard bytes.count <= buffer.count else { return false }
         var copy = buffer.mutableSpan
-        for index in bytes.indices { copy[index] = bytes[index] }
-        guard let count = path.protect(&copy, count: bytes.count) else { return false }
+        guard let count = path.protect(bytes, in: &copy) else { return false }
         return base.send(copy.span.extracting(..<count), to: destination, at: now)
     }
 

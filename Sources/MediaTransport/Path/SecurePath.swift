@@ -12,8 +12,8 @@ package final class SecurePath: @unchecked Sendable {
     /// Keys that pass to the media thread, and come back to be freed.
     private let nextSending = HandOff<SRTPKeys>()
     private let nextReceiving = HandOff<SRTPKeys>()
-    private var sender: SRTPSender?
-    private var receiver: SRTPReceiver?
+    private var sender = SRTPSender()
+    private var receiver = SRTPReceiver()
     private var counts = SecurityStatistics()
     private let published = LatestValue(SecurityStatistics())
 
@@ -28,53 +28,45 @@ package final class SecurePath: @unchecked Sendable {
         if let receiving { nextReceiving.offer(receiving) }
     }
 
-    /// Protects a packet in place; nil when it must not be sent.
-    func protect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
-        takeSendingKeys()
-        let isControl = DatagramKind(of: buffer.span.extracting(..<count)) == .rtcp
-        let result =
-            isControl ? sender?.protectControl(&buffer, count: count) : sender?.protect(&buffer, count: count)
+    /// Copies a packet into `buffer` and protects it there; nil when it must not be sent.
+    func protect(_ packet: Span<UInt8>, in buffer: inout MutableSpan<UInt8>) -> Int? {
+        pass(nextSending) { sender.exchange($0) }
+        var result = Result<Int, SRTPRefusal>.failure(.noRoom)
+        if packet.count <= buffer.count {
+            buffer.store(packet, at: 0)
+            let isControl = DatagramKind(of: packet) == .rtcp
+            result =
+                isControl
+                ? sender.protectControl(&buffer, count: packet.count) : sender.protect(&buffer, count: packet.count)
+        }
         switch result {
-        case .success(let count)?: return count
-        case .failure?: tally { $0.unsent += 1 }
-        case nil: tally { $0.withheld += 1 }
+        case .success(let count): return count
+        case .failure(.noKey): tally { $0.withheld += 1 }
+        case .failure: tally { $0.unsent += 1 }
         }
         return nil
     }
 
     /// Checks and decrypts a packet in place; nil when it is nobody's.
     func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
-        takeReceivingKeys()
-        let result: Result<Int, SRTPRefusal>?
+        pass(nextReceiving) { receiver.exchange($0) }
+        let result: Result<Int, SRTPRefusal>
         switch DatagramKind(of: buffer.span.extracting(..<min(count, buffer.count))) {
-        case .rtp: result = receiver?.unprotect(&buffer, count: count)
-        case .rtcp: result = receiver?.unprotectControl(&buffer, count: count)
+        case .rtp: result = receiver.unprotect(&buffer, count: count)
+        case .rtcp: result = receiver.unprotectControl(&buffer, count: count)
         case .stun, .dtls, .unknown: result = .failure(.malformed)
         }
         switch result {
-        case .success(let count)?: return count
-        case .failure(let refusal)?: tally { $0.add(refusal) }
-        case nil: tally { $0.early += 1 }
+        case .success(let count): return count
+        case .failure(let refusal): tally { $0.add(refusal) }
         }
         return nil
     }
 
-    private func takeSendingKeys() {
-        guard let next = nextSending.take() else { return }
-        guard sender != nil else {
-            sender = SRTPSender(next.takeRetainedValue())
-            return
-        }
-        if let former = sender?.exchange(next.takeRetainedValue()) { nextSending.retire(.passRetained(former)) }
-    }
-
-    private func takeReceivingKeys() {
-        guard let next = nextReceiving.take() else { return }
-        guard receiver != nil else {
-            receiver = SRTPReceiver(next.takeRetainedValue())
-            return
-        }
-        if let former = receiver?.exchange(next.takeRetainedValue()) { nextReceiving.retire(.passRetained(former)) }
+    /// Takes keys that were offered, and gives those back that they replace.
+    private func pass(_ keys: HandOff<SRTPKeys>, _ exchange: (SRTPKeys) -> SRTPKeys?) {
+        guard let next = keys.take(), let former = exchange(next.takeRetainedValue()) else { return }
+        keys.retire(.passRetained(former))
     }
 
     private func tally(_ change: (inout SecurityStatistics) -> Void) {
@@ -87,7 +79,7 @@ package final class SecurePath: @unchecked Sendable {
 package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
     /// Not sent, for want of keys.
     package var withheld = 0
-    /// Not sent, since the key may protect no more, or not this one.
+    /// Not sent, since the key may protect no more, or not this one, or it is too long, or no RTP or RTCP.
     package var unsent = 0
     /// Came before there were keys.
     package var early = 0
@@ -104,6 +96,7 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
 
     fileprivate mutating func add(_ refusal: SRTPRefusal) {
         switch refusal {
+        case .noKey: early += 1
         case .malformed, .exhausted, .noRoom, .numberUsed: malformed += 1
         case .unauthentic: unauthentic += 1
         case .replayed, .old: replayed += 1

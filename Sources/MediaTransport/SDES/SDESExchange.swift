@@ -1,3 +1,4 @@
+internal import Cryptography
 package import SDP
 
 /// The keys of one medium, as lines of the descriptions agree on them: each side says which key protects what it sends.

@@ -31,6 +31,5 @@ package final class SRTPKeys: @unchecked Sendable {
         control.warmUp()
     }
 
-    /// Bytes that a packet becomes longer by, at most.
-    package var overhead: Int { 4 + max(media.tagByteCount, control.tagByteCount) + identifier.count }
+    subscript(use: SRTPSessionKey.Use) -> SRTPSessionKey { use == .media ? media : control }
 }

@@ -1,55 +1,44 @@
-internal import COpenSSL
+internal import Cryptography
 
 /// A master key with its salt.
 ///
 /// It is wiped when nobody has it any more, and no description shows it.
-///
 /// Source: RFC 3711, section 3.2.1.
-package final class SRTPMasterKey: Sendable, CustomStringConvertible, CustomReflectable {
+package struct SRTPMasterKey: Sendable {
     package let suite: SRTPSuite
-    /// The key, and the salt behind it; written by nobody after `init`.
-    private nonisolated(unsafe) let bytes: UnsafeMutableRawBufferPointer
+    /// The key, and the salt behind it.
+    private let secret: SecretBytes
 
     /// Takes key and salt as SDES and DTLS put them: one behind the other.
     ///
     /// - Returns: nil when their length is not that of the suite.
     package init?(_ suite: SRTPSuite, keyAndSalt: some Collection<UInt8>) {
         guard keyAndSalt.count == suite.keyByteCount + suite.saltByteCount else { return nil }
-        self.suite = suite
-        bytes = .allocate(byteCount: keyAndSalt.count, alignment: 16)
-        bytes.copyBytes(from: keyAndSalt)
+        (self.suite, secret) = (suite, SecretBytes(keyAndSalt))
     }
 
     /// A new one.
     package init(_ suite: SRTPSuite, using generator: inout some RandomNumberGenerator) {
         self.suite = suite
-        bytes = .allocate(byteCount: suite.keyByteCount + suite.saltByteCount, alignment: 16)
-        for place in bytes.indices { bytes[place] = UInt8.random(in: .min ... .max, using: &generator) }
+        secret = SecretBytes(count: suite.keyByteCount + suite.saltByteCount) { bytes in
+            for place in bytes.indices { bytes[place] = UInt8.random(in: .min ... .max, using: &generator) }
+        }
     }
-
-    deinit {
-        OPENSSL_cleanse(bytes.baseAddress, bytes.count)
-        bytes.deallocate()
-    }
-
-    package var description: String { "a key for \(suite.rawValue)" }
-    package var customMirror: Mirror { Mirror(self, children: ["suite": suite.rawValue]) }
 
     /// Whether both are the same key; takes as long whatever differs.
     package func equals(_ other: SRTPMasterKey) -> Bool {
-        suite == other.suite && CRYPTO_memcmp(bytes.baseAddress, other.bytes.baseAddress, bytes.count) == 0
+        suite == other.suite && isSameSecret(secret.bytes, other.secret.bytes)
     }
 
     /// A copy for the description that tells the key to the other side.
-    var keyAndSalt: [UInt8] { Array(bytes) }
+    var keyAndSalt: [UInt8] { Array(secret.bytes) }
 
-    /// Calls `body` with the key and with the salt, lengthened by zeros to 14 bytes (RFC 7714, section 11).
-    func withKeyAndSalt<Result>(_ body: (UnsafeRawBufferPointer, UInt128) -> Result) -> Result {
-        var salt: UInt128 = 0
-        for place in 0..<14 {
-            salt <<= 8
-            if place < suite.saltByteCount { salt |= UInt128(bytes[suite.keyByteCount + place]) }
-        }
-        return body(UnsafeRawBufferPointer(rebasing: bytes[..<suite.keyByteCount]), salt)
+    /// The key alone; it lives as long as the master key.
+    var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: secret.bytes[..<suite.keyByteCount]) }
+
+    /// The salt, lengthened by zeros to 14 bytes (RFC 7714, section 11).
+    var salt: UInt128 {
+        let salt = secret.bytes[suite.keyByteCount...].reduce(0 as UInt128) { $0 << 8 | UInt128($1) }
+        return salt << UInt128(8 * (14 - suite.saltByteCount))
     }
 }

@@ -1,5 +1,7 @@
 /// Why a packet is not protected, or not taken.
-package enum SRTPRefusal: Error, Sendable, CaseIterable {
+package enum SRTPRefusal: Error, Sendable {
+    /// There is no key yet.
+    case noKey
     /// Too short, or no RTP or RTCP.
     case malformed
     /// Not signed with this key, or changed on the way.
@@ -48,6 +50,35 @@ struct SRTPPacket {
     }
 }
 
+/// What stands behind the text of a packet.
+///
+///     RTP     MKI │ tag               GCM: tag │ MKI
+///     RTCP    E, index │ MKI │ tag    GCM: tag │ E, index │ MKI
+struct SRTPTrailer {
+    let tag: Range<Int>
+    /// Where E and the index of RTCP are.
+    let word: Int
+    let identifier: Range<Int>
+    let end: Int
+
+    init(behind textEnd: Int, of kind: SRTPSessionKey.Use, by keys: SRTPKeys) {
+        let key = keys[kind]
+        let tagStart = key.putsTagFirst ? textEnd : textEnd + Self.wordByteCount(kind) + keys.identifier.count
+        tag = tagStart..<tagStart + key.tagByteCount
+        word = key.putsTagFirst ? tag.upperBound : textEnd
+        let identifierStart = word + Self.wordByteCount(kind)
+        identifier = identifierStart..<identifierStart + keys.identifier.count
+        end = max(tag.upperBound, identifier.upperBound)
+    }
+
+    /// Where the text of a packet of `count` bytes ends.
+    static func textEnd(_ count: Int, of kind: SRTPSessionKey.Use, by keys: SRTPKeys) -> Int {
+        count - keys[kind].tagByteCount - wordByteCount(kind) - keys.identifier.count
+    }
+
+    private static func wordByteCount(_ kind: SRTPSessionKey.Use) -> Int { kind == .control ? 4 : 0 }
+}
+
 extension UnsafeRawBufferPointer {
     /// The four bytes at `place`, in network order.
     func word(at place: Int) -> UInt32 {
@@ -60,6 +91,6 @@ extension UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: self[range])
     }
 
-    /// Writes `words` behind each other, in network order.
+    /// Writes `word` in network order.
     func write(_ word: UInt32, at place: Int) { storeBytes(of: word.bigEndian, toByteOffset: place, as: UInt32.self) }
 }

@@ -2,7 +2,7 @@
 ///
 /// Nothing of it changes before a packet is known to be authentic: a forger moves neither indexes nor windows, and makes no
 /// source.
-/// Thread: any, one at a time; allocates nothing after `init`.
+/// Thread: any, one at a time; allocates nothing.
 /// Source: RFC 3711, sections 3.3 and 3.4; RFC 7714, sections 8 and 9.
 package struct SRTPReceiver: ~Copyable {
     private struct Source {
@@ -14,26 +14,25 @@ package struct SRTPReceiver: ~Copyable {
         var former: UInt64?
     }
 
-    private var keys: SRTPKeys
+    private var keys: SRTPKeys?
     /// The first `sourceCount` are known; the one that was heard last is the last of them.
     private var sources = InlineArray<8, Source>(repeating: Source())
     private var sourceCount = 0
     /// Where the counts of cycles begin.
     private let firstCycles: UInt64
 
-    package init(_ keys: SRTPKeys) { self.init(keys, cycles: 0) }
+    /// One that takes nothing until there are keys.
+    package init(_ keys: SRTPKeys? = nil) { self.init(keys, cycles: 0) }
 
     /// One that goes on where another was.
-    init(_ keys: SRTPKeys, cycles: UInt32) {
-        (self.keys, firstCycles) = (keys, UInt64(cycles))
-    }
+    init(_ keys: SRTPKeys?, cycles: UInt32) { (self.keys, firstCycles) = (keys, UInt64(cycles)) }
 
     /// Goes on with other keys; those of the same master key change nothing.
     ///
     /// The RFC keeps the counts of cycles over that, and many peers begin at 0: until a source's first packet both are tried.
-    /// - Returns: Those that are to be freed, off the media thread.
-    package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys {
-        guard !next.master.equals(keys.master) else { return next }
+    /// - Returns: Those that are to be freed, off the media thread; nil when there were none.
+    package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys? {
+        if let keys, next.master.equals(keys.master) { return next }
         for place in 0..<sourceCount {
             let source = sources[place]
             let former = source.media.isEmpty ? source.former : source.media.highest
@@ -48,8 +47,8 @@ package struct SRTPReceiver: ~Copyable {
     /// - Parameters:
     ///   - buffer: The packet.
     ///   - count: Its bytes.
-    /// - Returns: Bytes of the packet that is left; or `malformed`, `otherKey`, `replayed`, `old`, `unauthentic`: the
-    ///   buffer's bytes are worth nothing then.
+    /// - Returns: Bytes of the packet that is left; or `noKey`, `malformed`, `otherKey`, `replayed`, `old`,
+    ///   `unauthentic`: the buffer's bytes are worth nothing then.
     package mutating func unprotect(
         _ buffer: inout MutableSpan<UInt8>,
         count: Int
@@ -74,13 +73,13 @@ package struct SRTPReceiver: ~Copyable {
     // MARK: RTP
 
     private mutating func unprotect(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
-        let (media, identifier) = (keys.media, keys.identifier)
-        let textEnd = bytes.count - media.tagByteCount - identifier.count
+        guard let keys else { return .failure(.noKey) }
+        let textEnd = SRTPTrailer.textEnd(bytes.count, of: .media, by: keys)
         guard textEnd >= 12, let packet = SRTPPacket(media: UnsafeRawBufferPointer(bytes.part(..<textEnd))) else {
             return .failure(.malformed)
         }
-        let identifierStart = media.isGCM ? bytes.count - identifier.count : textEnd
-        guard hasIdentifier(UnsafeRawBufferPointer(bytes), at: identifierStart) else { return .failure(.otherKey) }
+        let trailer = SRTPTrailer(behind: textEnd, of: .media, by: keys)
+        guard keys.areNamed(in: bytes, at: trailer.identifier) else { return .failure(.otherKey) }
         let place = place(of: packet.ssrc)
         let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
         let first = firstCycles << 16 | UInt64(packet.sequence)
@@ -89,89 +88,59 @@ package struct SRTPReceiver: ~Copyable {
         guard var index = guess ?? (source.media.isEmpty ? first : nil), index <= PacketIndex.last else {
             return .failure(.old)
         }
-        switch source.media.judge(index) {
-        case .new: break
-        case .replayed: return .failure(.replayed)
-        case .old: return .failure(.old)
+        if let refusal = source.media.refusal(of: index) { return .failure(refusal) }
+        func open(_ index: UInt64) -> Bool {
+            keys.media.unprotect(
+                bytes.part(packet.headerByteCount..<textEnd),
+                UnsafeRawBufferPointer(bytes.part(..<packet.headerByteCount)),
+                nil,
+                ssrc: packet.ssrc,
+                index: index,
+                tag: bytes.part(trailer.tag)
+            )
         }
-        if !open(bytes, packet, textEnd, index) {
+        if !open(index) {
             guard source.media.isEmpty, source.former != nil, index > 0xFFFF else { return .failure(.unauthentic) }
             // GCM has decrypted what it refused, and once more makes it what it was.
-            if media.isGCM { _ = open(bytes, packet, textEnd, index) }
+            _ = open(index)
             index = UInt64(packet.sequence)
-            guard open(bytes, packet, textEnd, index) else { return .failure(.unauthentic) }
+            guard open(index) else { return .failure(.unauthentic) }
         }
         note(source, place) { $0.media.note(index) }
         return .success(textEnd)
     }
 
-    /// Decrypts what is authentic under `index`.
-    private func open(
-        _ bytes: UnsafeMutableRawBufferPointer,
-        _ packet: SRTPPacket,
-        _ textEnd: Int,
-        _ index: UInt64
-    ) -> Bool {
-        let media = keys.media
-        let text = bytes.part(packet.headerByteCount..<textEnd)
-        guard !media.isGCM else {
-            let header = UnsafeRawBufferPointer(bytes.part(..<packet.headerByteCount))
-            let tag = bytes.part(textEnd..<textEnd + media.tagByteCount)
-            return media.open(text, header, ssrc: packet.ssrc, index: index, tag: tag)
-        }
-        let tag = UnsafeRawBufferPointer(bytes.part((bytes.count - media.tagByteCount)...))
-        let signed = UnsafeRawBufferPointer(bytes.part(..<textEnd))
-        guard media.verifies(tag, signed, UInt32(truncatingIfNeeded: index >> 16)) else { return false }
-        media.crypt(text, ssrc: packet.ssrc, index: index)
-        return true
-    }
-
     // MARK: RTCP
 
     private mutating func unprotectControl(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
-        let (control, identifier) = (keys.control, keys.identifier)
-        let tagCount = control.tagByteCount
-        let end = bytes.count - 4 - tagCount - identifier.count
-        guard end >= 8, let packet = SRTPPacket(control: UnsafeRawBufferPointer(bytes)) else {
+        guard let keys else { return .failure(.noKey) }
+        let textEnd = SRTPTrailer.textEnd(bytes.count, of: .control, by: keys)
+        guard textEnd >= 8, let packet = SRTPPacket(control: UnsafeRawBufferPointer(bytes)) else {
             return .failure(.malformed)
         }
-        let wordStart = control.isGCM ? end + tagCount : end
-        guard hasIdentifier(UnsafeRawBufferPointer(bytes), at: wordStart + 4) else { return .failure(.otherKey) }
-        let word = UnsafeRawBufferPointer(bytes).word(at: wordStart)
+        let trailer = SRTPTrailer(behind: textEnd, of: .control, by: keys)
+        guard keys.areNamed(in: bytes, at: trailer.identifier) else { return .failure(.otherKey) }
+        let word = UnsafeRawBufferPointer(bytes).word(at: trailer.word)
         let (isEncrypted, index) = (word >> 31 == 1, UInt64(word & 0x7FFF_FFFF))
         guard isEncrypted || !keys.encryptsControl else { return .failure(.unencrypted) }
         let place = place(of: packet.ssrc)
         let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
-        switch source.control.judge(index) {
-        case .new: break
-        case .replayed: return .failure(.replayed)
-        case .old: return .failure(.old)
-        }
-        let text = isEncrypted ? bytes.part(packet.headerByteCount..<end) : bytes.part(end..<end)
-        if control.isGCM {
-            let clear = UnsafeRawBufferPointer(bytes.part(..<(end - text.count)))
-            let tag = bytes.part(end..<end + tagCount)
-            guard control.open(text, clear, word, ssrc: packet.ssrc, index: index, tag: tag) else {
-                return .failure(.unauthentic)
-            }
-        } else {
-            let tag = UnsafeRawBufferPointer(bytes.part((bytes.count - tagCount)...))
-            guard control.verifies(tag, UnsafeRawBufferPointer(bytes.part(..<(end + 4))), nil) else {
-                return .failure(.unauthentic)
-            }
-            control.crypt(text, ssrc: packet.ssrc, index: index)
-        }
+        if let refusal = source.control.refusal(of: index) { return .failure(refusal) }
+        let textStart = isEncrypted ? packet.headerByteCount : textEnd
+        let isAuthentic = keys.control.unprotect(
+            bytes.part(textStart..<textEnd),
+            UnsafeRawBufferPointer(bytes.part(..<textStart)),
+            word,
+            ssrc: packet.ssrc,
+            index: index,
+            tag: bytes.part(trailer.tag)
+        )
+        guard isAuthentic else { return .failure(.unauthentic) }
         note(source, place) { $0.control.note(index) }
-        return .success(end)
+        return .success(textEnd)
     }
 
-    // MARK: Both
-
-    private func hasIdentifier(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Bool {
-        let identifier = keys.identifier
-        for offset in identifier.indices where bytes[start + offset] != identifier[offset] { return false }
-        return true
-    }
+    // MARK: Sources
 
     private func place(of ssrc: UInt32) -> Int? {
         for place in 0..<sourceCount where sources[place].ssrc == ssrc { return place }
@@ -188,5 +157,23 @@ package struct SRTPReceiver: ~Copyable {
             for later in (place ?? 0) + 1..<sourceCount { sources[later - 1] = sources[later] }
         }
         sources[sourceCount - 1] = source
+    }
+}
+
+extension SRTPKeys {
+    /// Whether the identifier in a packet is that of these keys.
+    fileprivate func areNamed(in bytes: UnsafeMutableRawBufferPointer, at places: Range<Int>) -> Bool {
+        for (offset, place) in zip(identifier.indices, places) where bytes[place] != identifier[offset] { return false }
+        return true
+    }
+}
+
+extension ReplayWindow {
+    fileprivate func refusal(of index: UInt64) -> SRTPRefusal? {
+        switch judge(index) {
+        case .new: nil
+        case .replayed: .replayed
+        case .old: .old
+        }
     }
 }

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import Cryptography
 
 /// The keys that encrypt and sign RTP, or RTCP, of one master key.
 ///
@@ -12,59 +12,38 @@ final class SRTPSessionKey: @unchecked Sendable {
     }
 
     private enum Cipher {
-        case counter(BlockCipher)
+        case counter(BlockCipher, SigningKey)
         case galois(GaloisCipher)
     }
 
     private let cipher: Cipher
     private let salt: UInt128
-    private let signing: UnsafeMutablePointer<hmac_sha1_key>
     let tagByteCount: Int
 
     init(_ master: SRTPMasterKey, for use: Use) {
-        signing = .allocate(capacity: 1)
-        signing.initialize(to: hmac_sha1_key())
         tagByteCount = use == .media ? master.suite.tagByteCount : master.suite.controlTagByteCount
-        let isGCM = master.suite.isGCM
-        let state = signing
-        (cipher, salt) = Self.withDerived(from: master, for: use) { key, signingKey, salt in
-            hmac_sha1_set(state, signingKey.baseAddress?.assumingMemoryBound(to: UInt8.self), signingKey.count)
-            let cipher = isGCM ? Cipher.galois(GaloisCipher(key: key)) : .counter(BlockCipher(key: key))
-            return (cipher, salt.reduce(0) { $0 << 8 | UInt128($1) })
-        }
+        let derived = Self.derive(from: master, for: use)
+        salt = derived.salt.bytes.reduce(0) { $0 << 8 | UInt128($1) }
+        cipher =
+            master.suite.isGCM
+            ? .galois(GaloisCipher(key: derived.key.bytes))
+            : .counter(BlockCipher(key: derived.key.bytes), SigningKey(derived.signing.bytes))
     }
 
-    deinit {
-        OPENSSL_cleanse(signing, MemoryLayout<hmac_sha1_key>.size)
-        signing.deallocate()
-    }
-
-    /// Calls `body` with the keys that are derived from a master key: to encrypt, to sign, and the salt.
-    static func withDerived<Result>(
+    /// What is derived from a master key: the keys to encrypt and to sign, and the salt.
+    static func derive(
         from master: SRTPMasterKey,
-        for use: Use,
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result
-    ) -> Result {
-        let lengths = [master.suite.keyByteCount, signingKeyByteCount, master.suite.saltByteCount]
-        let derived = UnsafeMutableRawBufferPointer.allocate(byteCount: lengths.reduce(0, +), alignment: 16)
-        derived.initializeMemory(as: UInt8.self, repeating: 0)
-        defer {
-            OPENSSL_cleanse(derived.baseAddress, derived.count)
-            derived.deallocate()
+        for use: Use
+    ) -> (key: SecretBytes, signing: SecretBytes, salt: SecretBytes) {
+        let generator = BlockCipher(key: master.key)
+        func part(_ place: UInt8, byteCount: Int) -> SecretBytes {
+            let input = master.salt ^ UInt128(use.rawValue + place) << 48
+            return SecretBytes(count: byteCount) { generator.apply(from: input << 16, to: $0) }
         }
-        var parts: [UnsafeRawBufferPointer] = []
-        master.withKeyAndSalt { masterKey, masterSalt in
-            let generator = BlockCipher(key: masterKey)
-            var start = 0
-            for (label, length) in lengths.enumerated() {
-                let part = derived.part(start..<start + length)
-                let input = masterSalt ^ UInt128(use.rawValue + UInt8(label)) << 48
-                generator.apply(from: input << 16, to: part)
-                parts.append(UnsafeRawBufferPointer(part))
-                start += length
-            }
-        }
-        return body(parts[0], parts[1], parts[2])
+        return (
+            part(0, byteCount: master.suite.keyByteCount), part(1, byteCount: SigningKey.byteCount),
+            part(2, byteCount: master.suite.saltByteCount)
+        )
     }
 
     /// Uses the key once, for nothing: what OpenSSL makes at the first time is there then.
@@ -73,9 +52,9 @@ final class SRTPSessionKey: @unchecked Sendable {
             bytes.initializeMemory(as: UInt8.self, repeating: 0)
             let (text, tag) = (bytes.part(..<16), bytes.part(16...))
             switch cipher {
-            case .counter(let cipher):
+            case .counter(let cipher, let signing):
                 cipher.apply(from: 0, to: text)
-                sign(UnsafeRawBufferPointer(text), 0, into: tag.part(..<tagByteCount))
+                signing.sign(UnsafeRawBufferPointer(text), 0, into: tag)
             case .galois(let cipher):
                 // No packet has a nonce that begins like this.
                 let nonce = ~salt & 0xFFFF << 80
@@ -85,66 +64,73 @@ final class SRTPSessionKey: @unchecked Sendable {
         }
     }
 
-    /// Bytes of the key of HMAC-SHA1, and of what it makes (RFC 3711, section 5.2).
-    private static let signingKeyByteCount = 20
+    // MARK: Packets
 
-    /// Whether tag and cipher text are one, with the tag before all that stands behind a packet.
-    var isGCM: Bool {
+    /// Whether the tag is the first behind the text, before the word of RTCP and the identifier, and not the last.
+    var putsTagFirst: Bool {
         switch cipher {
         case .counter: false
         case .galois: true
         }
     }
 
-    /// Encrypts or decrypts `bytes` in place by counter mode.
+    /// Encrypts `text` in place, and writes the tag.
     ///
-    /// `index` has 48 bits of RTP, 31 of RTCP.
-    func crypt(_ bytes: UnsafeMutableRawBufferPointer, ssrc: UInt32, index: UInt64) {
-        guard case .counter(let cipher) = cipher else { preconditionFailure("GCM seals and opens") }
-        cipher.apply(from: (salt ^ UInt128(ssrc) << 48 ^ UInt128(index)) << 16, to: bytes)
-    }
-
-    /// Writes the tag of `message` with `end` behind it, for counter mode.
-    func sign(_ message: UnsafeRawBufferPointer, _ end: UInt32?, into tag: UnsafeMutableRawBufferPointer) {
-        withUnsafeTemporaryAllocation(byteCount: Self.signingKeyByteCount, alignment: 8) { digest in
-            var word = (end ?? 0).bigEndian
-            let bytes = digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            hmac_sha1_sign(signing, message.baseAddress, message.count, &word, end == nil ? 0 : 4, bytes)
-            tag.copyMemory(from: UnsafeRawBufferPointer(rebasing: digest[..<tag.count]))
-        }
-    }
-
-    /// Whether `tag` is the one of `message` with `end` behind it; takes as long whatever differs.
-    func verifies(_ tag: UnsafeRawBufferPointer, _ message: UnsafeRawBufferPointer, _ end: UInt32?) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: tag.count, alignment: 8) { own in
-            sign(message, end, into: own)
-            return CRYPTO_memcmp(own.baseAddress, tag.baseAddress, tag.count) == 0
-        }
-    }
-
-    /// Encrypts `text` in place by GCM, and writes the tag of it, of `header` and of `word`.
-    func seal(
+    /// - Parameters:
+    ///   - text: What is encrypted; it may be empty.
+    ///   - header: What is signed before it.
+    ///   - word: What is signed behind the text of RTCP, which follows it in memory; nil for RTP.
+    ///   - ssrc: The source.
+    ///   - index: 48 bits of RTP, 31 of RTCP.
+    ///   - tag: Where the tag goes.
+    func protect(
         _ text: UnsafeMutableRawBufferPointer,
         _ header: UnsafeRawBufferPointer,
-        _ word: UInt32? = nil,
+        _ word: UInt32?,
         ssrc: UInt32,
         index: UInt64,
         into tag: UnsafeMutableRawBufferPointer
     ) {
-        guard case .galois(let cipher) = cipher else { preconditionFailure("counter mode signs") }
-        cipher.seal(text, header, word, nonce: salt ^ UInt128(ssrc) << 48 ^ UInt128(index), into: tag)
+        switch cipher {
+        case .galois(let cipher): cipher.seal(text, header, word, nonce: nonce(ssrc, index), into: tag)
+        case .counter(let cipher, let signing):
+            cipher.apply(from: nonce(ssrc, index) << 16, to: text)
+            signing.sign(signed(header, text), word ?? cycles(index), into: tag)
+        }
     }
 
-    /// Decrypts `text` in place by GCM; false when `tag` is not that of it, of `header` and of `word`.
-    func open(
+    /// Decrypts `text` in place where the tag is right; the parameters are those of `protect`.
+    ///
+    /// - Returns: False where it is not: the text may have been decrypted all the same.
+    func unprotect(
         _ text: UnsafeMutableRawBufferPointer,
         _ header: UnsafeRawBufferPointer,
-        _ word: UInt32? = nil,
+        _ word: UInt32?,
         ssrc: UInt32,
         index: UInt64,
         tag: UnsafeMutableRawBufferPointer
     ) -> Bool {
-        guard case .galois(let cipher) = cipher else { preconditionFailure("counter mode signs") }
-        return cipher.open(text, header, word, nonce: salt ^ UInt128(ssrc) << 48 ^ UInt128(index), tag: tag)
+        switch cipher {
+        case .galois(let cipher): return cipher.open(text, header, word, nonce: nonce(ssrc, index), tag: tag)
+        case .counter(let cipher, let signing):
+            guard signing.verifies(UnsafeRawBufferPointer(tag), signed(header, text), word ?? cycles(index)) else {
+                return false
+            }
+            cipher.apply(from: nonce(ssrc, index) << 16, to: text)
+            return true
+        }
+    }
+
+    /// What differs for each packet of a key (RFC 3711, section 4.1.1; RFC 7714, section 8.1).
+    private func nonce(_ ssrc: UInt32, _ index: UInt64) -> UInt128 { salt ^ UInt128(ssrc) << 48 ^ UInt128(index) }
+
+    private func cycles(_ index: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: index >> 16) }
+
+    /// Header and text, which lie behind each other.
+    private func signed(
+        _ header: UnsafeRawBufferPointer,
+        _ text: UnsafeMutableRawBufferPointer
+    ) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: header.baseAddress, count: header.count + text.count)
     }
 }

@@ -1,4 +1,5 @@
 package import CallBasics
+internal import Cryptography
 
 /// A message of STUN, as it came or as it is sent.
 ///
@@ -85,11 +86,6 @@ package struct STUNMessage: Sendable {
         places.first { $0.attribute == attribute }.map { bytes[$0.value] }
     }
 
-    /// All values of an attribute that may come several times, as XOR-PEER-ADDRESS.
-    package func values(_ attribute: STUNAttribute) -> [ArraySlice<UInt8>] {
-        places.filter { $0.attribute == attribute }.map { bytes[$0.value] }
-    }
-
     /// The text of an attribute; nil when it is not there, or no UTF-8.
     package func text(_ attribute: STUNAttribute) -> String? {
         self[attribute].flatMap { String(validating: $0, as: UTF8.self) }
@@ -121,7 +117,9 @@ package struct STUNMessage: Sendable {
     }
 
     /// The addresses of XOR-PEER-ADDRESS.
-    package var peerAddresses: [SocketAddress] { values(.xorPeerAddress).compactMap { address($0, .xorPeerAddress) } }
+    package var peerAddresses: [SocketAddress] {
+        places.compactMap { $0.attribute == .xorPeerAddress ? address(bytes[$0.value], $0.attribute) : nil }
+    }
 
     private func address(_ value: ArraySlice<UInt8>, _ attribute: STUNAttribute) -> SocketAddress? {
         let isPlain = attribute == .mappedAddress || attribute == .alternateServer
@@ -158,13 +156,13 @@ package struct STUNMessage: Sendable {
             let count = place.value.count
             guard 16...32 ~= count, count % 4 == 0 else { return false }
             let own = STUNProof.integrity(bytes, upTo: place.start, key, byteCount: count, isSHA256: true)
-            return STUNProof.areEqual(own, bytes[place.value])
+            return isSameSecret(own, bytes[place.value])
         }
         guard let place = places.first(where: { $0.attribute == .messageIntegrity }), place.value.count == 20 else {
             return false
         }
         let own = STUNProof.integrity(bytes, upTo: place.start, key, byteCount: 20, isSHA256: false)
-        return STUNProof.areEqual(own, bytes[place.value])
+        return isSameSecret(own, bytes[place.value])
     }
 }
 

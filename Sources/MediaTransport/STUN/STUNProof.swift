@@ -1,5 +1,4 @@
-internal import COpenSSL
-internal import CZlib
+internal import Cryptography
 
 /// What signs messages (RFC 8489, section 9).
 package struct STUNKey: Sendable, CustomStringConvertible, CustomReflectable {
@@ -10,12 +9,7 @@ package struct STUNKey: Sendable, CustomStringConvertible, CustomReflectable {
 
     /// A user's at a server (section 9.2.2), by MD5 or, where PASSWORD-ALGORITHM says so, by SHA-256.
     package init(user: String, realm: String, password: String, isSHA256: Bool = false) {
-        let text = Array("\(user):\(realm):\(password)".utf8)
-        bytes = [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
-            var length: UInt32 = 0
-            EVP_Digest(text, text.count, buffer.baseAddress, &length, isSHA256 ? EVP_sha256() : EVP_md5(), nil)
-            count = Int(length)
-        }
+        bytes = (isSHA256 ? HashFunction.sha256 : .md5).hash(Array("\(user):\(realm):\(password)".utf8))
     }
 
     package var description: String { "a key" }
@@ -28,12 +22,7 @@ enum STUNProof {
     ///
     /// The header's length counts the attribute already.
     static func fingerprint(_ bytes: [UInt8], upTo end: Int) -> UInt32 {
-        let head = header(bytes, lengthUpTo: end + 8)
-        let first = crc32(0, head, UInt32(head.count))
-        let rest = bytes[STUNMessage.headerByteCount..<end].withUnsafeBytes {
-            crc32(first, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt32($0.count))
-        }
-        return UInt32(truncatingIfNeeded: end > STUNMessage.headerByteCount ? rest : first) ^ 0x5354_554E
+        CRC32.of(header(bytes, lengthUpTo: end + 8) + bytes[STUNMessage.headerByteCount..<end]) ^ 0x5354_554E
     }
 
     /// HMAC of what is before the attribute at `end`, whose value has `byteCount` bytes (RFC 8489, sections 14.5 and 14.6).
@@ -47,18 +36,7 @@ enum STUNProof {
         isSHA256: Bool
     ) -> [UInt8] {
         let message = header(bytes, lengthUpTo: end + 4 + byteCount) + bytes[STUNMessage.headerByteCount..<end]
-        let whole = [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
-            var length: UInt32 = 0
-            let digest = isSHA256 ? EVP_sha256() : EVP_sha1()
-            HMAC(digest, key.bytes, CInt(key.bytes.count), message, message.count, buffer.baseAddress, &length)
-            count = Int(length)
-        }
-        return Array(whole.prefix(byteCount))
-    }
-
-    /// Takes as long whatever differs.
-    static func areEqual(_ own: [UInt8], _ value: ArraySlice<UInt8>) -> Bool {
-        own.count == value.count && CRYPTO_memcmp(own, Array(value), own.count) == 0
+        return Array((isSHA256 ? HashFunction.sha256 : .sha1).keyedHash(of: message, key: key.bytes).prefix(byteCount))
     }
 
     private static func header(_ bytes: [UInt8], lengthUpTo end: Int) -> [UInt8] {
@@ -66,5 +44,16 @@ enum STUNProof {
         var header = Array(bytes[..<STUNMessage.headerByteCount])
         (header[2], header[3]) = (UInt8(length >> 8), UInt8(length & 0xFF))
         return header
+    }
+}
+
+/// The checksum of Ethernet (ISO 3309; ITU-T V.42, section 8.1.1.6.2).
+enum CRC32 {
+    static func of(_ bytes: [UInt8]) -> UInt32 {
+        ~bytes.reduce(~0) { table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ $0 >> 8 }
+    }
+
+    private static let table = (0..<256 as Range<UInt32>).map { byte in
+        (0..<8).reduce(byte) { rest, _ in rest & 1 == 0 ? rest >> 1 : rest >> 1 ^ 0xEDB8_8320 }
     }
 }

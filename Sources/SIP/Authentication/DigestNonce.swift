@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import Cryptography
 
 /// A nonce that its server knows again without a table: when it was made, which one it is, and a keyed hash of both.
 ///
@@ -27,7 +28,7 @@ struct DigestNonce: Hashable, Sendable {
     func bytes(realm: Bytes, kind: DigestKind, key: Secret) -> Bytes {
         let head = UInt64(bitPattern: time.nanoseconds).hexadecimal + number.hexadecimal
         let subject = head + Bytes(kind == .server ? "s" : "p") + realm
-        return head + keyedHash(of: Array(subject), key: Array(key.bytes)).prefix(16).hexadecimal
+        return head + HashFunction.sha256.keyedHash(of: Array(subject), key: Array(key.bytes)).prefix(16).hexadecimal
     }
 }
 

@@ -1,4 +1,5 @@
 package import CallBasics
+internal import Cryptography
 
 /// Whom a request says that it comes from.
 package enum DigestUser: Hashable, Sendable {

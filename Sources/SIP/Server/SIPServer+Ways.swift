@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import Cryptography
 
 /// The way of a request: which Routes are the server's own, what it writes on the request, and where it has been before.
 extension SIPServer {
@@ -31,7 +32,7 @@ extension SIPServer {
 
     /// What only this server can write on the way of a call: a keyed hash of its Call-ID.
     private func signature(of request: SIPMessage) -> Bytes {
-        keyedHash(of: [0] + (request.callID ?? []), key: key).prefix(12).hexadecimal
+        HashFunction.sha256.keyedHash(of: [0] + (request.callID ?? []), key: key).prefix(12).hexadecimal
     }
 
     /// The request as it leaves: one hop less, to the target, without what was for this server alone.
@@ -86,7 +87,8 @@ extension SIPServer {
         parts.append(try request.to()?.tag ?? [])
         parts.append(try request.cSeq()?.bytes[...] ?? [])
         parts += request.values(of: .route)
-        return keyedHash(of: [1] + Array(parts.joined(separator: [0])), key: key).prefix(8).hexadecimal
+        let subject = [1] + Array(parts.joined(separator: [0]))
+        return HashFunction.sha256.keyedHash(of: subject, key: key).prefix(8).hexadecimal
     }
 
     /// Whether a request has been here before, bound for the same.

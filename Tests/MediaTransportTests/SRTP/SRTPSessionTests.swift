@@ -106,6 +106,19 @@ import Testing
         #expect(throws: SRTPRefusal.exhausted) { try last.protectedControl(Packets.control()) }
     }
 
+    /// Two texts under one key and one index would give each other away.
+    @Test func `a key that comes back is used for no index twice`() throws {
+        let packet = Packets.media(1)
+        var sender = SRTPSender(try Packets.keys())
+        let (media, control) = (try sender.protected(packet), try sender.protectedControl(Packets.control()))
+        for seed in [2, 1] as [UInt8] { _ = sender.exchange(try Packets.keys(seed: seed)) }
+        #expect(throws: SRTPRefusal.numberUsed) { try sender.protected(packet) }
+        let next = try sender.protectedControl(Packets.control())
+        #expect(next != control && next.count == control.count && media.count > packet.count)
+        var receiver = SRTPReceiver(try Packets.keys())
+        #expect(try receiver.unprotectedControl(control) == receiver.unprotectedControl(next))
+    }
+
     @Test(arguments: [.aes128CM80, .aes128GCM] as [SRTPSuite])
     func `the identifier of the key is in each packet, and another one is refused`(suite: SRTPSuite) throws {
         var sender = SRTPSender(try Packets.keys(suite, identifier: [1, 2]))

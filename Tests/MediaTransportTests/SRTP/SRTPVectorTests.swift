@@ -1,4 +1,4 @@
-import Foundation
+import Cryptography
 import TestSupport
 import Testing
 
@@ -21,13 +21,7 @@ import Testing
         }
     }
 
-    static let vectors: [Vector] = {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/srtp.json")
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return (try? decoder.decode([Vector].self, from: Data(contentsOf: file))) ?? []
-    }()
+    static let vectors = Fixture.vectors("srtp.json", as: Vector.self)
 
     @Test func `there is a vector for each suite`() {
         #expect(Set(Self.vectors.compactMap { SRTPSuite(named: $0.suite) }) == Set(SRTPSuite.allCases))
@@ -50,24 +44,6 @@ import Testing
 
     // MARK: RFCs
 
-    /// RFC 3711, appendix B.2: the key stream at the counters from 0 and from 0xFEFF on.
-    @Test func `the key stream of AES in counter mode`() {
-        let key = bytes("2B7E151628AED2A6ABF7158809CF4F3C")
-        let salt: UInt128 = 0xF0F1F2F3_F4F5F6F7_F8F9FAFB_FCFD
-        let first = "E03EAD0935C95E80E166B16DD92B4EB4 D23513162B02D0F72A43A2FE4A5F97AB 41E95B3BB0A2E8DD477901E4FCA894C0"
-        let far = "EC8CDF7398607CB0F2D21675EA9EA1E4 362B7C3C6773516318A077D7FC5073AE 6A2CC3787889374FBEB4C81B17BA6C44"
-        #expect(keyStream(key, from: salt << 16, count: 48) == bytes(first))
-        #expect(keyStream(key, from: salt << 16 | 0xFEFF, count: 48) == bytes(far))
-    }
-
-    /// RFC 6188, section 7.3.
-    @Test func `the key stream of 256 bits`() {
-        let key = bytes("57F82FE3613FD170A85EC93C40B1F0922EC4CB0DC025B58272147CC438944A98")
-        let salt: UInt128 = 0xF0F1F2F3_F4F5F6F7_F8F9FAFB_FCFD
-        let stream = "92BDD28A93C3F52511C677D08B5515A49DA71B2378A854F67050756DED165BAC"
-        #expect(keyStream(key, from: salt << 16, count: 32) == bytes(stream))
-    }
-
     /// RFC 3711, appendix B.3; RFC 6188, section 7.4.
     @Test func `keys are derived`() throws {
         let short = try derived(
@@ -86,39 +62,12 @@ import Testing
         #expect(long.signing == bytes("FD9C32D39ED5FBB5A9DC96B30818454D1313DC05"))
     }
 
-    /// RFC 7714, section 16.1.1.
-    @Test func `a packet is sealed by GCM`() {
-        let key = bytes("000102030405060708090A0B0C0D0E0F")
-        var packet = bytes(
-            "8040F17B8041F8D35501A0B247616C6C696120657374206F6D6E69732064697669736120696E207061727465732074726573"
-        )
-        let sealed = bytes(
-            "8040F17B8041F8D35501A0B2F24DE3A3FB34DE6CACBA861C9D7E4BCABE633BD50D294E6F42A5F47A51C7D19B36DE3ADF8833"
-                + "899D7F27BEB16A9152CF765EE4390CCE"
-        )
-        packet += [UInt8](repeating: 0, count: 16)
-        let nonce: UInt128 = 0x51756964_2070726F_2071756F ^ 0x5501A0B2 << 48 ^ 0xF17B
-        packet.withUnsafeMutableBytes { packet in
-            let cipher = key.withUnsafeBytes { GaloisCipher(key: $0) }
-            let header = UnsafeRawBufferPointer(packet.part(..<12))
-            cipher.seal(packet.part(12..<50), header, nil, nonce: nonce, into: packet.part(50...))
-        }
-        #expect(packet == sealed)
-    }
-
-    private func keyStream(_ key: [UInt8], from first: UInt128, count: Int) -> [UInt8] {
-        var stream = [UInt8](repeating: 0, count: count)
-        stream.withUnsafeMutableBytes { stream in
-            key.withUnsafeBytes { BlockCipher(key: $0) }.apply(from: first, to: stream)
-        }
-        return stream
-    }
-
     private func derived(
         _ suite: SRTPSuite,
         _ keyAndSalt: String
     ) throws -> (key: [UInt8], signing: [UInt8], salt: [UInt8]) {
         let master = try #require(SRTPMasterKey(suite, keyAndSalt: bytes(keyAndSalt)))
-        return SRTPSessionKey.withDerived(from: master, for: .media) { (Array($0), Array($1), Array($2)) }
+        let derived = SRTPSessionKey.derive(from: master, for: .media)
+        return (Array(derived.key.bytes), Array(derived.signing.bytes), Array(derived.salt.bytes))
     }
 }

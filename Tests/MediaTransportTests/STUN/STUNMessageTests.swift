@@ -1,5 +1,4 @@
 import CallBasics
-import Foundation
 import TestSupport
 import Testing
 
@@ -24,13 +23,7 @@ import Testing
         }
     }
 
-    static let vectors: [Vector] = {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/stun.json")
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return (try? decoder.decode([Vector].self, from: Data(contentsOf: file))) ?? []
-    }()
+    static let vectors = Fixture.vectors("stun.json", as: Vector.self)
 
     @Test func `there are vectors, whole ones and spoiled ones`() {
         #expect(Self.vectors.count { $0.how == nil } == 60 && Self.vectors.count { $0.how != nil } == 30)

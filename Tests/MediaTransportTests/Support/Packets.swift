@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import MediaTransport
@@ -64,4 +65,16 @@ enum Packets {
     }
 
     private static func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(value >> (24 - 8 * $0) & 0xFF) } }
+}
+
+/// Files beside the tests.
+enum Fixture {
+    /// The vectors in `name`, whose keys are written with underscores; none when they cannot be read.
+    static func vectors<Vector: Decodable>(_ name: String, as type: Vector.Type) -> [Vector] {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Fixtures/\(name)")
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return (try? decoder.decode([Vector].self, from: Data(contentsOf: file))) ?? []
+    }
 }

@@ -26,25 +26,6 @@ import Testing
         #expect(input.response().text == vector.response)
     }
 
-    /// RFC 4231, section 4: test cases 1, 2 and 6.
-    @Test(arguments: [
-        (
-            [UInt8](repeating: 0x0B, count: 20), "Hi There",
-            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
-        ),
-        (
-            Array("Jefe".utf8), "what do ya want for nothing?",
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        ),
-        (
-            [UInt8](repeating: 0xAA, count: 131), "Test Using Larger Than Block-Size Key - Hash Key First",
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
-        ),
-    ])
-    func `the keyed hash is HMAC with SHA-256`(key: [UInt8], text: String, digits: String) {
-        #expect(keyedHash(of: Array(text.utf8), key: key).hexadecimal.text == digits)
-    }
-
     /// FIPS 180-4's examples of "abc", and RFC 1321's.
     @Test(arguments: [
         (DigestHash.md5, "900150983cd24fb0d6963f7d28e17f72"),
@@ -55,12 +36,6 @@ import Testing
         #expect(hash.isAvailable)
         #expect(hash.hex(Bytes("abc")).text == digits)
         #expect(hash.digitCount == digits.utf8.count)
-    }
-
-    /// RFC 4231, section 4.3.
-    @Test func `a keyed hash is HMAC with SHA-256`() {
-        let hash = keyedHash(of: Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
-        #expect(hash.hexadecimal.text == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
     @Test(arguments: [

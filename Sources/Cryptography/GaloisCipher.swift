@@ -3,15 +3,15 @@ internal import COpenSSL
 /// AES-GCM with one key: encrypts and signs in one go.
 ///
 /// Thread: any, one at a time. Allocates nothing after `init`.
-/// Source: RFC 5116, section 5; RFC 7714, sections 8 and 9.
-final class GaloisCipher: @unchecked Sendable {
+/// Source: RFC 5116, section 5.
+package final class GaloisCipher: @unchecked Sendable {
     private let sealing: OpaquePointer
     private let opening: OpaquePointer
 
     /// - Parameter key: 16 or 32 bytes.
-    init(key: UnsafeRawBufferPointer) {
-        sealing = CipherContext.make("AES-\(key.count * 8)-GCM", key: key)
-        opening = CipherContext.make("AES-\(key.count * 8)-GCM", key: key)
+    package init(key: UnsafeRawBufferPointer) {
+        sealing = Cipher.gcm(key.count).context(key: key)
+        opening = Cipher.gcm(key.count).context(key: key)
         // From here on it decrypts, with the key that it has.
         let isSet = EVP_DecryptInit_ex2(opening, nil, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, nil)
         precondition(isSet == 1, "libcrypto cannot decrypt by GCM")
@@ -22,10 +22,10 @@ final class GaloisCipher: @unchecked Sendable {
         EVP_CIPHER_CTX_free(opening)
     }
 
-    /// Encrypts `text` in place and writes the tag of it, of `header` and of `word` behind that.
+    /// Encrypts `text` in place and writes the tag of it, of `header` and of `word`, in network order, behind that.
     ///
     /// `nonce` has 96 bits, and never comes twice with one key.
-    func seal(
+    package func seal(
         _ text: UnsafeMutableRawBufferPointer,
         _ header: UnsafeRawBufferPointer,
         _ word: UInt32?,
@@ -44,7 +44,7 @@ final class GaloisCipher: @unchecked Sendable {
     }
 
     /// Decrypts `text` in place; false when `tag` is not that of it, of `header` and of `word` behind that.
-    func open(
+    package func open(
         _ text: UnsafeMutableRawBufferPointer,
         _ header: UnsafeRawBufferPointer,
         _ word: UInt32?,

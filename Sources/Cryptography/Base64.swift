@@ -1,8 +1,8 @@
 internal import COpenSSL
 
 /// Bytes as text (RFC 4648, section 4).
-enum Base64 {
-    static func encode(_ bytes: [UInt8]) -> String {
+package enum Base64 {
+    package static func encode(_ bytes: [UInt8]) -> String {
         let text = [UInt8](unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4 + 1) { buffer, count in
             count = Int(EVP_EncodeBlock(buffer.baseAddress, bytes, CInt(bytes.count)))
         }
@@ -10,7 +10,7 @@ enum Base64 {
     }
 
     /// The bytes of `text`, also without the padding at its end; nil for anything else.
-    static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var text = Array(text.utf8)
         while text.last == padding { text.removeLast() }
         guard !text.isEmpty, text.count % 4 != 1, text.count < limit, text.allSatisfy(isDigit) else { return nil }

@@ -47,7 +47,8 @@ struct SecureLinkRealTimeTests {
                 send(packets[place], over: sending)
                 send(control, over: sending)
                 send(forged, over: bare)
-                while receiving.receive(into: &span, at: .zero) != nil { taken += 1 }
+                let now = MediaTime.zero + .milliseconds(10) * place
+                while receiving.receive(into: &span, at: now) != nil { taken += 1 }
             }
             return taken
         }

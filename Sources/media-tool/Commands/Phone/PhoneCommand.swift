@@ -67,7 +67,7 @@ struct PhoneCommand: AsyncParsableCommand {
         do {
             var made = try PhoneAccount(address, userName: own.user, password: try own.password())
             (made.registrar, made.proxies) = (own.registrar, own.proxy)
-            made.push = try own.push.parameters().map { PhonePush($0) }
+            made.push = try own.pushParameters().map { PhonePush($0) }
             return [made]
         } catch let error as PhoneError {
             throw ToolFailure(error.message)

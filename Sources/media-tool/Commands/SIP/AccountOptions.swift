@@ -2,6 +2,8 @@ import ArgumentParser
 internal import CallBasics
 
 /// Who one is at a server.
+///
+/// Groups within groups cost a debug build of ArgumentParser five times as much with each level, at every start: there is none.
 struct AccountOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -34,13 +36,34 @@ struct AccountOptions: ParsableArguments {
     )
     var proxy: [String] = []
 
-    @OptionGroup var push: PushOptions
+    @Option(help: ArgumentHelp("The push service, such as fcm; Apple's by --push-team.", valueName: "name"))
+    var pushProvider: String?
+
+    @Option(help: ArgumentHelp("What pn-param says with --push-provider, as a project.", valueName: "text"))
+    var pushParam: String?
+
+    @Option(help: ArgumentHelp("The token with --push-provider.", valueName: "token"))
+    var pushPrid: String?
+
+    @Option(help: ArgumentHelp("The team of an application of Apple's push service.", valueName: "id"))
+    var pushTeam: String?
+
+    @Option(help: ArgumentHelp("The bundle of the application, such as org.example.phone.", valueName: "id"))
+    var pushBundle: String?
+
+    @Option(help: ArgumentHelp("The token that wakes it for calls.", valueName: "token"))
+    var pushVoipToken: String?
+
+    @Option(help: ArgumentHelp("The token that wakes it for texts.", valueName: "token"))
+    var pushRemoteToken: String?
+
+    func validate() throws { _ = try pushParameters() }
 
     /// What belongs to an account, and whether it was given.
     var given: [(name: String, isGiven: Bool)] {
         [
             ("--user", user != nil), ("--password-file", passwordFile != nil), ("--registrar", registrar != nil),
-            ("--push-...", push.isGiven),
+            ("--push-...", wantsPush),
         ]
     }
 

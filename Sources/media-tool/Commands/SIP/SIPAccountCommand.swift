@@ -65,7 +65,7 @@ struct SIPAccountCommand: ParsableCommand {
             if let registrar = own.registrar { account.registrar = registrar }
             if !own.proxy.isEmpty { account.proxies = own.proxy }
             if let expires { account.expires = expires }
-            if own.push.isGiven { account.push = own.push.ofGroup }
+            if own.wantsPush { account.push = own.pushOfGroup }
             if let secrets { account.secretStore = secrets.name }
             guard let password = try own.password() else {
                 guard realm == nil else {
@@ -220,9 +220,9 @@ struct SIPAccountCommand: ParsableCommand {
     }
 }
 
-extension PushOptions {
-    /// As a group keeps it.
-    var ofGroup: GroupAccount.Push {
+extension AccountOptions {
+    /// How it is woken, as a group keeps it.
+    var pushOfGroup: GroupAccount.Push {
         if let pushProvider { return .other(service: pushProvider, project: pushParam, token: pushPrid ?? "") }
         return .apple(
             team: pushTeam ?? "",

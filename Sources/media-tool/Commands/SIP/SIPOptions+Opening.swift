@@ -59,7 +59,7 @@ extension SIPOptions {
         configuration.transports = transports
         configuration.families = local.isIPv4 ? [.ipv4] : [.ipv6]
         configuration.product = product
-        configuration.isReachableByTLS = tls.own.certificate != nil
+        configuration.isReachableByTLS = tls.certificate != nil
         if let timeout {
             (configuration.requestPatience, configuration.callPatience) =
                 (.seconds(fraction: timeout), .seconds(fraction: timeout))

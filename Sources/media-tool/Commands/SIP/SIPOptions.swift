@@ -113,7 +113,7 @@ struct SIPOptions: ParsableArguments {
         guard dns == nil || hosts == nil else {
             throw ValidationError("'--hosts' takes the place of name servers. Leave out '--dns', or it.")
         }
-        guard !noRegister || !own.push.isGiven else {
+        guard !noRegister || !own.wantsPush else {
             throw ValidationError("'--push-...' is about registrations. Leave out '--no-register', or it.")
         }
         if group == nil {
@@ -182,7 +182,7 @@ struct SIPOptions: ParsableArguments {
         }
         account.routes = try routes()
         account.registrar = try registrar.map { try Self.uri($0, "--registrar") }
-        (account.expires, account.push) = (expires ?? 3600, try own.push.parameters())
+        (account.expires, account.push) = (expires ?? 3600, try own.pushParameters())
         account.instance = instance.map { "urn:uuid:\($0.lowercased())" }
         return account
     }
@@ -224,7 +224,7 @@ struct SIPOptions: ParsableArguments {
         [
             ("--account", account != nil), ("--local", local != nil), ("--proxy", !proxy.isEmpty),
             ("--registrar", registrar != nil), ("--user", own.user != nil), ("--group", group != nil),
-            ("--password-file", own.passwordFile != nil), ("--push-...", own.push.isGiven),
+            ("--password-file", own.passwordFile != nil), ("--push-...", own.wantsPush),
             ("--instance", instance != nil), ("--realm", realm != nil), ("--header", !header.isEmpty),
             ("--dns", dns != nil), ("--hosts", hosts != nil), ("--advertise", advertise != nil),
             ("--timeout", timeout != nil), ("--expires", expires != nil), ("--no-register", noRegister),

@@ -50,7 +50,20 @@ struct SIPServerCommand: AsyncParsableCommand {
     )
     var local: [LocalAddress] = []
 
-    @OptionGroup var tls: CertificateOptions
+    @Option(
+        help: ArgumentHelp(
+            "Its certificate in PEM, with those that prove it behind it: TLS is served, too.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var tlsCert: String?
+
+    @Option(
+        help: ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file"),
+        completion: .file()
+    )
+    var tlsKey: String?
 
     @Option(help: ArgumentHelp("Its users with their passwords.", valueName: "file"), completion: .file())
     var users: String?
@@ -89,7 +102,10 @@ struct SIPServerCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
+    private var certificate: SIPSecurity.Certificate? { SIPSecurity.Certificate(file: tlsCert, key: tlsKey) }
+
     func validate() throws {
+        try SIPSecurity.Certificate.check(tlsCert, key: tlsKey)
         try Quantity.check("--expires-max", Int(expiresMax), in: 1...86_400, "s")
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try Quantity.check("--push-park", pushPark, in: 1...600, "s")
@@ -141,7 +157,7 @@ struct SIPServerCommand: AsyncParsableCommand {
             transactionLimits: limits
         )
         var security = SIPSecurity()
-        security.certificate = tls.certificate
+        security.certificate = certificate
         let endpoint = SIPEndpoint(server, security: security) { _ in .failure }
         do {
             try await serve(endpoint)
@@ -199,7 +215,7 @@ struct SIPServerCommand: AsyncParsableCommand {
     private func serve(_ endpoint: SIPEndpoint<SIPServer>) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let sink = try PushSink(to: pushTo?.resolve(), log: pushLog)
-        let transports: [Flow.Transport] = tls.certificate == nil ? [.udp, .tcp] : [.udp, .tcp, .tls]
+        let transports: [Flow.Transport] = certificate == nil ? [.udp, .tcp] : [.udp, .tcp, .tls]
         for address in local.isEmpty ? [.loopback(port: 5060)] : local.map(\.address) {
             do {
                 _ = try await endpoint.open(at: address, transports)

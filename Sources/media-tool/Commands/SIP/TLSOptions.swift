@@ -3,35 +3,6 @@ internal import CallBasics
 import SIP
 import SIPTransport
 
-/// Who one is by TLS.
-struct CertificateOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The own certificate in PEM, with those that prove it behind it: to be called by TLS.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var tlsCert: String?
-
-    @Option(
-        help: ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file"),
-        completion: .file()
-    )
-    var tlsKey: String?
-
-    func validate() throws {
-        guard (tlsCert == nil) == (tlsKey == nil) else {
-            throw ValidationError("'--tls-cert' and '--tls-key' belong together. Give both, or leave both out.")
-        }
-    }
-
-    var certificate: SIPSecurity.Certificate? {
-        guard let tlsCert, let tlsKey else { return nil }
-        return SIPSecurity.Certificate(path: InputPath.path(of: tlsCert), keyPath: InputPath.path(of: tlsKey))
-    }
-}
-
 /// Whom to trust by TLS, and who one is.
 struct TLSOptions: ParsableArguments {
     @Option(
@@ -51,12 +22,26 @@ struct TLSOptions: ParsableArguments {
     )
     var tlsName: String?
 
-    @OptionGroup var own: CertificateOptions
+    @Option(
+        help: ArgumentHelp(
+            "The own certificate in PEM, with those that prove it behind it: to be called by TLS.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var tlsCert: String?
+
+    @Option(
+        help: ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file"),
+        completion: .file()
+    )
+    var tlsKey: String?
 
     @Flag(help: "Take any certificate: whoever is on the way can read and change everything.")
     var tlsInsecure = false
 
     func validate() throws {
+        try SIPSecurity.Certificate.check(tlsCert, key: tlsKey)
         guard !tlsInsecure || tlsCa == nil && tlsName == nil else {
             throw ValidationError(
                 "'--tls-insecure' looks at no certificate. Leave it out, or '--tls-ca' and '--tls-name'."
@@ -67,20 +52,40 @@ struct TLSOptions: ParsableArguments {
     /// The options, and whether they were given.
     var given: [(String, Bool)] {
         [
-            ("--tls-ca", tlsCa != nil), ("--tls-name", tlsName != nil), ("--tls-cert", own.tlsCert != nil),
+            ("--tls-ca", tlsCa != nil), ("--tls-name", tlsName != nil), ("--tls-cert", tlsCert != nil),
             ("--tls-insecure", tlsInsecure),
         ]
     }
+
+    /// Who one is.
+    var certificate: SIPSecurity.Certificate? { SIPSecurity.Certificate(file: tlsCert, key: tlsKey) }
 
     /// What connections are secured by; says on standard error when that is nothing.
     func security() -> SIPSecurity {
         var security = SIPSecurity()
         security.authoritiesPath = tlsCa.map { InputPath.path(of: $0) }
         security.serverName = tlsName
-        security.certificate = own.certificate
+        security.certificate = certificate
         security.verifiesServers = !tlsInsecure
         if tlsInsecure { StandardError.write("Warning: by --tls-insecure nobody proves who they are.\n") }
         return security
+    }
+}
+
+extension SIPSecurity.Certificate {
+    /// Refuses a certificate without its key, and a key alone.
+    ///
+    /// - Throws: `ValidationError`
+    static func check(_ file: String?, key: String?) throws {
+        guard (file == nil) == (key == nil) else {
+            throw ValidationError("'--tls-cert' and '--tls-key' belong together. Give both, or leave both out.")
+        }
+    }
+
+    /// The certificate of two flags; nil without them.
+    init?(file: String?, key: String?) {
+        guard let file, let key else { return nil }
+        self.init(path: InputPath.path(of: file), keyPath: InputPath.path(of: key))
     }
 }
 

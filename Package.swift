@@ -146,7 +146,7 @@ let package = Package(
         ),
         .target(
             name: "CallCore",
-            dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine"],
+            dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine", "MediaTransport"],
             swiftSettings: settings
         ),
         .target(name: "CallCoreTesting", dependencies: ["CallCore"], swiftSettings: settings),
@@ -203,8 +203,9 @@ let package = Package(
         .executableTarget(
             name: "media-tool",
             dependencies: [
-                "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaEngineTesting",
-                "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications", "DesktopSecrets",
+                "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaTransport",
+                "MediaEngineTesting", "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications",
+                "DesktopSecrets",
                 "Mailbox", "CLinux",
                 messaging("ArgumentParser", "swift-argument-parser"),
                 messaging("NIOPosix", "swift-nio"),
@@ -387,7 +388,7 @@ package.targets += examples.map { name, dependencies in
 if Context.environment["THREAD_SANITIZER"] == "1" {
     let others =
         [
-            "CryptographyTests", "SDPTests", "RTPTests", "SIPTests", "MediaTransport", "MediaTransportTests",
+            "CryptographyTests", "SDPTests", "RTPTests", "SIPTests", "MediaTransportTests",
             "MediaToolTests", "ExampleTests", "media-tool",
         ] + examples.map(\.key)
     package.targets.removeAll { others.contains($0.name) }

@@ -69,6 +69,11 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
     /// Whether it is an IPv6 address of one link only, which says nothing without the interface (RFC 4291, section 2.5.6).
     package var isLinkLocal: Bool { high >> 54 == 0x3FA }
 
+    /// Whether it never leaves the machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+    package var isLoopback: Bool {
+        isIPv4 ? UInt32(truncatingIfNeeded: low) >> 24 == 127 : high == 0 && low == 1
+    }
+
     /// Whether hosts of other networks cannot reach it, and see another one in its place, if any.
     ///
     /// Source: RFC 1918, section 3; RFC 3927; RFC 6598 (shared by a provider's customers); RFC 4193; RFC 4291, section 2.5.6

@@ -1,5 +1,6 @@
 internal import CallBasics
 package import MediaEngine
+internal import MediaTransport
 package import SDP
 
 /// The seam between signalling and sound: the ports of one SIP call, what it offers, and the engine's call once both sides
@@ -33,6 +34,10 @@ package actor CallSound {
     private let way: Way
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
+    /// What secures the links; nil for sound in the clear.
+    private let path: SecurePath?
+    /// The suite that was agreed on last.
+    private var suite: SRTPSuite?
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
@@ -44,6 +49,7 @@ package actor CallSound {
     ///   - host: The own address.
     ///   - codecs: The preferred one first.
     ///   - packetTime: Audio per packet that is asked for, in ms.
+    ///   - encryption: What secures it.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec
     package init(
@@ -51,11 +57,19 @@ package actor CallSound {
         at host: String,
         codecs: [String],
         packetTime: Int?,
+        encryption: MediaEncryption = .none,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
         let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
         let reservation = try await engine.reserve(address, hasControlPort: true)
-        try self.init(engine, .ports(reservation), codecs: codecs, packetTime: packetTime, ends)
+        try self.init(
+            engine,
+            .ports(reservation),
+            codecs: codecs,
+            packetTime: packetTime,
+            encryption: encryption,
+            ends
+        )
     }
 
     /// The sound of a call whose ports, or whose network in memory, are there.
@@ -67,6 +81,7 @@ package actor CallSound {
         _ way: Way,
         codecs: [String],
         packetTime: Int?,
+        encryption: MediaEncryption = .none,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
         var stream = AudioStreamConfiguration()
@@ -77,6 +92,11 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
+        if encryption == .sdes {
+            var generator = SystemRandomNumberGenerator()
+            medium.secure(by: SDESKeys(using: &generator))
+        }
+        path = encryption == .none ? nil : SecurePath()
         session = SessionConfiguration(address: local.host, media: [medium])
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
     }
@@ -108,14 +128,33 @@ package actor CallSound {
         guard let media = session.audio else {
             throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }
-        let agreement = try MediaAgreement(media, in: engine.registry)
+        let agreement = try MediaAgreement(media, in: engine.registry, isSecured: path != nil)
+        if let path { try takeKeys(media, path) }
         agreed = media
         if let call { return try await call.update(agreement) }
         var configuration = CallConfiguration(network: way.network)
-        (configuration.agreement, configuration.stream) = (agreement, stream)
+        (configuration.agreement, configuration.stream, configuration.security) = (agreement, stream, path)
         configuration.name = "sip"
         ends(&configuration)
         call = try await engine.makeCall(configuration)
+    }
+
+    /// Keys that are those of before go on as they are.
+    private func takeKeys(_ media: AgreedMedia, _ path: SecurePath) throws {
+        guard let lines = media.keys, let keys = SDESAgreement(lines) else {
+            throw PhoneError(
+                .noSound,
+                "No key was agreed on that can be used. Offer another suite, or calls in the clear."
+            )
+        }
+        if lines != agreed?.keys { path.offer(sending: keys.sending, receiving: keys.receiving) }
+        suite = keys.suite
+    }
+
+    /// How the sound is secured; nil when it is not, or nothing is agreed on yet.
+    package var security: CallSecurity? {
+        guard let path, let suite else { return nil }
+        return CallSecurity(suite: suite.rawValue, counts: path.statistics)
     }
 
     /// Goes to another own address, with the same ports; nothing but the own end changes.

@@ -123,6 +123,7 @@ extension Phone {
             at: localAddress.host,
             codecs: configuration.codecs,
             packetTime: configuration.packetTime,
+            encryption: configuration.mediaEncryption,
             ends
         )
     }

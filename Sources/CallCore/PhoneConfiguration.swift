@@ -21,6 +21,8 @@ public struct PhoneConfiguration: Sendable {
     public var codecs = ["opus", "G722", "PCMU", "PCMA"]
     /// The audio per packet that is asked for, in ms; nil leaves it to the other side.
     public var packetTime: Int?
+    /// What secures the sound of calls.
+    public var mediaEncryption = MediaEncryption.none
     /// The UUID that servers know this phone by over all its addresses and starts (RFC 5626, section 4.1); nil for another at
     /// each start.
     ///

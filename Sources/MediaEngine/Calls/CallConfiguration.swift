@@ -91,6 +91,10 @@ public struct CallConfiguration: Sendable {
     public var sendsExtendedReports = true
     /// How long nothing may come before `CallEvent.mediaStalled`; nil never tells it.
     public var stallTimeout: Duration? = .seconds(30)
+    /// What secures the links of the call, whose agreements are secured ones then; nil sends and takes RTP in the clear.
+    ///
+    /// Captures are of what is inside.
+    package var security: (any LinkSecurity)?
     /// Makes what arrives worse, also over real sockets.
     public var impairment = Impairment()
     /// What draws the fate of each packet; nil takes the engine's own next number.

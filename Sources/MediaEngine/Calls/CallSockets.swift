@@ -83,12 +83,21 @@ struct CallSockets: Sendable {
 }
 
 extension CallConfiguration {
-    /// Refuses `agreement` where RTCP is to have a port of its own and `sockets` has none.
+    /// Refuses `agreement` where it is secured and the links are not, or the links are and it is not; and where RTCP is to have a
+    /// port of its own and `sockets` has none.
     ///
     /// RTCP must not share RTP's port then (RFC 5761, section 5.1.1): the other side may take it for RTP, or not at all. A
     /// link that the application gave is for both.
-    /// - Throws: `EngineError` with the code `noControlPort`.
+    /// - Throws: `EngineError` with the code `unknownTransport` or `noControlPort`.
     func check(_ agreement: MediaAgreement, over sockets: CallSockets) throws(EngineError) {
+        guard agreement.codec == nil || agreement.isSecured == (security != nil) else {
+            throw .state(
+                .unknownTransport,
+                agreement.isSecured
+                    ? "SRTP was agreed on, and the call has nothing that secures its links. Offer and take RTP/AVP."
+                    : "RTP in the clear was agreed on, and the call is secured. Offer and take RTP/SAVP."
+            )
+        }
         if case .link = network { return }
         guard !agreement.multiplexesControl, sockets.controlLink == nil else { return }
         throw .state(

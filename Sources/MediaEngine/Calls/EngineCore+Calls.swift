@@ -162,9 +162,14 @@ extension EngineCore {
         if !configuration.impairment.isNone {
             link = ImpairedLink(link, configuration.impairment, seed: configuration.impairmentSeed ?? seed)
         }
+        var controlLink = sockets.controlLink
+        // What the network does is done to the cipher text.
+        if let security = configuration.security {
+            (link, controlLink) = (security.secured(link), controlLink.map(security.secured))
+        }
         let port = RTPPort(
             link: link,
-            controlLink: sockets.controlLink,
+            controlLink: controlLink,
             localAddress: sockets.local,
             tap: tap,
             scratch: scratch

@@ -12,13 +12,29 @@ extension MediaAgreement {
     /// - Throws: `EngineError` when no agreed codec is there, the sound is to travel by another protocol than RTP/AVP and
     ///   RTP/AVPF (secured, say), or an address is a name, which must be looked up first.
     public init(_ media: AgreedMedia, in registry: PluginRegistry) throws(EngineError) {
-        guard media.transport == .rtpAVP || media.transport == .rtpAVPF else {
+        try self.init(media, in: registry, isSecured: false)
+    }
+
+    /// What an exchange has agreed on for a call whose links are secured, or are not.
+    ///
+    /// - Parameters:
+    ///   - media: The agreed audio.
+    ///   - registry: Knows codecs.
+    ///   - isSecured: Whether `CallConfiguration.security` secures the links, by keys of the descriptions.
+    /// - Throws: As above; also where one is secured and the other is not.
+    package init(_ media: AgreedMedia, in registry: PluginRegistry, isSecured: Bool) throws(EngineError) {
+        let isFitting =
+            isSecured ? media.transport.hasKeysInDescription : media.transport == .rtpAVP || media.transport == .rtpAVPF
+        guard isFitting else {
             throw .state(
                 .unknownTransport,
-                "\(media.transport.name) was agreed, and calls send RTP in the clear. Offer and take RTP/AVP or RTP/AVPF."
+                isSecured
+                    ? "\(media.transport.name) was agreed, and the call is secured. Offer and take RTP/SAVP or RTP/SAVPF."
+                    : "\(media.transport.name) was agreed, and calls send RTP in the clear. Offer and take RTP/AVP or RTP/AVPF."
             )
         }
         self.init()
+        self.isSecured = isSecured
         telephoneEvents = nil
         comfortNoisePayloadType = nil
         let codecs = Self.codecs(media).filter { registry.knows($0.sent) }

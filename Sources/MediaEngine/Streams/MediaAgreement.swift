@@ -91,6 +91,8 @@ public struct MediaAgreement: Sendable, Hashable {
     public var isSymmetric = true
     /// How freely the other side's address is learnt.
     public var sourceRules = RemoteSourceRules()
+    /// Whether SRTP was agreed on: then the call's links must be secured (`CallConfiguration.security`), and otherwise not.
+    package var isSecured = false
 
     /// Opus both ways, with telephone events and comfort noise, to an address that is to be learnt.
     public init() {}

@@ -1,5 +1,5 @@
 import CallBasics
-internal import MediaEngine
+package import MediaEngine
 internal import RTP
 
 /// What secures the links of one leg: the keys of both directions, and what they refused.
@@ -8,7 +8,7 @@ internal import RTP
 ///
 /// Until keys are there nothing is sent and nothing is taken: a leg that is to be secured is never in the clear.
 /// Thread: `offer` and `statistics` control; the rest media.
-package final class SecurePath: @unchecked Sendable {
+package final class SecurePath: LinkSecurity, @unchecked Sendable {
     /// Keys that pass to the media thread, and come back to be freed.
     private let nextSending = HandOff<SRTPKeys>()
     private let nextReceiving = HandOff<SRTPKeys>()
@@ -18,6 +18,9 @@ package final class SecurePath: @unchecked Sendable {
     private let published = LatestValue(SecurityStatistics())
 
     package init() {}
+
+    /// A link over `base` that has the keys of this path.
+    package func secured(_ base: any DatagramLink) -> any DatagramLink { SecureLink(self, over: base) }
 
     /// What was refused and kept back up to now.
     package var statistics: SecurityStatistics { published.value }

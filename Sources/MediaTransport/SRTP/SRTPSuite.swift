@@ -9,13 +9,6 @@ package enum SRTPSuite: String, Sendable, CaseIterable {
     case aes128GCM = "AEAD_AES_128_GCM"
     case aes256GCM = "AEAD_AES_256_GCM"
 
-    /// The suite that SDP calls `name`, also as AES_CM_256_..., which some write; nil when it is none of these.
-    package init?(named name: String) {
-        let name = name.uppercased()
-        let spelling = name.hasPrefix("AES_CM_256_") ? "AES_256_CM_" + name.dropFirst("AES_CM_256_".count) : name
-        self.init(rawValue: spelling)
-    }
-
     /// Bytes of the master key, and of the session keys that encrypt.
     package var keyByteCount: Int {
         switch self {

@@ -22,7 +22,8 @@ struct RTPSender: BitwiseCopyable {
 
     init(using generator: inout SeededGenerator) {
         ssrc = UInt32(truncatingIfNeeded: generator.next())
-        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        // In the lower half, so that who misses the first packets of SRTP guesses their cycle right (RFC 3711, section 3.3.1).
+        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next()) & 0x7FFF
         timestampOffset = UInt32(truncatingIfNeeded: generator.next())
     }
 

@@ -51,6 +51,9 @@ public enum MediaProtocol: Hashable, Sendable {
         }
     }
 
+    /// Whether the descriptions themselves have the keys (SDES, RFC 4568).
+    package var hasKeysInDescription: Bool { self == .rtpSAVP || self == .rtpSAVPF }
+
     private static let known: [(name: String, value: MediaProtocol)] = [
         ("RTP/AVP", .rtpAVP), ("RTP/AVPF", .rtpAVPF), ("RTP/SAVP", .rtpSAVP), ("RTP/SAVPF", .rtpSAVPF),
         ("UDP/TLS/RTP/SAVP", .dtlsSAVP), ("UDP/TLS/RTP/SAVPF", .dtlsSAVPF),

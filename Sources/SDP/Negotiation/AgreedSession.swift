@@ -117,6 +117,8 @@ public struct AgreedMedia: Hashable, Sendable {
     public internal(set) var localSecurity: [SDPAttribute]
     /// What the other side's says of them; attributes of the session are among them.
     public internal(set) var remoteSecurity: [SDPAttribute]
+    /// The keys of both sides; nil unless the descriptions have them.
+    package internal(set) var keys: AgreedKeys?
 
     func changes(since earlier: AgreedMedia) -> Set<MediaChange> {
         var changes: Set<MediaChange> = []

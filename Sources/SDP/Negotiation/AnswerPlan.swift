@@ -7,6 +7,8 @@ struct AnswerPlan {
         let pairs: [FormatPair]
         let direction: MediaDirection
         let isMultiplexed: Bool
+        /// Our key; nil for a medium that has none in its description.
+        let key: CryptoAttribute?
     }
 
     /// One for each m= line; nil for those that are refused.
@@ -97,12 +99,19 @@ struct AnswerPlan {
             reason = "wants RTP and RTCP on one port"
             return nil
         }
+        let offeredKeys = offered.keyingAttributes.cryptoLines
+        let key = CryptoAttribute.answer(to: offeredKeys, with: wish.keys + wish.answeringKeys)
+        guard key != nil || !offered.transport.hasKeysInDescription || wish.keys.isEmpty else {
+            reason = "has no line of a key that can be used"
+            return nil
+        }
         let destination = Destination(offered)
         return Taken(
             entry: entry,
             pairs: pairs,
             direction: wish.direction(hold: configuration.hold).intersection(destination.direction.reversed),
-            isMultiplexed: isMultiplexed
+            isMultiplexed: isMultiplexed,
+            key: offered.transport.hasKeysInDescription ? key : nil
         )
     }
 }

@@ -72,7 +72,8 @@ struct DescriptionWriter {
         formats: [PayloadFormat],
         direction: MediaDirection,
         isMultiplexed: Bool,
-        controlPort: UInt16?
+        controlPort: UInt16?,
+        keys: [CryptoAttribute]
     ) throws(SDPError) -> [DescriptionLine] {
         var writer = DescriptionWriter()
         let kind = try word(configuration.kind, "The kind of a medium")
@@ -102,6 +103,7 @@ struct DescriptionWriter {
         }
         if let controlPort { try writer.append("a", "rtcp:\(controlPort)") }
         if isMultiplexed { try writer.append("a", "rtcp-mux") }
+        for key in keys { try writer.append("a", "crypto:\(key.value)") }
         for attribute in configuration.attributes { try writer.append(attribute) }
         try writer.append("a", direction.rawValue)
         return writer.lines

@@ -11,6 +11,8 @@ struct MediaSlot: Hashable, Sendable {
     /// Whether both sides took it in the last exchange.
     private(set) var isActive = false
     var payloadTypes = PayloadTypeMap()
+    /// Our key that was agreed on last.
+    private var key: CryptoAttribute?
     /// The formats of our last description.
     private var described: [PayloadFormat] = []
 
@@ -38,6 +40,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
+        key = nil
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -76,8 +79,16 @@ struct MediaSlot: Hashable, Sendable {
             formats: described,
             direction: medium.direction(hold: configuration.hold),
             isMultiplexed: medium.isMultiplexed,
-            controlPort: controlPort
+            controlPort: controlPort,
+            keys: offeredKeys(medium, scope)
         )
+    }
+
+    /// Our keys: while nothing but direction and address changes, the one that was agreed on.
+    private func offeredKeys(_ medium: MediaConfiguration, _ scope: OfferAnswer.Scope) -> [CryptoAttribute] {
+        guard MediaProtocol(transport).hasKeysInDescription else { return [] }
+        if isActive, scope == .agreedFormats, let key { return [key] }
+        return medium.keys
     }
 
     /// The lines of an answer to `offered`: it is taken when `taken` says how, and refused otherwise.
@@ -97,6 +108,7 @@ struct MediaSlot: Hashable, Sendable {
         }
         entry = taken.entry
         isActive = true
+        key = taken.key
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
@@ -107,7 +119,8 @@ struct MediaSlot: Hashable, Sendable {
             formats: described,
             direction: taken.direction,
             isMultiplexed: taken.isMultiplexed,
-            controlPort: controlPort
+            controlPort: controlPort,
+            keys: [taken.key].compactMap(\.self)
         )
     }
 
@@ -137,8 +150,12 @@ struct MediaSlot: Hashable, Sendable {
             throw refuse("has none of the formats offered")
         }
         guard view.remote.host != nil else { throw refuse("has no address") }
+        let media = view.agreedMedia(entry, pairs, isOfferer: true)
+        guard media.keys != nil || !media.transport.hasKeysInDescription || view.configuration.media[entry].keys.isEmpty
+        else { throw refuse("has no line of a key that was offered") }
         isActive = true
-        return view.agreedMedia(entry, pairs, isOfferer: true)
+        key = media.keys?.local
+        return media
     }
 
     private static func check(_ medium: MediaConfiguration) throws(SDPError) {

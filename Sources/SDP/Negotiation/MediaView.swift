@@ -41,8 +41,15 @@ struct MediaView {
             isHeldLocally: configuration.hold != nil,
             isHeldRemotely: isHeldRemotely(destination, isOfferer: isOfferer),
             localSecurity: local.keyingAttributes,
-            remoteSecurity: remote.keyingAttributes
+            remoteSecurity: remote.keyingAttributes,
+            keys: keys(isOfferer: isOfferer)
         )
+    }
+
+    private func keys(isOfferer: Bool) -> AgreedKeys? {
+        guard remote.transport.hasKeysInDescription else { return nil }
+        let (ours, theirs) = (local.keyingAttributes.cryptoLines, remote.keyingAttributes.cryptoLines)
+        return AgreedKeys(ours, theirs, isOfferer: isOfferer)
     }
 
     /// Whether the other side wants no media from us.

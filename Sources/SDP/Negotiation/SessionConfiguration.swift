@@ -66,6 +66,12 @@ public struct MediaConfiguration: Hashable, Sendable {
     ///
     /// What was agreed by a secured one is not taken in the clear later.
     public var protocols: [MediaProtocol] = [.rtpAVP, .rtpAVPF]
+    /// Own keys that RTP/SAVP and RTP/SAVPF are offered and answered with (SDES), the preferred line first.
+    ///
+    /// Without any, keys are the application's: `attributes`.
+    package var keys: [CryptoAttribute] = []
+    /// Further own keys, which answer and are not offered.
+    package var answeringKeys: [CryptoAttribute] = []
     /// What the medium may take on the wire, in bit/s; nil says nothing.
     public var maximumBitRate: Int?
     /// Further attributes, such as those of keys and of the path.

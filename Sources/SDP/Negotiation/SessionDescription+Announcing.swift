@@ -12,14 +12,16 @@ extension SessionDescription {
         let userName = try DescriptionWriter.word(configuration.userName, "The user's name")
         var sections: [[DescriptionLine]] = []
         for medium in configuration.media {
+            let transport = medium.protocols.first ?? .rtpAVP
             sections.append(
                 try DescriptionWriter.section(
                     medium,
-                    transport: (medium.protocols.first ?? .rtpAVP).name,
+                    transport: transport.name,
                     formats: medium.formats,
                     direction: medium.direction,
                     isMultiplexed: medium.isMultiplexed,
-                    controlPort: medium.controlPort
+                    controlPort: medium.controlPort,
+                    keys: transport.hasKeysInDescription ? medium.keys : []
                 )
             )
         }

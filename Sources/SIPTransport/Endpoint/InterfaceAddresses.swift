@@ -11,9 +11,6 @@ package enum InterfaceAddresses {
             device.address?.known?.with(port: wildcard.port)
         }
         let fitting = found.filter { $0.isIPv4 == wildcard.isIPv4 && !$0.isLinkLocal }
-        func isLoopback(_ address: CallBasics.SocketAddress) -> Bool {
-            address.isIPv4 ? address.host.hasPrefix("127.") : address.host == "::1"
-        }
-        return fitting.filter { !isLoopback($0) } + fitting.filter(isLoopback)
+        return fitting.filter { !$0.isLoopback } + fitting.filter(\.isLoopback)
     }
 }

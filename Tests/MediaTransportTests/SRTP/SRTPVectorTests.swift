@@ -15,7 +15,7 @@ import Testing
         var testDescription: String { "\(id), \(suite)" }
 
         func keys() throws -> SRTPKeys {
-            let suite = try #require(SRTPSuite(named: suite))
+            let suite = try #require(SRTPSuite(rawValue: suite))
             let master = try #require(SRTPMasterKey(suite, keyAndSalt: bytes(masterKey) + bytes(masterSalt)))
             return SRTPKeys(master, encryptsControl: srtcpEncrypted)
         }
@@ -24,7 +24,7 @@ import Testing
     static let vectors = Fixture.vectors("srtp.json", as: Vector.self)
 
     @Test func `there is a vector for each suite`() {
-        #expect(Set(Self.vectors.compactMap { SRTPSuite(named: $0.suite) }) == Set(SRTPSuite.allCases))
+        #expect(Set(Self.vectors.compactMap { SRTPSuite(rawValue: $0.suite) }) == Set(SRTPSuite.allCases))
     }
 
     @Test(arguments: vectors) func `a packet becomes what it is elsewhere`(_ vector: Vector) throws {

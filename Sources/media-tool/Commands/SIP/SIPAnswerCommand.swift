@@ -134,6 +134,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     sound.change(&$0)
                 }
+                sound.warn(of: party, sip.transport)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
                     let taker = Taker(party: party, engine: engine, recorder: recorder, teller: teller)
@@ -262,6 +263,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             at: host,
             codecs: sound.codecs,
             packetTime: sound.ptime,
+            encryption: sound.encryption,
             sound.ends(echo: echo)
         )
         let run = SIPCallRun(

@@ -221,11 +221,13 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
+        sound.warn(of: party, sip.transport)
         let media = try await CallSound(
             engine,
             at: host,
             codecs: sound.codecs,
             packetTime: sound.ptime,
+            encryption: sound.encryption,
             sound.ends()
         )
         let start = MonotonicClock.current
@@ -259,7 +261,13 @@ struct SIPCallCommand: AsyncParsableCommand {
             guard case .established(handle) = event else { continue }
             talk = Task {
                 await self.talk(run) {
-                    try await CallSound(engine, at: host, codecs: sound.codecs, packetTime: sound.ptime) {
+                    try await CallSound(
+                        engine,
+                        at: host,
+                        codecs: sound.codecs,
+                        packetTime: sound.ptime,
+                        encryption: sound.encryption
+                    ) {
                         ($0.source, $0.sink) = (.silence, .none)
                     }
                 }

@@ -66,7 +66,12 @@ struct SIPCallOptions: ParsableArguments {
     @Flag(help: "Call whom the other side asks to call, in its place (REFER). Default: that is refused.")
     var followTransfers = false
 
-    @Option(help: "What secures the sound: off. There is no SRTP yet; sdes, dtls and auto are refused.")
+    @Option(
+        help: ArgumentHelp(
+            "What secures the sound: off, or sdes, SRTP with keys in the messages (RFC 4568), and no call without. There is no "
+                + "dtls yet, and so no auto."
+        )
+    )
     var srtp = SRTPWish.off
 
     @Option(
@@ -78,9 +83,9 @@ struct SIPCallOptions: ParsableArguments {
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
-        guard srtp == .off else {
+        guard srtp == .off || srtp == .sdes else {
             throw ValidationError(
-                "There is no SRTP yet: '--srtp \(srtp.rawValue)' cannot be had. Say off: all can hear it."
+                "There is no DTLS yet: '--srtp \(srtp.rawValue)' cannot be had. Say sdes, or off: all can hear it."
             )
         }
         if device != nil, let other = roles.given.first(where: \.1)?.0 {
@@ -114,6 +119,16 @@ struct SIPCallOptions: ParsableArguments {
         try files.read("--input", input.map { InputPath.path(of: $0) })
         try files.write("--output", output)
         try files.write("--pcap", pcap)
+    }
+
+    var encryption: MediaEncryption { srtp == .sdes ? .sdes : .none }
+
+    /// Says on standard error when others can read the keys.
+    func warn(of party: SIPParty, _ transport: SIPTransportName?) {
+        guard encryption == .sdes, transport != .tls, !party.local.isLoopback else { return }
+        StandardError.write(
+            "Warning: by --srtp sdes keys are in the messages. Without --transport tls all on the way can read them.\n"
+        )
     }
 
     var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }

@@ -1,6 +1,7 @@
 import CallBasics
 import CallCore
 import MediaEngine
+import MediaTransport
 import SDP
 import SIP
 import SIPTransport
@@ -174,7 +175,7 @@ actor SIPCallRun {
                 ("payloadType", codec.map { .integer(Int($0.payloadType)) } ?? .null),
                 ("remoteMedia", remote.map { .string($0) } ?? .null),
                 ("direction", media.map { .string($0.direction.rawValue) } ?? .null),
-                ("srtp", .string("off")),
+                ("srtp", .string(options.srtp.rawValue)), ("suite", JSONValue(await sound.security?.suite)),
             ],
             text: "Connected with \(peer) after \(Int(setup)) ms: \(codec?.encodingName ?? "no codec yet")."
         )
@@ -238,6 +239,7 @@ actor SIPCallRun {
             media: media,
             counts: counts,
             keys: keys + infoKeys,
+            security: await sound.security,
             soundFailure: failure,
             securityFailure: await party.securityFailure
         )
@@ -267,6 +269,7 @@ struct SIPCallReport: Sendable {
     let media: CallReport?
     let counts: (sent: Int, received: Int, repeats: Int)
     let keys: String
+    var security: CallSecurity?
     let soundFailure: String?
     var securityFailure: String?
     /// The file with its story; nil when none was written.
@@ -299,6 +302,7 @@ struct SIPCallReport: Sendable {
                 ])
             ),
             ("dtmf", .string(keys)),
+            ("srtp", security.map(\.json) ?? .null),
             ("story", JSONValue(story)),
         ]
     }
@@ -307,6 +311,24 @@ struct SIPCallReport: Sendable {
         var lines = ["Ended by \(end.sideName) after \(talk?.roundedSeconds ?? 0) s of talk."]
         if !keys.isEmpty { lines.append("Keys heard: \(keys)") }
         return lines.joined(separator: "\n") + "\n" + (media?.table ?? "")
+    }
+}
+
+extension CallSecurity {
+    /// The keying, the suite, and packets by what was wrong with them.
+    fileprivate var json: JSONValue {
+        .object([
+            ("keying", .string("sdes")), ("suite", .string(suite)),
+            ("withheld", .integer(counts.withheld)), ("unsent", .integer(counts.unsent)),
+            (
+                "refused",
+                .object([
+                    ("early", .integer(counts.early)), ("malformed", .integer(counts.malformed)),
+                    ("unauthentic", .integer(counts.unauthentic)), ("replayed", .integer(counts.replayed)),
+                    ("otherKey", .integer(counts.otherKey)),
+                ])
+            ),
+        ])
     }
 }
 

@@ -59,6 +59,7 @@ struct SIPVirtualCall {
             media: report,
             counts: counts(world.nodes[Self.alice].agent),
             keys: keys,
+            security: await sounds[Self.alice].security,
             soundFailure: nil
         )
     }
@@ -80,7 +81,13 @@ struct SIPVirtualCall {
     {
         let (impairment, seed) = (network.impairment, network.seed &+ UInt64(1 - index))
         let output = index == Self.alice ? sound.output : nil
-        return try CallSound(engine, .link(link), codecs: sound.codecs, packetTime: sound.ptime) { configuration in
+        return try CallSound(
+            engine,
+            .link(link),
+            codecs: sound.codecs,
+            packetTime: sound.ptime,
+            encryption: sound.encryption
+        ) { configuration in
             configuration.name = index == Self.alice ? "alice" : "bob"
             (configuration.impairment, configuration.impairmentSeed) = (impairment, seed)
             (configuration.source, configuration.sink) = (source, output.map { .file($0) } ?? .none)

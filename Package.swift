@@ -273,7 +273,7 @@ let package = Package(
             name: "CallCoreTests",
             dependencies: [
                 "CallCore", "CallCoreTesting", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine",
-                "TestSupport",
+                "MediaTransport", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -14,8 +14,13 @@ final class BaresipRun {
     private let control: ControlSocket
 
     /// Starts it with one codec, and waits until it listens; `server` is the proxy of example.test that Bob registers at, nil where
-    /// he is called by his address.
-    init(codec: String = "opus", answersByItself: Bool = true, at server: String? = nil) throws {
+    /// he is called by his address. `encryption` is what secures its sound, such as srtp-mand.
+    init(
+        codec: String = "opus",
+        answersByItself: Bool = true,
+        at server: String? = nil,
+        encryption: String? = nil
+    ) throws {
         folder = try Scratch()
         port = try FreePort.pair()
         let controlPort = try FreePort.pair()
@@ -25,7 +30,7 @@ final class BaresipRun {
             try Tone.baresip.write(to: folder.file("tone.wav"), rate: 8000)
             source = "aufile,\(folder.file("tone.wav"))"
         }
-        let modules = ["opus", "g711", "ausine", "aufile", "aubridge", "sndfile"].map { "module \($0).so" }
+        let modules = ["opus", "g711", "ausine", "aufile", "aubridge", "sndfile", "srtp"].map { "module \($0).so" }
         let settings = [
             "sip_listen 127.0.0.1:\(port)", "net_interface 127.0.0.1", "call_max_calls 1", "call_local_timeout 60",
             "audio_source \(source)", "audio_player aubridge,nil", "audio_alert aubridge,nil",
@@ -42,6 +47,7 @@ final class BaresipRun {
         let account =
             "\(name);answermode=\(answersByItself ? "auto" : "manual")"
             + ";audio_codecs=\(codec == "opus" ? "opus/48000/2" : codec.lowercased())"
+            + (encryption.map { ";mediaenc=\($0)" } ?? "")
         for (name, lines) in [
             ("config", settings + modules + applications), ("accounts", [account]), ("contacts", []),
         ] {

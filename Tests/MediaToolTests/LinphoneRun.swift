@@ -13,8 +13,8 @@ final class LinphoneRun {
     private let commands: FileHandle
 
     /// Starts it, and waits until it takes commands; `server` is the proxy of example.test that Carol registers at, nil where she
-    /// is called by her address.
-    init(answersByItself: Bool = true, at server: String? = nil) throws {
+    /// is called by her address. `suite` is what secures all its calls, by SDES.
+    init(answersByItself: Bool = true, at server: String? = nil, suite: String? = nil) throws {
         folder = try Scratch()
         port = try FreePort.pair()
         for name in [".local/share/linphone", ".config/linphone"] {
@@ -36,6 +36,7 @@ final class LinphoneRun {
             ipv6_migration_done=1
             use_rfc2833=1
             default_proxy=-1
+            \(suite.map { "srtp_crypto_suites=\($0)\nmedia_encryption=srtp\nmedia_encryption_mandatory=1" } ?? "")
             [misc]
             uuid=\(UUID().uuidString.lowercased())
             [net]

@@ -1,0 +1,169 @@
+import Glibc
+import MediaEngine
+import TestSupport
+import Testing
+
+/// Calls with SRTP by SDES between runs of the tool, and with baresip and linphonec: sound both ways, and no call in the clear.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SecuredCallRealTimeTests {
+    // MARK: The tool
+
+    @Test func `a secured call is told with its suite; one in the clear is refused on either side`() throws {
+        let scratch = try Scratch()
+        let secured = try answer(["--calls", "2"])
+        let uri = "sip:bob@\(try address(of: secured))"
+        let plain = try ToolRun.finished("sip", "call", uri, "--seconds", "1", "--json")
+        #expect(plain.status == 1)
+        #expect(try plain.json()["code"] as? Int == 488, "\(plain.output)")
+        let call = try self.call(uri, scratch, ["--seconds", "1.5", "--dtmf", "15"])
+        #expect(call.wait() == 0, "\(call.errors)")
+        try expectSecured(call)
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
+        #expect(secured.wait() == 0, "\(secured.errors)")
+        let report = try #require(secured.jsonLines().last)
+        #expect(report["dtmf"] as? String == "15")
+        #expect((report["srtp"] as? [String: Any])?["suite"] as? String == "AEAD_AES_128_GCM", "\(report)")
+
+        let open = try answer(["--calls", "1"], srtp: "off")
+        let refused = try self.call("sip:bob@\(try address(of: open))", scratch, ["--seconds", "1"])
+        #expect(refused.wait() == 1)
+        #expect(try refused.jsonLines().last?["code"] as? Int == 488, "\(refused.output)")
+        open.interrupt()
+        open.wait()
+    }
+
+    @Test func `a secured call is held, resumed and handed on with its keys`() throws {
+        let scratch = try Scratch()
+        let (first, second) = try (answer(["--calls", "1", "--follow-transfers"]), answer(["--calls", "1"]))
+        let target = "sip:carol@\(try address(of: second))"
+        let call = try self.call(
+            "sip:bob@\(try address(of: first))",
+            scratch,
+            ["--hold-after", "0.4", "--resume-after", "0.8", "--transfer-to", target, "--transfer-after", "1.4"]
+        )
+        #expect(call.wait() == 0, "\(call.errors)")
+        let told = try call.jsonLines()
+        #expect(told.contains { $0["event"] as? String == "resumed" }, "\(told)")
+        #expect(told.last { $0["event"] as? String == "transfer" }?["state"] as? String == "done", "\(told)")
+        try expectSecured(call)
+        // They go on by keys of their own.
+        try #require(second.printed(#""event":"connected""#), "\(second.errors)")
+        pass(.milliseconds(700))
+        second.interrupt()
+        #expect(first.wait() == 0 && second.wait() == 0)
+        for run in [first, second] { try expectSecured(run) }
+    }
+
+    // MARK: baresip
+
+    @Test(
+        .enabled(if: BaresipRun.program != nil, "needs baresip (Debian: baresip-core)"),
+        arguments: thorough(["opus", "PCMU"], quick: ["opus"])
+    )
+    func `baresip answers: both hear the other's tone, and baresip our keys`(codec: String) throws {
+        let scratch = try Scratch()
+        let baresip = try BaresipRun(codec: codec, encryption: "srtp-mand")
+        let run = try call(baresip.uri, scratch, ["--codec", codec, "--dtmf", "159#", "--seconds", "2.5"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        try expectSecured(run)
+        #expect(baresip.keys == "159#", "\(baresip.output)")
+        #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        #expect(try Tone.ours.tenths(of: baresip.endedRecording()).count { $0 } >= 5)
+    }
+
+    @Test(
+        .enabled(if: BaresipRun.program != nil, "needs baresip (Debian: baresip-core)"),
+        arguments: thorough(["srtp-mand", "srtp-mandf"], quick: ["srtp-mandf"])
+    )
+    func `baresip calls and hears itself`(profile: String) throws {
+        let baresip = try BaresipRun(encryption: profile)
+        let run = try answer(["--calls", "1"])
+        try baresip.command("dial", "sip:alice@\(try address(of: run))")
+        try #require(run.printed(#""event":"connected""#), "\(run.output)\(baresip.output)")
+        #expect(baresip.records(.seconds(1), ofCall: 1), "\(baresip.output)")
+        try baresip.command("hangup")
+        #expect(run.wait() == 0, "\(run.errors)")
+        try expectSecured(run)
+        #expect(try Tone.baresip.tenths(of: baresip.endedRecording()).count { $0 } >= 3)
+    }
+
+    // MARK: linphonec
+
+    @Test(
+        .enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"),
+        arguments: thorough(["AES_256_CM_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_80"], quick: ["AES_256_CM_HMAC_SHA1_80"])
+    )
+    func `linphonec answers: both hear the other's tone`(suite: String) throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun(suite: suite)
+        let run = try call(linphone.uri, scratch, ["--seconds", "2.5"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        try expectSecured(run, suite)
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        #expect(try linphone.heard(Tone.ours) >= 5)
+    }
+
+    @Test(
+        .enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"),
+        arguments: thorough(
+            [
+                "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AES_256_CM_HMAC_SHA1_80",
+                "AES_256_CM_HMAC_SHA1_32",
+            ],
+            quick: ["AES_CM_128_HMAC_SHA1_32"]
+        )
+    )
+    func `linphonec calls, and hears itself`(suite: String) throws {
+        let linphone = try LinphoneRun(suite: suite)
+        let run = try answer(["--calls", "1"])
+        try linphone.command("call sip:alice@\(try address(of: run))")
+        try #require(run.printed(#""event":"connected""#), "\(run.output)\(linphone.output)")
+        #expect(linphone.prints("Media streams established"), "\(linphone.output)")
+        for (index, key) in "159#".enumerated() {
+            try linphone.command(String(key))
+            let isHeard = try run.wait { try run.jsonLines().count { $0["event"] as? String == "digit" } > index }
+            try #require(isHeard, "\(run.output)")
+        }
+        try linphone.command("terminate")
+        #expect(run.wait() == 0, "\(run.errors)")
+        // It sends the end of a key three times under one number.
+        try expectSecured(run, suite, replays: 8)
+        #expect(try linphone.heard(Tone.linphone) >= 3)
+    }
+
+    // MARK: Runs, and what they say
+
+    /// Calls with our tone, and writes down what is heard.
+    private func call(_ uri: String, _ scratch: Scratch, _ options: [String]) throws -> ToolRun {
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
+        let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
+        return try ToolRun(["sip", "call", uri, "--srtp", "sdes", "--json", "--events"] + files + options)
+    }
+
+    /// Gives back what it hears.
+    private func answer(_ options: [String], srtp: String = "sdes") throws -> ToolRun {
+        try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--srtp", srtp, "--json"] + options)
+    }
+
+    /// Where a run listens, as it says itself.
+    private func address(of run: ToolRun) throws -> String {
+        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
+        let local = try #require(try run.jsonLines().first?["local"] as? String)
+        return try #require(local.split(separator: " ").last.map(String.init))
+    }
+
+    /// Checks that the sound was secured, that it flowed, and that nothing of it was refused but RTCP in the clear.
+    private func expectSecured(_ run: ToolRun, _ suite: String? = nil, replays: Int = 0) throws {
+        let lines = try run.jsonLines()
+        let connected = try #require(lines.first { $0["event"] as? String == "connected" })
+        #expect(connected["srtp"] as? String == "sdes", "\(connected)")
+        let report = try #require(lines.last)
+        let security = try #require(report["srtp"] as? [String: Any], "\(report)")
+        if let suite { #expect(security["suite"] as? String == suite && connected["suite"] as? String == suite) }
+        #expect(security["withheld"] as? Int == 0 && security["unsent"] as? Int == 0, "\(security)")
+        let refused = try #require(security["refused"] as? [String: Int])
+        #expect(try #require(refused["replayed"]) <= replays, "\(security)")
+        let leg = try #require((report["legs"] as? [[String: Any]])?.first)
+        let received = try #require(leg["received"] as? [String: Any])
+        #expect(try #require(received["packets"] as? Int) > 20 && received["lost"] as? Int == 0, "\(received)")
+    }
+}

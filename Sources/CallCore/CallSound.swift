@@ -154,7 +154,7 @@ package actor CallSound {
     /// How the sound is secured; nil when it is not, or nothing is agreed on yet.
     package var security: CallSecurity? {
         guard let path, let suite else { return nil }
-        return CallSecurity(suite: suite.rawValue, counts: path.statistics)
+        return CallSecurity(suite: suite, path.statistics)
     }
 
     /// Goes to another own address, with the same ports; nothing but the own end changes.

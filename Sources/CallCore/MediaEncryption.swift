@@ -16,4 +16,8 @@ package struct CallSecurity: Sendable {
     package let suite: String
     /// What was not sent and not taken.
     package let counts: SecurityStatistics
+
+    package init(suite: SRTPSuite, _ counts: SecurityStatistics) {
+        (self.suite, self.counts) = (suite.rawValue, counts)
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import MediaEngine
 import TestSupport
@@ -130,7 +131,94 @@ import Testing
         #expect(try linphone.heard(Tone.linphone) >= 3)
     }
 
+    // MARK: Streams that are described
+
+    @Test func `a described stream is received by its key, and nothing else is`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let sender = try ToolRun([
+            "send", "--to", "127.0.0.1:\(port)", "--seconds", "1", "--srtp", "sdes", "--sdp", scratch.file("x.sdp"),
+            "--json",
+        ])
+        FileWatch.wait(for: scratch.file("x.sdp"))
+        let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
+        FreePort.waitUntilTaken(port)
+        let stranger = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--seconds", "0.2")
+        #expect(stranger.status == 0 && sender.wait() == 0 && receiver.wait() == 0, "\(receiver.errors)")
+        let attributes = try FileManager.default.attributesOfItem(atPath: scratch.file("x.sdp"))
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        let security = try #require(try receiver.json()["srtp"] as? [String: Any])
+        #expect(security["suite"] as? String == "AES_CM_128_HMAC_SHA1_80", "\(security)")
+        #expect(try #require((security["refused"] as? [String: Int])?["unauthentic"]) > 5, "\(security)")
+        let leg = try #require((try receiver.json()["legs"] as? [[String: Any]])?.first)
+        let packets = try #require((leg["received"] as? [String: Any])?["packets"] as? Int)
+        let sent = try #require((try sender.json()["legs"] as? [[String: Any]])?.first?["sent"] as? [String: Any])
+        // What was sent before it listened did not come.
+        #expect(packets > 10 && packets <= (sent["packets"] as? Int ?? 0))
+    }
+
+    @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"))
+    func `FFmpeg plays what is sent by the key of the description`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let sender = try ToolRun([
+            "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "3", "--srtp", "sdes", "--sdp",
+            scratch.file("x.sdp"),
+        ])
+        FileWatch.wait(for: scratch.file("x.sdp"))
+        let player = try ToolRun(
+            [
+                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp,srtp", "-analyzeduration", "300000", "-i",
+                scratch.file("x.sdp"), "-t", "1.5", "-y", scratch.file("heard.wav"),
+            ],
+            program: try #require(Program.path("ffmpeg"))
+        )
+        sender.wait()
+        // When the RTP ends before it has heard enough it would wait on.
+        if !player.ends(within: .seconds(2)) { player.interrupt() }
+        player.wait()
+        #expect(try loudTenths(scratch.file("heard.wav")) >= 4, "\(player.errors)")
+    }
+
+    @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"))
+    func `what FFmpeg sends is received by the key of the description`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let key = "d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj"
+        let description =
+            "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio \(port) RTP/SAVP 0\r\n"
+            + "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:\(key)\r\n"
+        try description.write(toFile: scratch.file("x.sdp"), atomically: true, encoding: .utf8)
+        try Tone.ours.write(to: scratch.file("in.wav"), rate: 8000)
+        let receiver = try ToolRun([
+            "receive", "--sdp", scratch.file("x.sdp"), "--output", scratch.file("heard.wav"), "--json",
+        ])
+        FreePort.waitUntilTaken(port)
+        let sender = try ToolRun(
+            [
+                "-loglevel", "error", "-re", "-i", scratch.file("in.wav"), "-t", "1.5", "-c:a", "pcm_mulaw", "-f",
+                "rtp",
+                "-srtp_out_suite", "AES_CM_128_HMAC_SHA1_80", "-srtp_out_params", key, "srtp://127.0.0.1:\(port)",
+            ],
+            program: try #require(Program.path("ffmpeg"))
+        )
+        sender.wait()
+        #expect(receiver.wait() == 0, "\(receiver.errors)")
+        let refused = try #require((try receiver.json()["srtp"] as? [String: Any])?["refused"] as? [String: Int])
+        #expect(refused.values.allSatisfy { $0 == 0 }, "\(refused)")
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 8, "\(sender.errors)")
+    }
+
     // MARK: Runs, and what they say
+
+    /// For how many tenths of a second a file is loud.
+    private func loudTenths(_ path: String) throws -> Int {
+        let (format, samples) = try WAVFile.read(path)
+        let block = format.sampleRate / 10 * format.channelCount
+        return stride(from: 0, to: samples.count - block, by: block).count { start in
+            samples[start..<start + block].contains { abs(Int($0)) > 1000 }
+        }
+    }
 
     /// Calls with our tone, and writes down what is heard.
     private func call(_ uri: String, _ scratch: Scratch, _ options: [String]) throws -> ToolRun {

@@ -26,6 +26,17 @@ package struct SDESKeys: Sendable {
         answering = Array(lines.dropFirst(Self.offeredSuites.count))
     }
 
+    /// The key of a stream that is announced, and not agreed on: of the suite that everybody knows.
+    ///
+    /// Whoever listens has no key for what it would send back.
+    package var announced: (line: CryptoAttribute, sending: SRTPKeys)? {
+        let suite = SRTPSuite.aes128CM80
+        guard var line = offered.first(where: { $0.suite == suite.rawValue }), let key = SRTPMasterKey(suite, of: line)
+        else { return nil }
+        line.tag = 1
+        return (line, SRTPKeys(key))
+    }
+
     static let offeredSuites: [SRTPSuite] = [.aes128GCM, .aes128CM80, .aes256GCM, .aes256CM80]
     private static let answeredSuites: [SRTPSuite] = [.aes128CM32, .aes256CM32]
 }

@@ -3,6 +3,7 @@
 /// Made, and used once, off the media thread, so that nothing is allocated on it.
 /// Thread: any, one at a time.
 package final class SRTPKeys: @unchecked Sendable {
+    package var suite: SRTPSuite { master.suite }
     let master: SRTPMasterKey
     let media: SRTPSessionKey
     let control: SRTPSessionKey

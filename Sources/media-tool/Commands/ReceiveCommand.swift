@@ -1,5 +1,7 @@
 import ArgumentParser
+import CallCore
 import MediaEngine
+import MediaTransport
 
 /// Receives RTP and plays it on a card or records it.
 struct ReceiveCommand: AsyncParsableCommand {
@@ -10,6 +12,8 @@ struct ReceiveCommand: AsyncParsableCommand {
             It ends 2 s after RTP stops, after --seconds, or at Ctrl-C. One source is heard at a time; packets of \
             another, of a payload type that was not named, and bytes that are no RTP are counted as rejected. RTCP \
             uses the next port, or the same one when the description says rtcp-mux.
+
+            A description of RTP/SAVP has the key (RFC 4568): what is not encrypted and signed by it is refused.
 
             --output holds what a card would have played, from the playout of the first packet to the end of the last, \
             with gaps concealed, at 48000 Hz for Opus and at the codec's rate otherwise.
@@ -116,7 +120,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         )
         var configuration = CallConfiguration(network: .udp(local: wanted.local))
         configuration.name = "receiver"
-        configuration.agreement = wanted.agreement
+        (configuration.agreement, configuration.security) = (wanted.agreement, wanted.security?.path)
         configuration.stream.encoder.channelCount = wanted.channelCount
         configuration.stream.tracesPlayout = trace != nil
         if let playoutDelay { configuration.stream.playoutDelay = .fixed(.milliseconds(playoutDelay)) }
@@ -154,7 +158,8 @@ struct ReceiveCommand: AsyncParsableCommand {
         }
         try recorder?.finish(report.legs[0], at: engine.now)
         try await call.end()
-        common.show(report.json, text: report.table)
+        let shown = report.shown(wanted.security.map { CallSecurity(suite: $0.suite, $0.path.statistics) })
+        common.show(shown.json, text: shown.text)
         try metrics.write(report)
     }
 

@@ -1,5 +1,7 @@
 import ArgumentParser
+import CallCore
 import MediaEngine
+import MediaTransport
 import SDP
 
 /// Sends a file, a card or the test signal by RTP.
@@ -12,10 +14,14 @@ struct SendCommand: AsyncParsableCommand {
             --payload-type is 101) and, with --red, 121 for redundant audio (122 when --payload-type is 121). Sending ends with the input, later when keys are still to be sent; a card is \
             sent until --seconds are over, or Ctrl-C.
 
+            With --srtp sdes the key is in the description of --sdp, which only its owner may read then: whoever has it can hear \
+            the stream.
+
             EXAMPLES
               media-tool send --to 192.0.2.7:5004 --input speech.wav
               media-tool send --to 127.0.0.1:5004 --input speech.wav --sdp call.sdp &
               ffplay -protocol_whitelist file,udp,rtp -i call.sdp
+              media-tool send --to 127.0.0.1:5004 --input speech.wav --sdp call.sdp --srtp sdes
               media-tool send --to door.local:5004 --codec PCMU --device 'alsa:plughw:1' --seconds 60
             """
     )
@@ -49,6 +55,9 @@ struct SendCommand: AsyncParsableCommand {
     )
     var sdp: String?
 
+    @Option(help: "What secures the sound: off, or sdes, SRTP by a key in --sdp (RFC 4568). No dtls yet, no auto.")
+    var srtp = SRTPWish.off
+
     @OptionGroup var roles: BindingOptions
     @OptionGroup var metrics: MetricsOption
     @OptionGroup var common: CommonOptions
@@ -56,6 +65,10 @@ struct SendCommand: AsyncParsableCommand {
     func validate() throws {
         try Quantity.check("--payload-type", payloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try srtp.check()
+        guard srtp == .off || sdp != nil else {
+            throw ValidationError("'--srtp sdes' tells the key by a description. Give '--sdp', the file for it.")
+        }
         try roles.check(device: device, beside: "--input", input)
         var files = FileArguments()
         try files.read("--input", input.map { InputPath.path(of: $0) })
@@ -81,7 +94,15 @@ struct SendCommand: AsyncParsableCommand {
         configuration.stream = encoder.stream(of: codec)
         configuration.agreement = agreement(with: remote, codec)
         configuration.sink = .none
-        if let sdp { try TextFile.write(try description(configuration, engine.registry), to: sdp) }
+        let (key, path) = (srtp == .off ? nil : Self.makeKey(), SecurePath())
+        if let key {
+            path.offer(sending: key.sending, receiving: nil)
+            (configuration.security, configuration.agreement.isSecured) = (path, true)
+        }
+        if let sdp {
+            let text = try description(configuration, key?.line, engine.registry)
+            try TextFile.write(text, to: sdp, isSecret: key != nil)
+        }
         let call = try await makeCall(configuration, sound, on: engine)
         let start = engine.now
         try await talk(call, start, device == nil ? sound : nil)
@@ -98,8 +119,14 @@ struct SendCommand: AsyncParsableCommand {
         )
         report.cards = cards
         report.routeChanges = routeChanges
-        common.show(report.json, text: report.table)
+        let shown = report.shown(key.map { CallSecurity(suite: $0.sending.suite, path.statistics) })
+        common.show(shown.json, text: shown.text)
         try metrics.write(report)
+    }
+
+    private static func makeKey() -> (line: CryptoAttribute, sending: SRTPKeys)? {
+        var generator = SystemRandomNumberGenerator()
+        return SDESKeys(using: &generator).announced
     }
 
     /// What whoever listens is told by the description, or knows.
@@ -189,7 +216,11 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     /// The description that others play the stream by: it says where to listen, and for what.
-    private func description(_ configuration: CallConfiguration, _ registry: PluginRegistry) throws -> String {
+    private func description(
+        _ configuration: CallConfiguration,
+        _ key: CryptoAttribute?,
+        _ registry: PluginRegistry
+    ) throws -> String {
         let (agreement, wishes) = (configuration.agreement, configuration.stream.encoder)
         let codec = try registry.codec(named: encoder.codec).description
         var formats = try registry.payloadFormats(
@@ -214,6 +245,7 @@ struct SendCommand: AsyncParsableCommand {
         medium.packetTime = Int((wishes.ptime ?? codec.defaultPtime).milliseconds)
         medium.direction = .sendOnly
         medium.isMultiplexed = false
+        if let key { (medium.protocols, medium.keys) = ([.rtpSAVP], [key]) }
         let host = (agreement.remote ?? .loopback(port: to.port)).host
         let session = SessionConfiguration(address: host, media: [medium])
         let sessionID = UInt64.random(in: .min ... .max)

@@ -1,5 +1,6 @@
 internal import CallBasics
 import MediaEngine
+import MediaTransport
 import SDP
 
 /// What `receive` is to listen for, from a session description or from options, which win.
@@ -10,6 +11,8 @@ struct ReceivedStream {
     let codec: CodecDescription
     /// Codec and payload types.
     let agreement: MediaAgreement
+    /// What secures the links, and by which suite; nil for a stream in the clear.
+    let security: (path: SecurePath, suite: SRTPSuite)?
     /// Channels of the sound.
     let channelCount: Int
 
@@ -25,9 +28,10 @@ struct ReceivedStream {
         registry: PluginRegistry
     ) throws {
         var agreement: MediaAgreement
+        var security: (path: SecurePath, suite: SRTPSuite)?
         if let sdpPath {
             let described = try DescribedStream(path: sdpPath, codec: codec, payloadType: payloadType, registry)
-            agreement = described.agreement
+            (agreement, security) = (described.agreement, described.security)
             local = described.local
             if let payloadType {
                 agreement.codec?.payloadType = payloadType
@@ -49,7 +53,7 @@ struct ReceivedStream {
         let found = try registry.codec(named: agreement.codec?.name ?? "opus").description
         channelCount = agreement.codec?.receivedChannelCount ?? found.format.channelCount
         self.codec = found
-        self.agreement = agreement
+        (self.agreement, self.security) = (agreement, security)
     }
 }
 
@@ -57,6 +61,7 @@ struct ReceivedStream {
 private struct DescribedStream {
     let local: SocketAddress
     let agreement: MediaAgreement
+    let security: (path: SecurePath, suite: SRTPSuite)?
 
     init(path: String, codec: String?, payloadType: UInt8?, _ registry: PluginRegistry) throws {
         let offer = try Self.read(path)
@@ -75,6 +80,10 @@ private struct DescribedStream {
             formats: try registry.payloadFormats(for: names, hasRedundancy: true)
         )
         medium.direction = .receiveOnly
+        if audio.transport.hasKeysInDescription {
+            var generator = SystemRandomNumberGenerator()
+            medium.secure(by: SDESKeys(using: &generator))
+        }
         var session = OfferAnswer(
             configuration: SessionConfiguration(address: local.host, media: [medium]),
             sessionID: 1
@@ -83,14 +92,25 @@ private struct DescribedStream {
             try session.receiveOffer(offer)
             _ = try session.makeAnswer()
         } catch {
-            throw error.code == .notAcceptable ? Self.unknown(audio, path) : error as any Error
+            guard error.code == .notAcceptable else { throw error }
+            guard !error.message.contains("no line of a key") else {
+                throw ToolFailure("\(path) is of RTP/SAVP, and has no key that can be used. Add a line `a=crypto`.")
+            }
+            throw Self.unknown(audio, path)
         }
         guard let media = session.agreed?.audio else { throw Self.unknown(audio, path) }
-        var agreement = try MediaAgreement(media, in: registry)
+        let keys = media.keys.flatMap { SDESAgreement($0) }
+        var agreement = try MediaAgreement(media, in: registry, isSecured: keys != nil)
         // One codec is heard; whoever sends is heard, for the description tells where to, and not from where.
         agreement.acceptedCodecs = []
         (agreement.remote, agreement.remoteControl) = (nil, nil)
         self.agreement = agreement
+        security = keys.map { keys in
+            let path = SecurePath()
+            // Who announces a stream takes no key of ours: reports stay here.
+            path.offer(sending: nil, receiving: keys.receiving)
+            return (path, keys.suite)
+        }
     }
 
     /// The description at `path`; where sound goes to by name is of no interest here.

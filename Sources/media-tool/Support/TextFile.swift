@@ -9,11 +9,12 @@ enum TextFile {
         try InputContent(path: path, limit: limit, isEnded: { false }).bytes
     }
 
-    /// Replaces the file at `path` by `text`.
+    /// Replaces the file at `path` by `text`; a secret one is its owner's alone.
     ///
-    /// - Throws: `ToolFailure` when it cannot be written.
-    static func write(_ text: String, to path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    /// - Throws: `ToolFailure` when it cannot be written, or others may read what is secret
+    static func write(_ text: String, to path: String, isSecret: Bool = false) throws {
+        if isSecret, SecretFile.isOpen(path) { throw SecretFile.failure(path) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, isSecret ? 0o600 : 0o644)
         guard descriptor >= 0 else {
             throw ToolFailure("\(path) cannot be written: \(reason). Check its folder and permissions.")
         }

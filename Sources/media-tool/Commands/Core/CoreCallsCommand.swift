@@ -25,10 +25,14 @@ struct CoreCallsCommand: AsyncParsableCommand {
 
     @OptionGroup var groupOption: GroupOption
     @OptionGroup var from: CoreServiceOptions
+    @Option(help: SRTPWish.help)
+    var srtp = SRTPWish.off
+
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        try srtp.check()
         guard from.mailbox == nil else { throw ValidationError("A mailbox has no calls. Leave out '--mailbox'.") }
     }
 
@@ -38,7 +42,7 @@ struct CoreCallsCommand: AsyncParsableCommand {
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            let phone = try from.phone(of: group, engine: engine, mayAsk: false)
+            let phone = try from.phone(of: group, engine: engine, encryption: srtp.encryption, mayAsk: false)
             let core = try CallExecutorCore(group: group, service: phone)
             try await from.check(core.store, group.path)
             let telling = Task { [common] in for await event in phone.events { event.tell(common) } }

@@ -33,6 +33,9 @@ struct CoreMainCommand: AsyncParsableCommand {
     @Flag(help: "Take calls, whose screen is `provider serve`.")
     var calls = false
 
+    @Option(help: SRTPWish.help)
+    var srtp = SRTPWish.off
+
     @OptionGroup var roles: BindingOptions
 
     @Option(help: ArgumentHelp("Ends after so many seconds instead of at Ctrl-C.", valueName: "n"))
@@ -44,7 +47,8 @@ struct CoreMainCommand: AsyncParsableCommand {
         if let seconds, !(seconds > 0 && seconds <= 1e9) {
             throw ValidationError("--seconds takes a number above 0, not \(seconds).")
         }
-        if !calls, let wrong = roles.given.first(where: \.1)?.0 {
+        try srtp.check()
+        if !calls, let wrong = (roles.given + [("--srtp", srtp != .off)]).first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' is about the sound of calls. Give '--calls', or leave it out.")
         }
         guard !calls || from.mailbox == nil else {
@@ -62,7 +66,7 @@ struct CoreMainCommand: AsyncParsableCommand {
             return try await run(in: group, phone, since: begin)
         }
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            try await run(in: group, from.phone(of: group, engine: engine), since: begin)
+            try await run(in: group, from.phone(of: group, engine: engine, encryption: srtp.encryption), since: begin)
         }
     }
 

@@ -55,12 +55,19 @@ struct CoreServiceOptions: ParsableArguments {
     }
 
     /// The phone of the group, whose calls other processes show.
-    func phone(of group: GroupContainer, engine: CallEngine, mayAsk: Bool = true) throws -> SIPService {
-        SIPService(
+    func phone(
+        of group: GroupContainer,
+        engine: CallEngine,
+        encryption: MediaEncryption,
+        mayAsk: Bool = true
+    ) throws -> SIPService {
+        var configuration = place.configuration()
+        configuration.mediaEncryption = encryption
+        return SIPService(
             secrets: try SecretFiles(group: group),
             otherSecrets: SecretPlace.others(of: group, mayAsk: mayAsk),
             accounts: account.isEmpty ? nil : Set(account),
-            place.configuration(),
+            configuration,
             engine: engine,
             screensIn: group
         )

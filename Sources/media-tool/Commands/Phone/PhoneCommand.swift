@@ -44,6 +44,9 @@ struct PhoneCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
 
+    @Option(help: SRTPWish.help)
+    var srtp = SRTPWish.off
+
     @Option(help: ArgumentHelp("Whose tones it rings with: US, UK, DE, FR.", valueName: "code"))
     var country = "US"
 
@@ -54,6 +57,7 @@ struct PhoneCommand: AsyncParsableCommand {
         guard accounts == nil || own.account == nil else {
             throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
         }
+        try srtp.check()
         try own.check([("--proxy", !own.proxy.isEmpty)])
         guard own.passwordFile != "-" else {
             throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")
@@ -77,7 +81,7 @@ struct PhoneCommand: AsyncParsableCommand {
     private func phoneConfiguration() -> PhoneConfiguration {
         var configuration = place.configuration()
         if !codec.isEmpty { configuration.codecs = codec }
-        configuration.takesTransfers = true
+        (configuration.takesTransfers, configuration.mediaEncryption) = (true, srtp.encryption)
         return configuration
     }
 
@@ -94,6 +98,7 @@ struct PhoneCommand: AsyncParsableCommand {
                 throw ToolFailure("\(error)")
             }
             await shell.use(phone)
+            srtp.warn(at: phone.localAddress, isTLS: configuration.transports == [.tls])
             teller.tell(
                 "listening",
                 [("local", .string("\(phone.localAddress)"))],

@@ -134,7 +134,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     sound.change(&$0)
                 }
-                sound.warn(of: party, sip.transport)
+                sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
                     let taker = Taker(party: party, engine: engine, recorder: recorder, teller: teller)

@@ -221,7 +221,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        sound.warn(of: party, sip.transport)
+        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
         let media = try await CallSound(
             engine,
             at: host,

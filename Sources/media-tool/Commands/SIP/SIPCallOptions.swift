@@ -11,9 +11,6 @@ enum DTMFWay: String, ExpressibleByArgument, CaseIterable {
     case inband
 }
 
-/// What is to secure the sound of calls.
-enum SRTPWish: String, ExpressibleByArgument, CaseIterable { case off, sdes, dtls, auto }
-
 /// The sound and the keys of calls by SIP.
 struct SIPCallOptions: ParsableArguments {
     @Option(
@@ -66,12 +63,7 @@ struct SIPCallOptions: ParsableArguments {
     @Flag(help: "Call whom the other side asks to call, in its place (REFER). Default: that is refused.")
     var followTransfers = false
 
-    @Option(
-        help: ArgumentHelp(
-            "What secures the sound: off, or sdes, SRTP with keys in the messages (RFC 4568), and no call without. There is no "
-                + "dtls yet, and so no auto."
-        )
-    )
+    @Option(help: SRTPWish.help)
     var srtp = SRTPWish.off
 
     @Option(
@@ -83,11 +75,7 @@ struct SIPCallOptions: ParsableArguments {
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
-        guard srtp == .off || srtp == .sdes else {
-            throw ValidationError(
-                "There is no DTLS yet: '--srtp \(srtp.rawValue)' cannot be had. Say sdes, or off: all can hear it."
-            )
-        }
+        try srtp.check()
         if device != nil, let other = roles.given.first(where: \.1)?.0 {
             throw ValidationError("'--device' names the call card, as '\(other)' does. Leave out one.")
         }
@@ -121,15 +109,7 @@ struct SIPCallOptions: ParsableArguments {
         try files.write("--pcap", pcap)
     }
 
-    var encryption: MediaEncryption { srtp == .sdes ? .sdes : .none }
-
-    /// Says on standard error when others can read the keys.
-    func warn(of party: SIPParty, _ transport: SIPTransportName?) {
-        guard encryption == .sdes, transport != .tls, !party.local.isLoopback else { return }
-        StandardError.write(
-            "Warning: by --srtp sdes keys are in the messages. Without --transport tls all on the way can read them.\n"
-        )
-    }
+    var encryption: MediaEncryption { srtp.encryption }
 
     var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
 

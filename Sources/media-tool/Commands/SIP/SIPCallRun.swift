@@ -1,7 +1,6 @@
 import CallBasics
 import CallCore
 import MediaEngine
-import MediaTransport
 import SDP
 import SIP
 import SIPTransport
@@ -310,25 +309,8 @@ struct SIPCallReport: Sendable {
     var text: String {
         var lines = ["Ended by \(end.sideName) after \(talk?.roundedSeconds ?? 0) s of talk."]
         if !keys.isEmpty { lines.append("Keys heard: \(keys)") }
+        if let security { lines.append(security.text) }
         return lines.joined(separator: "\n") + "\n" + (media?.table ?? "")
-    }
-}
-
-extension CallSecurity {
-    /// The keying, the suite, and packets by what was wrong with them.
-    fileprivate var json: JSONValue {
-        .object([
-            ("keying", .string("sdes")), ("suite", .string(suite)),
-            ("withheld", .integer(counts.withheld)), ("unsent", .integer(counts.unsent)),
-            (
-                "refused",
-                .object([
-                    ("early", .integer(counts.early)), ("malformed", .integer(counts.malformed)),
-                    ("unauthentic", .integer(counts.unauthentic)), ("replayed", .integer(counts.replayed)),
-                    ("otherKey", .integer(counts.otherKey)),
-                ])
-            ),
-        ])
     }
 }
 

@@ -1,0 +1,40 @@
+import CallCore
+import MediaEngine
+import MediaTransport
+
+extension CallSecurity {
+    /// The keying, the suite, and packets by what was wrong with them.
+    var json: JSONValue {
+        .object([
+            ("keying", .string("sdes")), ("suite", .string(suite)),
+            ("withheld", .integer(counts.withheld)), ("unsent", .integer(counts.unsent)),
+            (
+                "refused",
+                .object([
+                    ("early", .integer(counts.early)), ("malformed", .integer(counts.malformed)),
+                    ("unauthentic", .integer(counts.unauthentic)), ("replayed", .integer(counts.replayed)),
+                    ("otherKey", .integer(counts.otherKey)),
+                ])
+            ),
+        ])
+    }
+
+    /// The same for people; what was refused only where something was.
+    var text: String {
+        let refused = [
+            (counts.early, "before its key"), (counts.malformed, "no RTP"), (counts.unauthentic, "not authentic"),
+            (counts.replayed, "repeated"), (counts.otherKey, "of another key"),
+        ]
+        let reasons = refused.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+        return "Secured by SRTP with keys by SDES, \(suite)." + (reasons.isEmpty ? "" : " Refused: \(reasons).")
+    }
+}
+
+extension CallReport {
+    /// The report as JSON and as a table, with how the sound was secured.
+    func shown(_ security: CallSecurity?) -> (json: JSONValue, text: String) {
+        guard case .object(let members) = json else { return (json, table) }
+        let text = table + (security.map { $0.text + "\n" } ?? "")
+        return (.object(members + [("srtp", security?.json ?? .null)]), text)
+    }
+}

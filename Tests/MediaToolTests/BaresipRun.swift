@@ -13,7 +13,9 @@ final class BaresipRun {
     private let port: UInt16
     private let control: ControlSocket
 
-    /// Starts it with one codec, and waits until it listens; `server` is the proxy of example.test that Bob registers at, nil where
+    /// Starts it with one codec, and waits until it listens.
+    ///
+    /// `server` is the proxy of example.test that Bob registers at, nil where
     /// he is called by his address. `encryption` is what secures its sound, such as srtp-mand.
     init(
         codec: String = "opus",

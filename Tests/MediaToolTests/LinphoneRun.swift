@@ -12,7 +12,9 @@ final class LinphoneRun {
     private let port: UInt16
     private let commands: FileHandle
 
-    /// Starts it, and waits until it takes commands; `server` is the proxy of example.test that Carol registers at, nil where she
+    /// Starts it, and waits until it takes commands.
+    ///
+    /// `server` is the proxy of example.test that Carol registers at, nil where she
     /// is called by her address. `suite` is what secures all its calls, by SDES.
     init(answersByItself: Bool = true, at server: String? = nil, suite: String? = nil) throws {
         folder = try Scratch()

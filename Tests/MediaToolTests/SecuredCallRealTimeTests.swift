@@ -131,6 +131,44 @@ import Testing
         #expect(try linphone.heard(Tone.linphone) >= 3)
     }
 
+    // MARK: Kamailio between
+
+    @Test(
+        .enabled(
+            if: KamailioRun.isThere && BaresipRun.program != nil && LinphoneRun.program != nil,
+            "needs Kamailio, baresip and linphonec (Debian: kamailio, kamailio-tls-modules, baresip-core, linphone-cli)"
+        )
+    )
+    func `through Kamailio, our messages by TLS, baresip and linphonec are called, and call`() throws {
+        let scratch = try Scratch()
+        let kamailio = try KamailioRun()
+        let account = try kamailio.account("alice", by: "tls")
+        let baresip = try BaresipRun(at: kamailio.address, encryption: "srtp-mand")
+        let first = try call("sip:bob@example.test", scratch, account + ["--seconds", "2"])
+        #expect(first.wait() == 0, "\(first.errors)")
+        try expectSecured(first)
+        #expect(!first.errors.contains("Warning"), "\(first.errors)")
+        #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
+        let linphone = try LinphoneRun(at: kamailio.address, suite: "AES_CM_128_HMAC_SHA1_80")
+        let second = try call("sip:carol@example.test", scratch, account + ["--seconds", "2"])
+        #expect(second.wait() == 0, "\(second.errors)")
+        try expectSecured(second, "AES_CM_128_HMAC_SHA1_80")
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
+
+        let answering = try ToolRun(
+            ["sip", "answer", "--echo", "--calls", "1", "--srtp", "sdes", "--json"] + account
+        )
+        try #require(answering.printed(#""event":"registered""#), "\(answering.errors)")
+        try baresip.command("dial", "sip:alice@example.test")
+        try #require(answering.printed(#""event":"connected""#), "\(answering.output)\(baresip.output)")
+        #expect(baresip.records(.seconds(1), ofCall: 2), "\(baresip.output)")
+        try baresip.command("hangup")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        try expectSecured(answering)
+        #expect(try linphone.heard(Tone.ours) >= 3)
+        #expect(try Tone.baresip.tenths(of: baresip.endedRecording(ofCall: 2)).count { $0 } >= 3)
+    }
+
     // MARK: Streams that are described
 
     @Test func `a described stream is received by its key, and nothing else is`() throws {

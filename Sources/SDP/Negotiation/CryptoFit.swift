@@ -74,7 +74,7 @@ extension CryptoAttribute.Key {
             default: false
             }
         }
-        return isBase64 ? digits.count * 6 / 8 : nil
+        return isBase64 && digits.count % 4 != 1 ? digits.count * 6 / 8 : nil
     }
 }
 

@@ -9,6 +9,7 @@ import EngineBenchmarks
         Benchmark("sip-calls", SIPCalls.measure),
         Benchmark("sip-memory", SIPMemory.measure),
         Benchmark("sipp", SIPpCalls.measure),
+        Benchmark("secured", SecuredSound.measure),
         Benchmark("messaging", Messaging.measure),
         Benchmark("cores", Cores.measure),
         Benchmark("storm", CoreStorm.measure),

@@ -43,6 +43,11 @@ int64_t measure_speex_resampler(const int16_t *samples, int count, int from, int
 // where libre.so.0 is not to be had. It is given each in a buffer of its own, as it asks for.
 int64_t measure_libre_messages(const uint8_t *bytes, const int32_t *counts, int count, int rounds);
 
+// CPU nanoseconds in which libcrypto alone encrypts and signs so many packets of `count` bytes, 12 of them a header: by AES-128
+// in counter mode with HMAC-SHA1 from kept states, and by AES-128 in Galois/counter mode; -1 where libcrypto.so.3 is not to be had.
+int64_t measure_counter_mode(int count, int rounds);
+int64_t measure_galois_mode(int count, int rounds);
+
 // Bytes of the heap that are in use.
 int64_t measure_heap(void);
 

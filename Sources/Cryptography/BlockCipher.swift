@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// Thread: any, one at a time. Allocates nothing after `init`.
 /// Source: NIST SP 800-38A, section 6.5.
-package final class BlockCipher: @unchecked Sendable {
+package struct BlockCipher: ~Copyable, @unchecked Sendable {
     private let context: OpaquePointer
     /// Counters, and what they become.
     private let blocks: UnsafeMutableRawBufferPointer
@@ -36,8 +36,26 @@ package final class BlockCipher: @unchecked Sendable {
             let stream = blocks.baseAddress?.assumingMemoryBound(to: UInt8.self)
             var written: CInt = 0
             EVP_EncryptUpdate(context, stream, &written, stream, CInt(blockCount * 16))
-            for index in 0..<count { bytes[place + index] ^= blocks[index] }
+            Self.combine(UnsafeMutableRawBufferPointer(rebasing: bytes[place..<place &+ count]), with: blocks)
             place += count
+        }
+    }
+
+    /// By eight bytes as far as they go, and then by one.
+    private static func combine(_ bytes: UnsafeMutableRawBufferPointer, with stream: UnsafeMutableRawBufferPointer) {
+        var place = 0
+        while place &+ 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            bytes.storeBytes(
+                of: word ^ stream.load(fromByteOffset: place, as: UInt64.self),
+                toByteOffset: place,
+                as: UInt64.self
+            )
+            place &+= 8
+        }
+        while place < bytes.count {
+            bytes[place] ^= stream[place]
+            place &+= 1
         }
     }
 }
@@ -46,8 +64,9 @@ extension BlockCipher {
     /// The key stream itself, from the counter `first` on.
     package static func stream(key: [UInt8], from first: UInt128, byteCount: Int) -> [UInt8] {
         var stream = [UInt8](repeating: 0, count: byteCount)
-        let cipher = key.withUnsafeBytes { BlockCipher(key: $0) }
-        stream.withUnsafeMutableBytes { cipher.apply(from: first, to: $0) }
+        stream.withUnsafeMutableBytes { stream in
+            key.withUnsafeBytes { BlockCipher(key: $0).apply(from: first, to: stream) }
+        }
         return stream
     }
 }

@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// Thread: any, one at a time. Allocates nothing after `init`.
 /// Source: RFC 5116, section 5.
-package final class GaloisCipher: @unchecked Sendable {
+package struct GaloisCipher: ~Copyable, @unchecked Sendable {
     private let sealing: OpaquePointer
     private let opening: OpaquePointer
 

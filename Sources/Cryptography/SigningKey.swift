@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// Thread: any. Allocates nothing after `init`, unlike OpenSSL's own HMAC, which does for each message.
 /// Source: RFC 2104, section 4.
-package final class SigningKey: @unchecked Sendable {
+package struct SigningKey: ~Copyable, @unchecked Sendable {
     private let state: UnsafeMutablePointer<hmac_sha1_key>
 
     /// Bytes of a signature.

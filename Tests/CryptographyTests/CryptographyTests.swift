@@ -55,9 +55,10 @@ import Testing
         let nonce: UInt128 = 0x51756964_2070726F_2071756F ^ 0x5501A0B2 << 48 ^ 0xF17B
         packet.withUnsafeMutableBytes { packet in
             func part(_ range: Range<Int>) -> UnsafeMutableRawBufferPointer { .init(rebasing: packet[range]) }
-            let cipher = key.withUnsafeBytes { GaloisCipher(key: $0) }
             let header = UnsafeRawBufferPointer(part(0..<12))
-            cipher.seal(part(12..<50), header, nil, nonce: nonce, into: part(50..<66))
+            key.withUnsafeBytes { key in
+                GaloisCipher(key: key).seal(part(12..<50), header, nil, nonce: nonce, into: part(50..<66))
+            }
         }
         #expect(packet == sealed)
     }

@@ -8,6 +8,9 @@ package final class SRTPKeys: @unchecked Sendable {
     let media: SRTPSessionKey
     let control: SRTPSessionKey
     let identifier: [UInt8]
+    /// What stands behind the text of a packet of RTP, and of RTCP.
+    let mediaTrailer: SRTPTrailer.Layout
+    let controlTrailer: SRTPTrailer.Layout
     let encryptsControl: Bool
     /// Packets of RTP that the key is good for.
     let lifetime: UInt64
@@ -27,10 +30,11 @@ package final class SRTPKeys: @unchecked Sendable {
         media = SRTPSessionKey(master, for: .media)
         control = SRTPSessionKey(master, for: .control)
         (self.identifier, self.encryptsControl) = (identifier, encryptsControl)
+        mediaTrailer = SRTPTrailer.Layout(master.suite, for: .media, identifierByteCount: identifier.count)
+        controlTrailer = SRTPTrailer.Layout(master.suite, for: .control, identifierByteCount: identifier.count)
         self.lifetime = min(lifetime ?? .max, PacketIndex.last)
         media.warmUp()
         control.warmUp()
     }
 
-    subscript(use: SRTPSessionKey.Use) -> SRTPSessionKey { use == .media ? media : control }
 }

@@ -55,28 +55,38 @@ struct SRTPPacket {
 ///     RTP     MKI │ tag               GCM: tag │ MKI
 ///     RTCP    E, index │ MKI │ tag    GCM: tag │ E, index │ MKI
 struct SRTPTrailer {
+    /// Bytes of each part, for one key.
+    struct Layout {
+        let tagByteCount: Int
+        let wordByteCount: Int
+        let identifierByteCount: Int
+        /// Whether the tag is the first behind the text, and not the last.
+        let putsTagFirst: Bool
+
+        init(_ suite: SRTPSuite, for use: SRTPSessionKey.Use, identifierByteCount: Int) {
+            tagByteCount = use == .media ? suite.tagByteCount : suite.controlTagByteCount
+            wordByteCount = use == .media ? 0 : 4
+            (self.identifierByteCount, putsTagFirst) = (identifierByteCount, suite.isGCM)
+        }
+
+        /// Bytes behind the text.
+        var byteCount: Int { tagByteCount &+ wordByteCount &+ identifierByteCount }
+    }
+
     let tag: Range<Int>
     /// Where E and the index of RTCP are.
     let word: Int
     let identifier: Range<Int>
     let end: Int
 
-    init(behind textEnd: Int, of kind: SRTPSessionKey.Use, by keys: SRTPKeys) {
-        let key = keys[kind]
-        let tagStart = key.putsTagFirst ? textEnd : textEnd + Self.wordByteCount(kind) + keys.identifier.count
-        tag = tagStart..<tagStart + key.tagByteCount
-        word = key.putsTagFirst ? tag.upperBound : textEnd
-        let identifierStart = word + Self.wordByteCount(kind)
-        identifier = identifierStart..<identifierStart + keys.identifier.count
-        end = max(tag.upperBound, identifier.upperBound)
+    init(behind textEnd: Int, _ layout: Layout) {
+        let tagStart = layout.putsTagFirst ? textEnd : textEnd + layout.wordByteCount + layout.identifierByteCount
+        tag = tagStart..<tagStart + layout.tagByteCount
+        word = layout.putsTagFirst ? tag.upperBound : textEnd
+        let identifierStart = word + layout.wordByteCount
+        identifier = identifierStart..<identifierStart + layout.identifierByteCount
+        end = textEnd + layout.byteCount
     }
-
-    /// Where the text of a packet of `count` bytes ends.
-    static func textEnd(_ count: Int, of kind: SRTPSessionKey.Use, by keys: SRTPKeys) -> Int {
-        count - keys[kind].tagByteCount - wordByteCount(kind) - keys.identifier.count
-    }
-
-    private static func wordByteCount(_ kind: SRTPSessionKey.Use) -> Int { kind == .control ? 4 : 0 }
 }
 
 extension UnsafeRawBufferPointer {

@@ -74,11 +74,11 @@ package struct SRTPReceiver: ~Copyable {
 
     private mutating func unprotect(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
         guard let keys else { return .failure(.noKey) }
-        let textEnd = SRTPTrailer.textEnd(bytes.count, of: .media, by: keys)
+        let textEnd = bytes.count - keys.mediaTrailer.byteCount
         guard textEnd >= 12, let packet = SRTPPacket(media: UnsafeRawBufferPointer(bytes.part(..<textEnd))) else {
             return .failure(.malformed)
         }
-        let trailer = SRTPTrailer(behind: textEnd, of: .media, by: keys)
+        let trailer = SRTPTrailer(behind: textEnd, keys.mediaTrailer)
         guard keys.areNamed(in: bytes, at: trailer.identifier) else { return .failure(.otherKey) }
         let place = place(of: packet.ssrc)
         let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
@@ -114,11 +114,11 @@ package struct SRTPReceiver: ~Copyable {
 
     private mutating func unprotectControl(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
         guard let keys else { return .failure(.noKey) }
-        let textEnd = SRTPTrailer.textEnd(bytes.count, of: .control, by: keys)
+        let textEnd = bytes.count - keys.controlTrailer.byteCount
         guard textEnd >= 8, let packet = SRTPPacket(control: UnsafeRawBufferPointer(bytes)) else {
             return .failure(.malformed)
         }
-        let trailer = SRTPTrailer(behind: textEnd, of: .control, by: keys)
+        let trailer = SRTPTrailer(behind: textEnd, keys.controlTrailer)
         guard keys.areNamed(in: bytes, at: trailer.identifier) else { return .failure(.otherKey) }
         let word = UnsafeRawBufferPointer(bytes).word(at: trailer.word)
         let (isEncrypted, index) = (word >> 31 == 1, UInt64(word & 0x7FFF_FFFF))
@@ -163,8 +163,7 @@ package struct SRTPReceiver: ~Copyable {
 extension SRTPKeys {
     /// Whether the identifier in a packet is that of these keys.
     fileprivate func areNamed(in bytes: UnsafeMutableRawBufferPointer, at places: Range<Int>) -> Bool {
-        for (offset, place) in zip(identifier.indices, places) where bytes[place] != identifier[offset] { return false }
-        return true
+        places.isEmpty || bytes.part(places).elementsEqual(identifier)
     }
 }
 

@@ -64,7 +64,7 @@ package struct SRTPSender: ~Copyable {
         else {
             return .failure(.malformed)
         }
-        let trailer = SRTPTrailer(behind: count, of: .media, by: keys)
+        let trailer = SRTPTrailer(behind: count, keys.mediaTrailer)
         guard trailer.end <= buffer.count else { return .failure(.noRoom) }
         guard mediaCount < keys.lifetime else { return .failure(.exhausted) }
         let index: UInt64
@@ -73,7 +73,7 @@ package struct SRTPSender: ~Copyable {
         case .failure(let refusal): return .failure(refusal)
         }
         mediaCount += 1
-        buffer.part(trailer.identifier).copyBytes(from: keys.identifier)
+        if !trailer.identifier.isEmpty { buffer.part(trailer.identifier).copyBytes(from: keys.identifier) }
         let (header, text) = (buffer.part(..<packet.headerByteCount), buffer.part(packet.headerByteCount..<count))
         keys.media.protect(
             text,
@@ -112,7 +112,7 @@ package struct SRTPSender: ~Copyable {
         guard let keys else { return .failure(.noKey) }
         guard count <= buffer.count, let packet = SRTPPacket(control: UnsafeRawBufferPointer(buffer.part(..<count)))
         else { return .failure(.malformed) }
-        let trailer = SRTPTrailer(behind: count, of: .control, by: keys)
+        let trailer = SRTPTrailer(behind: count, keys.controlTrailer)
         guard trailer.end <= buffer.count else { return .failure(.noRoom) }
         guard controlIndex < 1 << 31 - 1 else { return .failure(.exhausted) }
         controlIndex += 1

@@ -2,32 +2,39 @@ internal import Cryptography
 
 /// The keys that encrypt and sign RTP, or RTCP, of one master key.
 ///
+/// Nobody counts who has it, so that a packet retains nothing.
 /// Thread: any, one at a time. Allocates nothing after `init`.
 /// Source: RFC 3711, sections 3.1, 3.4 and 4.3; RFC 7714, sections 8, 9 and 11.
-final class SRTPSessionKey: @unchecked Sendable {
+struct SRTPSessionKey: ~Copyable, @unchecked Sendable {
     /// What the keys are for.
     enum Use: UInt8 {
         case media = 0
         case control = 3
     }
 
-    private enum Cipher {
-        case counter(BlockCipher, SigningKey)
+    /// AES in counter mode with HMAC-SHA1.
+    private struct CounterMode: ~Copyable {
+        let cipher: BlockCipher
+        let signing: SigningKey
+    }
+
+    private enum Cipher: ~Copyable {
+        case counter(CounterMode)
         case galois(GaloisCipher)
     }
 
     private let cipher: Cipher
     private let salt: UInt128
-    let tagByteCount: Int
 
     init(_ master: SRTPMasterKey, for use: Use) {
-        tagByteCount = use == .media ? master.suite.tagByteCount : master.suite.controlTagByteCount
         let derived = Self.derive(from: master, for: use)
         salt = derived.salt.bytes.reduce(0) { $0 << 8 | UInt128($1) }
         cipher =
             master.suite.isGCM
             ? .galois(GaloisCipher(key: derived.key.bytes))
-            : .counter(BlockCipher(key: derived.key.bytes), SigningKey(derived.signing.bytes))
+            : .counter(
+                CounterMode(cipher: BlockCipher(key: derived.key.bytes), signing: SigningKey(derived.signing.bytes))
+            )
     }
 
     /// What is derived from a master key: the keys to encrypt and to sign, and the salt.
@@ -52,9 +59,9 @@ final class SRTPSessionKey: @unchecked Sendable {
             bytes.initializeMemory(as: UInt8.self, repeating: 0)
             let (text, tag) = (bytes.part(..<16), bytes.part(16...))
             switch cipher {
-            case .counter(let cipher, let signing):
-                cipher.apply(from: 0, to: text)
-                signing.sign(UnsafeRawBufferPointer(text), 0, into: tag)
+            case .counter(let mode):
+                mode.cipher.apply(from: 0, to: text)
+                mode.signing.sign(UnsafeRawBufferPointer(text), 0, into: tag)
             case .galois(let cipher):
                 // No packet has a nonce that begins like this.
                 let nonce = ~salt & 0xFFFF << 80
@@ -65,14 +72,6 @@ final class SRTPSessionKey: @unchecked Sendable {
     }
 
     // MARK: Packets
-
-    /// Whether the tag is the first behind the text, before the word of RTCP and the identifier, and not the last.
-    var putsTagFirst: Bool {
-        switch cipher {
-        case .counter: false
-        case .galois: true
-        }
-    }
 
     /// Encrypts `text` in place, and writes the tag.
     ///
@@ -93,9 +92,9 @@ final class SRTPSessionKey: @unchecked Sendable {
     ) {
         switch cipher {
         case .galois(let cipher): cipher.seal(text, header, word, nonce: nonce(ssrc, index), into: tag)
-        case .counter(let cipher, let signing):
-            cipher.apply(from: nonce(ssrc, index) << 16, to: text)
-            signing.sign(signed(header, text), word ?? cycles(index), into: tag)
+        case .counter(let mode):
+            mode.cipher.apply(from: nonce(ssrc, index) << 16, to: text)
+            mode.signing.sign(signed(header, text), word ?? cycles(index), into: tag)
         }
     }
 
@@ -112,11 +111,11 @@ final class SRTPSessionKey: @unchecked Sendable {
     ) -> Bool {
         switch cipher {
         case .galois(let cipher): return cipher.open(text, header, word, nonce: nonce(ssrc, index), tag: tag)
-        case .counter(let cipher, let signing):
-            guard signing.verifies(UnsafeRawBufferPointer(tag), signed(header, text), word ?? cycles(index)) else {
+        case .counter(let mode):
+            guard mode.signing.verifies(UnsafeRawBufferPointer(tag), signed(header, text), word ?? cycles(index)) else {
                 return false
             }
-            cipher.apply(from: nonce(ssrc, index) << 16, to: text)
+            mode.cipher.apply(from: nonce(ssrc, index) << 16, to: text)
             return true
         }
     }

@@ -173,9 +173,15 @@ package enum UnpacedLegs {
         )
     }
 
-    /// CPU of a leg for each second of sound, in microseconds.
+    /// What a leg takes of a processor.
     ///
-    /// - Parameter over: What a leg has over its link: the link itself, or one that secures it.
+    /// - Parameters:
+    ///   - name: The codec.
+    ///   - configuration: What is asked of the stream.
+    ///   - options: How many legs, and for how long.
+    ///   - over: What a leg has over its link: the link itself, or one that secures it.
+    /// - Returns: Microseconds for each second of sound.
+    /// - Throws: `CodecError`, `GraphError`, `NetworkError`, and what `over` throws.
     package static func cost(
         _ name: String,
         _ configuration: AudioStreamConfiguration,

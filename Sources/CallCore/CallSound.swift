@@ -92,13 +92,22 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        if encryption == .sdes {
-            var generator = SystemRandomNumberGenerator()
-            medium.secure(by: SDESKeys(using: &generator))
-        }
         path = encryption == .none ? nil : SecurePath()
+        if encryption == .sdes { medium.secure(by: Self.newKeys()) }
         session = SessionConfiguration(address: local.host, media: [medium])
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
+    }
+
+    /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
+    package nonisolated var sessionForAnother: SessionConfiguration {
+        var session = session
+        if path != nil { session.media[0].secure(by: Self.newKeys()) }
+        return session
+    }
+
+    private static func newKeys() -> SDESKeys {
+        var generator = SystemRandomNumberGenerator()
+        return SDESKeys(using: &generator)
     }
 
     /// Telephone events of 8000 Hz, which some phones have with any codec, where the codecs' own are of other rates.

@@ -34,7 +34,9 @@ import Testing
 
     @Test func `a secured call is held, resumed and handed on with its keys`() throws {
         let scratch = try Scratch()
-        let (first, second) = try (answer(["--calls", "1", "--follow-transfers"]), answer(["--calls", "1"]))
+        let trace = ["--sip-trace", scratch.file("trace"), "--unredacted"]
+        let first = try answer(["--calls", "1", "--follow-transfers"] + trace)
+        let second = try answer(["--calls", "1"])
         let target = "sip:carol@\(try address(of: second))"
         let call = try self.call(
             "sip:bob@\(try address(of: first))",
@@ -52,6 +54,11 @@ import Testing
         second.interrupt()
         #expect(first.wait() == 0 && second.wait() == 0)
         for run in [first, second] { try expectSecured(run) }
+        // The caller's, that of who was called for each of both calls, and the target's.
+        let lines = try String(contentsOfFile: scratch.file("trace"), encoding: .utf8).split(
+            whereSeparator: \.isNewline
+        )
+        #expect(Set(lines.filter { $0.contains("AEAD_AES_128_GCM inline:") }.map { $0.suffix(40) }).count == 4)
     }
 
     // MARK: baresip

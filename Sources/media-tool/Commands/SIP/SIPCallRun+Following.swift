@@ -1,4 +1,5 @@
 import CallBasics
+import CallCore
 import SIP
 import SIPTransport
 
@@ -7,7 +8,7 @@ extension SIPCallRun {
     /// Calls whom the other side asks to call; the sound is that of this call.
     func follow(_ wishes: TransferRequest) async {
         transferTarget = "\(wishes.target)"
-        let (handle, session) = (current, session)
+        let (handle, session) = (current, sound.sessionForAnother)
         do {
             followed = try await party.endpoint.perform { agent, now in
                 try agent.acceptTransfer(handle, number: wishes.number, session, at: now)
@@ -22,7 +23,7 @@ extension SIPCallRun {
     /// Answers a call that takes the place of this one, as when the other side hands it over, if transfers are followed; all others
     /// find it busy.
     func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
-        let (current, session, isFree) = (current, session, options.followTransfers && followed == nil)
+        let (current, session, isFree) = (current, sound.sessionForAnother, options.followTransfers && followed == nil)
         let takesPlace = await party.endpoint.perform { agent, now in
             if isFree, agent.replacedCall(of: handle) == current {
                 return (try? agent.answer(handle, agent.session(of: current) ?? session, at: now)) != nil

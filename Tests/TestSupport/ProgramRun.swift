@@ -139,6 +139,9 @@ public final class ProgramRun: @unchecked Sendable {
         let handle = pipe.fileHandleForReading
         Thread.detachNewThread { [self] in
             while case let part = handle.availableData, !part.isEmpty { update { take(&$0, part) } }
+            // Its process keeps the pipe. With a thousand of them open, Foundation's `Process.run`, which looks through all that is
+            // open, reads beyond the end of its list.
+            try? handle.close()
             update { $0.openPipeCount -= 1 }
         }
     }

@@ -150,13 +150,14 @@ package actor CallSound {
 
     /// Keys that are those of before go on as they are.
     private func takeKeys(_ media: AgreedMedia, _ path: SecurePath) throws {
+        if media.keys != nil, media.keys == agreed?.keys { return }
         guard let lines = media.keys, let keys = SDESAgreement(lines) else {
             throw PhoneError(
                 .noSound,
                 "No key was agreed on that can be used. Offer another suite, or calls in the clear."
             )
         }
-        if lines != agreed?.keys { path.offer(sending: keys.sending, receiving: keys.receiving) }
+        path.offer(sending: keys.sending, receiving: keys.receiving)
         suite = keys.suite
     }
 

@@ -79,7 +79,7 @@ struct BaresipRealTimeTests {
         let scratch = try Scratch()
         let baresip = try BaresipRun()
         let target = try answer()
-        let uri = "sip:carol@\(try address(of: target))"
+        let uri = "sip:carol@\(try target.address())"
         // It names its recordings by the second.
         let run = try call(baresip, scratch, ["--transfer-to", uri, "--transfer-after", "1.1"])
         #expect(run.wait() == 0, "\(run.errors)")
@@ -101,7 +101,7 @@ struct BaresipRealTimeTests {
         let target = try answer()
         let run = try call(baresip, scratch, ["--follow-transfers", "--seconds", "3"])
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
-        try baresip.command("transfer", "sip:carol@\(try address(of: target))")
+        try baresip.command("transfer", "sip:carol@\(try target.address())")
         try #require(target.printed(#""event":"connected""#), "\(run.output)\(baresip.output)")
         // It ends its call then, and says nothing of it.
         #expect(run.printed(#""state":"done""#), "\(run.output)")
@@ -116,7 +116,7 @@ struct BaresipRealTimeTests {
     func `baresip calls: it hears itself, its keys arrive, and it hangs up`(transport: String) throws {
         let baresip = try BaresipRun()
         let run = try answer()
-        try baresip.command("dial", "sip:alice@\(try address(of: run));transport=\(transport)")
+        try baresip.command("dial", "sip:alice@\(try run.address());transport=\(transport)")
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
         #expect(baresip.records(.seconds(1), ofCall: 1), "\(baresip.output)")
         for (index, key) in "159#".enumerated() {
@@ -146,13 +146,6 @@ struct BaresipRealTimeTests {
     /// Gives back what it hears, for one call.
     private func answer() throws -> ToolRun {
         try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
-    }
-
-    /// Where a run listens, as it says itself.
-    private func address(of run: ToolRun) throws -> String {
-        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
-        let local = try #require(try run.jsonLines().first?["local"] as? String)
-        return try #require(local.split(separator: " ").last.map(String.init))
     }
 
     /// All but how it rang, which baresip tells or not.

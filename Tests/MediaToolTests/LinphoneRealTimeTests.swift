@@ -52,7 +52,7 @@ struct LinphoneRealTimeTests {
         let scratch = try Scratch()
         let linphone = try LinphoneRun()
         let target = try answer()
-        let uri = "sip:carol@\(try address(of: target))"
+        let uri = "sip:carol@\(try target.address())"
         let run = try call(linphone, scratch, ["--transfer-to", uri, "--transfer-after", "0.5"])
         #expect(run.wait() == 0, "\(run.errors)")
         let transfer = try #require(try run.jsonLines().last { $0["event"] as? String == "transfer" })
@@ -66,7 +66,7 @@ struct LinphoneRealTimeTests {
         let scratch = try Scratch()
         let linphone = try LinphoneRun()
         let target = try answer(["--echo", "--calls", "2"])
-        let uri = "sip:carol@\(try address(of: target))"
+        let uri = "sip:carol@\(try target.address())"
         let run = try call(linphone, scratch, ["--attended-with", uri, "--transfer-after", "0.5"])
         #expect(run.wait() == 0, "\(run.errors)")
         let transfer = try #require(try run.jsonLines().last { $0["event"] as? String == "transfer" })
@@ -87,7 +87,7 @@ struct LinphoneRealTimeTests {
         let target = try answer()
         let run = try call(linphone, scratch, ["--follow-transfers", "--seconds", "30"])
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
-        try linphone.command("transfer sip:carol@\(try address(of: target))")
+        try linphone.command("transfer sip:carol@\(try target.address())")
         try #require(target.printed(#""event":"connected""#), "\(run.output)\(linphone.output)")
         #expect(run.printed(#""state":"done""#), "\(run.output)")
         #expect(linphone.prints("ended (No error)"), "\(linphone.output)")
@@ -117,14 +117,10 @@ struct LinphoneRealTimeTests {
     @Test func `linphonec calls: it hears itself, its keys arrive, and it hangs up`() throws {
         let linphone = try LinphoneRun()
         let run = try answer()
-        try linphone.command("call sip:alice@\(try address(of: run))")
+        try linphone.command("call sip:alice@\(try run.address())")
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
         #expect(linphone.prints("Media streams established"), "\(linphone.output)")
-        for (index, key) in "159#".enumerated() {
-            try linphone.command(String(key))
-            let isHeard = try run.wait { try run.jsonLines().count { $0["event"] as? String == "digit" } > index }
-            try #require(isHeard, "\(run.output)")
-        }
+        try linphone.press("159#", heardBy: run)
         try linphone.command("terminate")
         #expect(run.wait() == 0, "\(run.errors)")
         let report = try expectEnd(run, by: "them")
@@ -136,7 +132,7 @@ struct LinphoneRealTimeTests {
     func `linphonec is told that nobody answers`(policy: String) throws {
         let linphone = try LinphoneRun()
         let run = try answer(["--policy", policy])
-        try linphone.command("call sip:alice@\(try address(of: run))")
+        try linphone.command("call sip:alice@\(try run.address())")
         #expect(run.wait() == 0, "\(run.errors)")
         // Busy is an error to it, a refusal an end.
         #expect(linphone.prints(policy == "busy" ? " error." : " ended ("), "\(linphone.output)")
@@ -145,7 +141,7 @@ struct LinphoneRealTimeTests {
     @Test func `linphonec takes its call back`() throws {
         let linphone = try LinphoneRun()
         let run = try answer(["--policy", "ring"])
-        try linphone.command("call sip:alice@\(try address(of: run))")
+        try linphone.command("call sip:alice@\(try run.address())")
         try #require(run.printed(#""event":"incoming""#), "\(run.errors)")
         #expect(linphone.prints("ringing"), "\(linphone.output)")
         try linphone.command("terminate")
@@ -164,13 +160,6 @@ struct LinphoneRealTimeTests {
     /// Takes one call.
     private func answer(_ options: [String] = ["--echo"]) throws -> ToolRun {
         try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--calls", "1", "--json"] + options)
-    }
-
-    /// Where a run listens, as it says itself.
-    private func address(of run: ToolRun) throws -> String {
-        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
-        let local = try #require(try run.jsonLines().first?["local"] as? String)
-        return try #require(local.split(separator: " ").last.map(String.init))
     }
 
     /// Checks that the call was well, and gives its report.

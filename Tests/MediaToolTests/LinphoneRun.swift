@@ -94,6 +94,15 @@ final class LinphoneRun {
     /// Has it do something, such as `call`, `terminate`, `pause`.
     func command(_ text: String) throws { try commands.write(contentsOf: Data((text + "\n").utf8)) }
 
+    /// Has it press keys, one after the other, once `run` has heard the one before.
+    func press(_ keys: String, heardBy run: ToolRun) throws {
+        for (index, key) in keys.enumerated() {
+            try command(String(key))
+            let isHeard = try run.wait { try run.jsonLines().count { $0["event"] as? String == "digit" } > index }
+            try #require(isHeard, "\(run.output)")
+        }
+    }
+
     /// The keys that it received.
     var keys: String {
         run.output.split(separator: "\n").compactMap { line in

@@ -7,14 +7,6 @@ import Testing
 
 /// Calls, texts and questions by SIP between two runs of the tool, on 127.0.0.1.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPCallRealTimeTests {
-    /// Where a run listens, as it says itself.
-    private func address(of run: ToolRun) throws -> String {
-        #expect(run.printed(#""event":"listening""#), "\(run.errors)")
-        let line = try #require(try run.jsonLines().first)
-        let local = try #require(line["local"] as? String)
-        return try #require(local.split(separator: " ").last.map(String.init))
-    }
-
     private func events(_ run: ToolRun) throws -> [String] { try run.jsonLines().compactMap { $0["event"] as? String } }
 
     private func speech(_ scratch: Scratch, seconds: Int) throws -> String {
@@ -28,7 +20,7 @@ import Testing
     func `a call is answered, echoed, keyed and ended, with sound both ways`(transport: String) throws {
         let scratch = try Scratch()
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
-        let uri = "sip:bob@\(try address(of: answering));transport=\(transport)"
+        let uri = "sip:bob@\(try answering.address());transport=\(transport)"
         let calling = try ToolRun.finished(
             "sip",
             "call",
@@ -60,7 +52,7 @@ import Testing
         let calling = try ToolRun.finished(
             "sip",
             "call",
-            "sip:\(try address(of: answering))",
+            "sip:\(try answering.address())",
             "--codec",
             "PCMU",
             "--seconds",
@@ -98,7 +90,7 @@ import Testing
         let calling = try ToolRun.finished(
             "sip",
             "call",
-            "sip:\(try address(of: answering))",
+            "sip:\(try answering.address())",
             "--codec",
             "PCMU",
             "--json"
@@ -114,7 +106,7 @@ import Testing
         let answering = try ToolRun(
             ["sip", "answer", "--local", "127.0.0.1", "--policy", "ring", "--calls", "1", "--json"]
         )
-        let calling = try ToolRun(["sip", "call", "sip:\(try address(of: answering))", "--json", "--events"])
+        let calling = try ToolRun(["sip", "call", "sip:\(try answering.address())", "--json", "--events"])
         #expect(calling.printed(#""code":180"#))
         calling.interrupt()
         #expect(calling.wait() == 0)
@@ -160,7 +152,7 @@ import Testing
 
     @Test func `a text arrives, and a question is answered`() throws {
         let listening = try ToolRun(["sip", "message", "--listen", "--local", "127.0.0.1", "--count", "2", "--json"])
-        let address = try address(of: listening)
+        let address = try listening.address()
         let asked = try ToolRun.finished("sip", "options", "sip:\(address)", "--json")
         #expect(asked.status == 0, "\(asked.errors)")
         #expect(try asked.json()["code"] as? Int == 200)
@@ -183,7 +175,7 @@ import Testing
         let calling = try ToolRun.finished(
             "sip",
             "call",
-            "sip:\(try address(of: answering))",
+            "sip:\(try answering.address())",
             "--seconds",
             "2",
             "--transfer-to",
@@ -212,11 +204,11 @@ import Testing
             "sip", "answer", "--local", "127.0.0.1", "--input", scratch.file("tone.wav"), "--calls", "1", "--json",
             "--follow-transfers",
         ])
-        let uri = "sip:carol@\(try address(of: target))"
+        let uri = "sip:carol@\(try target.address())"
         let leading = try ToolRun.finished(
             "sip",
             "call",
-            "sip:\(try address(of: led))",
+            "sip:\(try led.address())",
             "--transfer-to",
             uri,
             "--transfer-after",
@@ -253,7 +245,7 @@ import Testing
         try "name\tsection\texpect\ngood\t1\taccept\nbad\t1\t400\n"
             .write(toFile: scratch.file("table"), atomically: true, encoding: .utf8)
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--json"])
-        let peer = try address(of: answering)
+        let peer = try answering.address()
         let arguments = ["sip", "torture", scratch.path, "--expect", scratch.file("table"), "--transport", transport]
         let score = try ToolRun(arguments + ["--to", peer, "--mutations", "20", "--json"])
         #expect(score.wait() == 0, "\(score.errors)")
@@ -271,7 +263,7 @@ import Testing
     @Test func `a call is told as a story, and drawn as a ladder`() throws {
         let scratch = try Scratch()
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
-        let peer = try address(of: answering)
+        let peer = try answering.address()
         let (story, page) = (scratch.file("story.json"), scratch.file("story.html"))
         let call = try ToolRun(["sip", "call", "sip:\(peer)", "--seconds", "0.3", "--story", story, "--json"])
         #expect(call.wait() == 0, "\(call.errors)")
@@ -306,7 +298,7 @@ import Testing
         let answering = try ToolRun([
             "sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--story", story, "--json",
         ])
-        let peer = try address(of: answering)
+        let peer = try answering.address()
         let call = try ToolRun(["sip", "call", "sip:\(peer)", "--seconds", "1", "--update-after", "0.3", "--json"])
         #expect(call.wait() == 0, "\(call.errors)")
         #expect(answering.wait() == 0, "\(answering.errors)")
@@ -333,7 +325,7 @@ import Testing
 
     @Test func `a port that is taken is told`() throws {
         let listening = try ToolRun(["sip", "answer", "--local", "127.0.0.1", "--echo", "--json"])
-        let address = try address(of: listening)
+        let address = try listening.address()
         let other = try ToolRun.finished("sip", "answer", "--local", address, "--echo")
         #expect(other.status == 1)
         #expect(other.errors.contains("is taken"), "\(other.errors)")

@@ -4,14 +4,6 @@ import Testing
 
 /// Loads, and files of what was sent and received, on 127.0.0.1.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPLoadRealTimeTests {
-    private func address(of run: ToolRun) throws -> String {
-        #expect(run.printed(#""event":"listening""#), "\(run.errors)")
-        let line = try #require(try run.jsonLines().first)
-        let addresses = try #require(line["addresses"] as? [String])
-        let local = try #require(addresses.first)
-        return try #require(local.split(separator: " ").last.map(String.init))
-    }
-
     private func setups(_ report: [String: Any]) throws -> [Double] {
         let times = try #require(report["setupMs"] as? [String: Double])
         return try ["p50", "p95", "p99", "max"].map { try #require(times[$0]) }
@@ -37,7 +29,7 @@ import Testing
             "sip",
             "load",
             "--to",
-            "sip:\(try address(of: answering))",
+            "sip:\(try answering.address())",
             "--calls",
             "20",
             "--rate",
@@ -57,7 +49,7 @@ import Testing
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "3", "--json"])
         let load = try ToolRun(
             [
-                "sip", "load", "--to", "sip:\(try address(of: answering))", "--calls", "3", "--rate", "100", "--talk",
+                "sip", "load", "--to", "sip:\(try answering.address())", "--calls", "3", "--rate", "100", "--talk",
                 "600", "--json",
             ]
         )
@@ -76,7 +68,7 @@ import Testing
             "sip",
             "load",
             "--to",
-            "sip:\(try address(of: answering))",
+            "sip:\(try answering.address())",
             "--calls",
             "3",
             "--rate",
@@ -91,7 +83,7 @@ import Testing
 
     @Test func `accounts are registered, and leave no bindings`() throws {
         let server = try ToolRun(["sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--json"])
-        let proxy = "sip:\(try address(of: server));lr"
+        let proxy = "sip:\(try server.address());lr"
         let load = try ToolRun.finished(
             "sip",
             "load",
@@ -121,7 +113,7 @@ import Testing
         let server = try ToolRun(
             ["sip", "server", "--domain", "example.test", "--users", users, "--local", "127.0.0.1:0", "--json"]
         )
-        let proxy = "sip:\(try address(of: server));lr;transport=tcp"
+        let proxy = "sip:\(try server.address());lr;transport=tcp"
         let secret = scratch.file("secret")
         try Data("wonderland\n".utf8).write(to: URL(fileURLWithPath: secret))
         chmod(secret, 0o600)

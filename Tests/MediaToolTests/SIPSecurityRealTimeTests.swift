@@ -9,15 +9,6 @@ import Testing
         return ["--tls-cert", paths.path, "--tls-key", paths.keyPath]
     }
 
-    /// Where a run listens by TLS, as it says itself.
-    private func address(of run: ToolRun) throws -> String {
-        #expect(run.printed(#""event":"listening""#), "\(run.errors)")
-        let line = try #require(try run.jsonLines().first)
-        let all = try #require(line["addresses"] as? [String])
-        let secured = try #require(all.first { $0.hasPrefix("tls ") })
-        return String(secured.dropFirst(4))
-    }
-
     @Test func `a call by sips is answered, and ends with its report`() throws {
         let answering = try ToolRun(
             ["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"] + Self.own("loopback")
@@ -25,7 +16,7 @@ import Testing
         let calling = try ToolRun.finished(
             "sip",
             "call",
-            "sips:bob@\(try address(of: answering))",
+            "sips:bob@\(try answering.address(by: "tls"))",
             "--tls-ca",
             TestCertificates.authority,
             "--seconds",
@@ -45,7 +36,7 @@ import Testing
         let answering = try ToolRun(
             ["sip", "answer", "--local", "127.0.0.1:0", "--json", "--transport", "tls"] + Self.own("domain")
         )
-        let uri = "sips:bob@\(try address(of: answering))"
+        let uri = "sips:bob@\(try answering.address(by: "tls"))"
         let wrong = try ToolRun.finished("sip", "call", uri, "--tls-ca", TestCertificates.authority, "--json")
         #expect(wrong.status == 1)
         #expect(wrong.errors.contains("is for example.test, other.test, not for 127.0.0.1 (RFC 5922). Give --tls-name"))
@@ -76,7 +67,7 @@ import Testing
         let server = try ToolRun(
             ["sip", "server", "--domain", "example.test", "--local", "127.0.0.1:0", "--json"] + Self.own("domain")
         )
-        let port = try #require(try address(of: server).split(separator: ":").last)
+        let port = try #require(try server.address(by: "tls").split(separator: ":").last)
         let zone = scratch.file("zone")
         try Data(
             """

@@ -14,7 +14,7 @@ struct SIPpRealTimeTests {
 
     @Test func `a question of SIPp is answered with what the tool takes`() throws {
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--json"])
-        let sipp = try SIPpRun("uac-options", calling: try address(of: answering))
+        let sipp = try SIPpRun("uac-options", calling: try answering.address())
         #expect(sipp.wait() == 0, "\(sipp.errors)")
         answering.interrupt()
         #expect(answering.wait() == 0, "\(answering.errors)")
@@ -214,7 +214,7 @@ struct SIPpRealTimeTests {
     ) throws -> ToolRun {
         let command = ["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"]
         let run = try ToolRun(command + options)
-        let sipp = try SIPpRun(scenario, calling: try address(of: run), transport: transport, arguments)
+        let sipp = try SIPpRun(scenario, calling: try run.address(), transport: transport, arguments)
         #expect(sipp.wait() == 0, "\(sipp.errors)")
         // Nobody calls any more.
         if sipp.hasFailed { run.interrupt() }
@@ -235,13 +235,6 @@ struct SIPpRealTimeTests {
         if sipp.hasFailed { run.interrupt() }
         run.wait()
         return run
-    }
-
-    /// Where a run listens, as it says itself.
-    private func address(of run: ToolRun) throws -> String {
-        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
-        let local = try #require(try run.jsonLines().first?["local"] as? String)
-        return try #require(local.split(separator: " ").last.map(String.init))
     }
 
     private func events(_ run: ToolRun) throws -> [String] { try run.jsonLines().compactMap { $0["event"] as? String } }

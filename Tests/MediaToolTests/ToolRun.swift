@@ -92,6 +92,14 @@ final class ToolRun {
             try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
         }
     }
+
+    /// Where it listens for SIP, as it says itself: first of all, or by one transport.
+    func address(by transport: String? = nil) throws -> String {
+        try #require(printed(#""event":"listening""#), "\(errors)")
+        let all = try #require(try jsonLines().first?["addresses"] as? [String])
+        let named = all.first { transport == nil || $0.hasPrefix("\(transport ?? "") ") }
+        return try #require(named?.split(separator: " ").last.map(String.init), "\(all)")
+    }
 }
 
 /// A folder that goes away with the value.

@@ -17,24 +17,21 @@ package struct SDESKeys: Sendable {
     ///
     /// - Parameter generator: What makes them: the system's, but for tests.
     package init(using generator: inout some RandomNumberGenerator) {
-        var lines: [CryptoAttribute] = []
-        for (index, suite) in (Self.offeredSuites + Self.answeredSuites).enumerated() {
-            let key = Base64.encode(SRTPMasterKey(suite, using: &generator).keyAndSalt)
-            lines.append(CryptoAttribute(tag: UInt32(index + 1), suite: suite.rawValue, key: .init(keyAndSalt: key)))
+        let lines = (Self.offeredSuites + Self.answeredSuites).enumerated().map { index, suite in
+            CryptoAttribute(SRTPMasterKey(suite, using: &generator), tag: index + 1)
         }
         offered = Array(lines.prefix(Self.offeredSuites.count))
         answering = Array(lines.dropFirst(Self.offeredSuites.count))
     }
 
-    /// The key of a stream that is announced, and not agreed on: of the suite that everybody knows.
+    /// A new key for a stream that is announced, and not agreed on: of the suite that everybody knows.
     ///
     /// Whoever listens has no key for what it would send back.
-    package var announced: (line: CryptoAttribute, sending: SRTPKeys)? {
-        let suite = SRTPSuite.aes128CM80
-        guard var line = offered.first(where: { $0.suite == suite.rawValue }), let key = SRTPMasterKey(suite, of: line)
-        else { return nil }
-        line.tag = 1
-        return (line, SRTPKeys(key))
+    package static func announcement(
+        using generator: inout some RandomNumberGenerator
+    ) -> (line: CryptoAttribute, sending: SRTPKeys) {
+        let key = SRTPMasterKey(.aes128CM80, using: &generator)
+        return (CryptoAttribute(key, tag: 1), SRTPKeys(key))
     }
 
     static let offeredSuites: [SRTPSuite] = [.aes128GCM, .aes128CM80, .aes256GCM, .aes256CM80]
@@ -75,6 +72,14 @@ extension SRTPMasterKey {
 }
 
 extension CryptoAttribute {
+    fileprivate init(_ key: SRTPMasterKey, tag: Int) {
+        self.init(
+            tag: UInt32(tag),
+            suite: key.suite.rawValue,
+            key: Key(keyAndSalt: Base64.encode(key.keyAndSalt))
+        )
+    }
+
     /// The master key identifier as each packet has it; empty for none.
     fileprivate var identifierBytes: [UInt8] {
         keys[0].identifier.map { identifier in

@@ -99,11 +99,13 @@ struct AnswerPlan {
             reason = "wants RTP and RTCP on one port"
             return nil
         }
-        let offeredKeys = offered.keyingAttributes.cryptoLines
-        let key = CryptoAttribute.answer(to: offeredKeys, with: wish.keys + wish.answeringKeys)
-        guard key != nil || !offered.transport.hasKeysInDescription || wish.keys.isEmpty else {
-            reason = "has no line of a key that can be used"
-            return nil
+        var key: CryptoAttribute?
+        if offered.transport.hasKeysInDescription, !wish.keys.isEmpty {
+            key = .answer(to: offered.keyingAttributes.cryptoLines, with: wish.keys + wish.answeringKeys)
+            guard key != nil else {
+                reason = "has no line of a key that can be used"
+                return nil
+            }
         }
         let destination = Destination(offered)
         return Taken(
@@ -111,7 +113,7 @@ struct AnswerPlan {
             pairs: pairs,
             direction: wish.direction(hold: configuration.hold).intersection(destination.direction.reversed),
             isMultiplexed: isMultiplexed,
-            key: offered.transport.hasKeysInDescription ? key : nil
+            key: key
         )
     }
 }

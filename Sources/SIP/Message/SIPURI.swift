@@ -123,6 +123,9 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
         return String(decoding: (found.value ?? []).unescaped, as: UTF8.self)
     }
 
+    /// Whether what is sent there goes by TLS alone (RFC 3261, section 26.2.2; RFC 5630).
+    package var goesByTLS: Bool { scheme == .sips || parameter("transport")?.lowercased() == "tls" }
+
     /// The text as it came.
     public var description: String { bytes.text }
 

@@ -92,8 +92,7 @@ extension UserAgent {
         if let address = account.target?.address { return (address.host, address.port) }
         let known = account.configuration
         let uri = known.routes.first?.uri ?? known.registrar ?? known.identity.uri
-        let isTLS = uri.scheme == .sips || uri.parameter("transport")?.lowercased() == "tls"
-        let transport: Flow.Transport = isTLS ? .tls : .tcp
+        let transport: Flow.Transport = uri.goesByTLS ? .tls : .tcp
         return (uri.hostBytes.text.filter { $0 != "[" && $0 != "]" }, uri.port ?? transport.defaultPort)
     }
 

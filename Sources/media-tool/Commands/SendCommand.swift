@@ -94,7 +94,9 @@ struct SendCommand: AsyncParsableCommand {
         configuration.stream = encoder.stream(of: codec)
         configuration.agreement = agreement(with: remote, codec)
         configuration.sink = .none
-        let (key, path) = (srtp == .off ? nil : Self.makeKey(), SecurePath())
+        var generator = SystemRandomNumberGenerator()
+        let key = srtp == .off ? nil : SDESKeys.announcement(using: &generator)
+        let path = SecurePath()
         if let key {
             path.offer(sending: key.sending, receiving: nil)
             (configuration.security, configuration.agreement.isSecured) = (path, true)
@@ -122,11 +124,6 @@ struct SendCommand: AsyncParsableCommand {
         let shown = report.shown(key.map { CallSecurity(suite: $0.sending.suite, path.statistics) })
         common.show(shown.json, text: shown.text)
         try metrics.write(report)
-    }
-
-    private static func makeKey() -> (line: CryptoAttribute, sending: SRTPKeys)? {
-        var generator = SystemRandomNumberGenerator()
-        return SDESKeys(using: &generator).announced
     }
 
     /// What whoever listens is told by the description, or knows.

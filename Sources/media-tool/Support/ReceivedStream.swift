@@ -93,10 +93,7 @@ private struct DescribedStream {
             _ = try session.makeAnswer()
         } catch {
             guard error.code == .notAcceptable else { throw error }
-            guard !error.message.contains("no line of a key") else {
-                throw ToolFailure("\(path) is of RTP/SAVP, and has no key that can be used. Add a line `a=crypto`.")
-            }
-            throw Self.unknown(audio, path)
+            throw audio.transport.hasKeysInDescription ? Self.unusable(audio, path) : Self.unknown(audio, path)
         }
         guard let media = session.agreed?.audio else { throw Self.unknown(audio, path) }
         let keys = media.keys.flatMap { SDESAgreement($0) }
@@ -157,6 +154,18 @@ private struct DescribedStream {
 
     private static func offered(_ audio: MediaDescription) -> String {
         codecs(audio).map { "\(name($0)) as \($0.payloadType)" }.joined(separator: ", ")
+    }
+
+    /// A secured stream has to have a key, too.
+    private static func unusable(_ audio: MediaDescription, _ path: String) -> ToolFailure {
+        let suites = audio.keyingAttributes.cryptoLines.map(\.suite)
+        guard !suites.isEmpty else {
+            return ToolFailure("\(path) is of \(audio.transport.name), and has no key. Add its line `a=crypto`.")
+        }
+        return ToolFailure(
+            "\(path) has no codec that is here, or no key that can be used. It has: \(offered(audio)); "
+                + "\(suites.joined(separator: ", "))."
+        )
     }
 
     private static func unknown(_ audio: MediaDescription, _ path: String) -> ToolFailure {

@@ -25,10 +25,10 @@ enum SRTPWish: String, ExpressibleByArgument, CaseIterable {
     /// Says on standard error when others can read the keys.
     ///
     /// - Parameters:
-    ///   - local: The own address of SIP.
+    ///   - local: The own address of SIP; nil for one that leads out of the machine.
     ///   - isTLS: Whether nothing but TLS carries it.
-    func warn(at local: SocketAddress, isTLS: Bool) {
-        guard self == .sdes, !isTLS, !local.isLoopback else { return }
+    func warn(at local: SocketAddress?, isTLS: Bool) {
+        guard self == .sdes, !isTLS, local?.isLoopback != true else { return }
         StandardError.write(
             "Warning: by --srtp sdes keys are in the messages. Without --transport tls all on the way can read them.\n"
         )

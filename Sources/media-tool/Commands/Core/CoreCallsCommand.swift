@@ -42,7 +42,7 @@ struct CoreCallsCommand: AsyncParsableCommand {
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            let phone = try from.phone(of: group, engine: engine, encryption: srtp.encryption, mayAsk: false)
+            let phone = try from.phone(of: group, engine: engine, srtp: srtp, mayAsk: false)
             let core = try CallExecutorCore(group: group, service: phone)
             try await from.check(core.store, group.path)
             let telling = Task { [common] in for await event in phone.events { event.tell(common) } }

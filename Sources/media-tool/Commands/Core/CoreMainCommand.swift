@@ -66,7 +66,7 @@ struct CoreMainCommand: AsyncParsableCommand {
             return try await run(in: group, phone, since: begin)
         }
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            try await run(in: group, from.phone(of: group, engine: engine, encryption: srtp.encryption), since: begin)
+            try await run(in: group, from.phone(of: group, engine: engine, srtp: srtp), since: begin)
         }
     }
 

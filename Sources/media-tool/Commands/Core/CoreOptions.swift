@@ -54,15 +54,16 @@ struct CoreServiceOptions: ParsableArguments {
         )
     }
 
-    /// The phone of the group, whose calls other processes show.
+    /// The phone of the group, whose calls other processes show; says on standard error when others can read their keys.
     func phone(
         of group: GroupContainer,
         engine: CallEngine,
-        encryption: MediaEncryption,
+        srtp: SRTPWish,
         mayAsk: Bool = true
     ) throws -> SIPService {
         var configuration = place.configuration()
-        configuration.mediaEncryption = encryption
+        configuration.mediaEncryption = srtp.encryption
+        srtp.warn(at: configuration.local, isTLS: configuration.transports == [.tls])
         return SIPService(
             secrets: try SecretFiles(group: group),
             otherSecrets: SecretPlace.others(of: group, mayAsk: mayAsk),

@@ -221,7 +221,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
         let media = try await CallSound(
             engine,
             at: host,

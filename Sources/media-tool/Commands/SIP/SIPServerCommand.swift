@@ -50,19 +50,10 @@ struct SIPServerCommand: AsyncParsableCommand {
     )
     var local: [LocalAddress] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "Its certificate in PEM, with those that prove it behind it: TLS is served, too.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
+    @Option(help: SIPSecurity.Certificate.help, completion: .file())
     var tlsCert: String?
 
-    @Option(
-        help: ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file"),
-        completion: .file()
-    )
+    @Option(help: SIPSecurity.Certificate.keyHelp, completion: .file())
     var tlsKey: String?
 
     @Option(help: ArgumentHelp("Its users with their passwords.", valueName: "file"), completion: .file())

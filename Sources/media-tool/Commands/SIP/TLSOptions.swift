@@ -22,19 +22,10 @@ struct TLSOptions: ParsableArguments {
     )
     var tlsName: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "The own certificate in PEM, with those that prove it behind it: to be called by TLS.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
+    @Option(help: SIPSecurity.Certificate.help, completion: .file())
     var tlsCert: String?
 
-    @Option(
-        help: ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file"),
-        completion: .file()
-    )
+    @Option(help: SIPSecurity.Certificate.keyHelp, completion: .file())
     var tlsKey: String?
 
     @Flag(help: "Take any certificate: whoever is on the way can read and change everything.")
@@ -73,6 +64,12 @@ struct TLSOptions: ParsableArguments {
 }
 
 extension SIPSecurity.Certificate {
+    static let help = ArgumentHelp(
+        "The own certificate in PEM, with those that prove it behind it: to be called by TLS.",
+        valueName: "file"
+    )
+    static let keyHelp = ArgumentHelp("The key of --tls-cert in PEM, without a password.", valueName: "file")
+
     /// Refuses a certificate without its key, and a key alone.
     ///
     /// - Throws: `ValidationError`

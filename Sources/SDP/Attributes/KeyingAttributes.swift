@@ -52,6 +52,9 @@ package struct Fingerprint: Hashable, Sendable {
     package var hash: String
     package var bytes: [UInt8]
 
+    /// A hash by the function `hash`, in lower case.
+    package init(hash: String, bytes: [UInt8]) { (self.hash, self.bytes) = (hash, bytes) }
+
     init?(parsing value: Bytes) {
         var rest = value
         guard let hash = rest.takeField(), var digits = rest.takeField() else { return nil }

@@ -54,6 +54,12 @@ public enum MediaProtocol: Hashable, Sendable {
     /// Whether the descriptions themselves have the keys (SDES, RFC 4568).
     package var hasKeysInDescription: Bool { self == .rtpSAVP || self == .rtpSAVPF }
 
+    /// Whether DTLS makes the keys (RFC 5764).
+    package var usesDTLS: Bool { self == .dtlsSAVP || self == .dtlsSAVPF }
+
+    /// Whether it is SRTP, however the keys come.
+    package var isSecuredRTP: Bool { hasKeysInDescription || usesDTLS }
+
     private static let known: [(name: String, value: MediaProtocol)] = [
         ("RTP/AVP", .rtpAVP), ("RTP/AVPF", .rtpAVPF), ("RTP/SAVP", .rtpSAVP), ("RTP/SAVPF", .rtpSAVPF),
         ("UDP/TLS/RTP/SAVP", .dtlsSAVP), ("UDP/TLS/RTP/SAVPF", .dtlsSAVPF),

@@ -119,6 +119,8 @@ public struct AgreedMedia: Hashable, Sendable {
     public internal(set) var remoteSecurity: [SDPAttribute]
     /// The keys of both sides; nil unless the descriptions have them.
     package internal(set) var keys: AgreedKeys?
+    /// How keys are made by DTLS; nil unless the descriptions have fingerprints.
+    package internal(set) var association: AgreedAssociation?
 
     func changes(since earlier: AgreedMedia) -> Set<MediaChange> {
         var changes: Set<MediaChange> = []

@@ -9,6 +9,8 @@ struct AnswerPlan {
         let isMultiplexed: Bool
         /// Our key; nil for a medium that has none in its description.
         let key: CryptoAttribute?
+        /// Our role in DTLS; nil for a medium without.
+        let role: SetupRole?
     }
 
     /// One for each m= line; nil for those that are refused.
@@ -29,23 +31,25 @@ struct AnswerPlan {
         taken = Array(repeating: nil, count: offered.count)
         var reasons: [Int: String] = [:]
         let secured = Set(slots.compactMap { $0.isSecured ? $0.entry : nil })
-        func take(_ medium: MediaDescription, _ entry: Int, _ reason: inout String?) -> Taken? {
+        func take(_ index: Int, _ entry: Int, _ reason: inout String?) -> Taken? {
+            let medium = offered[index]
             guard !secured.contains(entry) || medium.transport.isSecured else {
                 reason = "is secured, and offered in the clear"
                 return nil
             }
-            return Self.take(medium, entry, configuration, by: rule, &reason)
+            let role = index < slots.count && slots[index].isActive ? slots[index].role : nil
+            return Self.take(medium, entry, configuration, role, by: rule, &reason)
         }
         for (index, medium) in offered.enumerated() where medium.port != 0 {
             guard index < slots.count, slots[index].isActive, let entry = slots[index].entry else { continue }
-            taken[index] = take(medium, entry, &reasons[index])
+            taken[index] = take(index, entry, &reasons[index])
         }
         for (entry, wish) in configuration.media.enumerated() where wish.port != 0 {
             guard !taken.contains(where: { $0?.entry == entry }) else { continue }
             let free = offered.indices.filter { taken[$0] == nil && offered[$0].port != 0 }
             let preferred = free.sorted { Self.rank(offered[$0], wish, $0) < Self.rank(offered[$1], wish, $1) }
             for index in preferred {
-                taken[index] = take(offered[index], entry, &reasons[index])
+                taken[index] = take(index, entry, &reasons[index])
                 if taken[index] != nil { break }
             }
         }
@@ -63,6 +67,7 @@ struct AnswerPlan {
         _ offered: MediaDescription,
         _ entry: Int,
         _ configuration: SessionConfiguration,
+        _ formerRole: SetupRole?,
         by rule: FormatFit.Rule,
         _ reason: inout String?
     ) -> Taken? {
@@ -107,13 +112,26 @@ struct AnswerPlan {
                 return nil
             }
         }
+        var role: SetupRole?
+        if offered.transport.usesDTLS, wish.certificate != nil {
+            guard offered.keyingAttributes.fingerprints.contains(where: \.isUsable) else {
+                reason = "has no fingerprint of a certificate that can be used"
+                return nil
+            }
+            role = .answer(to: offered.keyingAttributes.setupRole, after: formerRole)
+            guard role != nil else {
+                reason = "does not say who begins DTLS"
+                return nil
+            }
+        }
         let destination = Destination(offered)
         return Taken(
             entry: entry,
             pairs: pairs,
             direction: wish.direction(hold: configuration.hold).intersection(destination.direction.reversed),
             isMultiplexed: isMultiplexed,
-            key: key
+            key: key,
+            role: role
         )
     }
 }

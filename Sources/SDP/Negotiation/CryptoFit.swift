@@ -7,6 +7,9 @@
 /// How long a key lasts is its sender's to keep: whoever goes on beyond it is heard all the same.
 /// Source: RFC 4568, sections 5 to 7.
 extension CryptoAttribute {
+    /// The line as an attribute.
+    var line: SDPAttribute { SDPAttribute("crypto", value) }
+
     /// The line that answers `offer`; nil when none of its lines can be used with one of our own keys.
     ///
     /// The offer's order counts; a line that leaves RTCP unencrypted is taken only where nothing else fits.

@@ -73,7 +73,7 @@ struct DescriptionWriter {
         direction: MediaDirection,
         isMultiplexed: Bool,
         controlPort: UInt16?,
-        keys: [CryptoAttribute]
+        security: [SDPAttribute]
     ) throws(SDPError) -> [DescriptionLine] {
         var writer = DescriptionWriter()
         let kind = try word(configuration.kind, "The kind of a medium")
@@ -103,7 +103,7 @@ struct DescriptionWriter {
         }
         if let controlPort { try writer.append("a", "rtcp:\(controlPort)") }
         if isMultiplexed { try writer.append("a", "rtcp-mux") }
-        for key in keys { try writer.append("a", "crypto:\(key.value)") }
+        for attribute in security { try writer.append("a", attribute.text) }
         for attribute in configuration.attributes { try writer.append(attribute) }
         try writer.append("a", direction.rawValue)
         return writer.lines

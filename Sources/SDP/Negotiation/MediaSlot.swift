@@ -13,6 +13,8 @@ struct MediaSlot: Hashable, Sendable {
     var payloadTypes = PayloadTypeMap()
     /// Our key that was agreed on last.
     private var key: CryptoAttribute?
+    /// Our role in DTLS that was agreed on last.
+    private(set) var role: SetupRole?
     /// The formats of our last description.
     private var described: [PayloadFormat] = []
 
@@ -40,7 +42,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
-        key = nil
+        (key, role) = (nil, nil)
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -80,15 +82,18 @@ struct MediaSlot: Hashable, Sendable {
             direction: medium.direction(hold: configuration.hold),
             isMultiplexed: medium.isMultiplexed,
             controlPort: controlPort,
-            keys: offeredKeys(medium, scope)
+            security: offeredSecurity(medium, scope)
         )
     }
 
-    /// Our keys: while nothing but direction and address changes, the one that was agreed on.
-    private func offeredKeys(_ medium: MediaConfiguration, _ scope: OfferAnswer.Scope) -> [CryptoAttribute] {
+    /// Our keys, while nothing but direction and address changes the one that was agreed on; or our certificate.
+    ///
+    /// The other side may choose the role again: it keeps it while the association goes on (RFC 8842, section 5.2).
+    private func offeredSecurity(_ medium: MediaConfiguration, _ scope: OfferAnswer.Scope) -> [SDPAttribute] {
+        if MediaProtocol(transport).usesDTLS { return medium.certificate?.lines(.activeOrPassive) ?? [] }
         guard MediaProtocol(transport).hasKeysInDescription else { return [] }
-        if isActive, scope == .agreedFormats, let key { return [key] }
-        return medium.keys
+        if isActive, scope == .agreedFormats, let key { return [key.line] }
+        return medium.keys.map(\.line)
     }
 
     /// The lines of an answer to `offered`: it is taken when `taken` says how, and refused otherwise.
@@ -108,7 +113,7 @@ struct MediaSlot: Hashable, Sendable {
         }
         entry = taken.entry
         isActive = true
-        key = taken.key
+        (key, role) = (taken.key, taken.role)
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
@@ -120,7 +125,7 @@ struct MediaSlot: Hashable, Sendable {
             direction: taken.direction,
             isMultiplexed: taken.isMultiplexed,
             controlPort: controlPort,
-            keys: [taken.key].compactMap(\.self)
+            security: taken.key.map { [$0.line] } ?? taken.role.flatMap { medium.certificate?.lines($0) } ?? []
         )
     }
 
@@ -153,8 +158,11 @@ struct MediaSlot: Hashable, Sendable {
         let media = view.agreedMedia(entry, pairs, isOfferer: true)
         guard media.keys != nil || !media.transport.hasKeysInDescription || view.configuration.media[entry].keys.isEmpty
         else { throw refuse("has no line of a key that was offered") }
+        guard
+            media.association != nil || !media.transport.usesDTLS || view.configuration.media[entry].certificate == nil
+        else { throw refuse("has no fingerprint that can be used, or no role") }
         isActive = true
-        key = media.keys?.local
+        (key, role) = (media.keys?.local, media.association?.role)
         return media
     }
 

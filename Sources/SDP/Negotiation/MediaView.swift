@@ -42,7 +42,9 @@ struct MediaView {
             isHeldRemotely: isHeldRemotely(destination, isOfferer: isOfferer),
             localSecurity: local.keyingAttributes,
             remoteSecurity: remote.keyingAttributes,
-            keys: keys(isOfferer: isOfferer)
+            keys: keys(isOfferer: isOfferer),
+            association: remote.transport.usesDTLS
+                ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil
         )
     }
 

@@ -72,6 +72,10 @@ public struct MediaConfiguration: Hashable, Sendable {
     package var keys: [CryptoAttribute] = []
     /// Further own keys, which answer and are not offered.
     package var answeringKeys: [CryptoAttribute] = []
+    /// The own certificate, by which UDP/TLS/RTP/SAVP and UDP/TLS/RTP/SAVPF are offered and answered (DTLS-SRTP).
+    ///
+    /// Without one, keys are the application's: `attributes`.
+    package var certificate: OwnCertificate?
     /// What the medium may take on the wire, in bit/s; nil says nothing.
     public var maximumBitRate: Int?
     /// Further attributes, such as those of keys and of the path.

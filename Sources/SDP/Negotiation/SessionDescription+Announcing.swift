@@ -21,7 +21,7 @@ extension SessionDescription {
                     direction: medium.direction,
                     isMultiplexed: medium.isMultiplexed,
                     controlPort: medium.controlPort,
-                    keys: transport.hasKeysInDescription ? medium.keys : []
+                    security: transport.hasKeysInDescription ? medium.keys.map(\.line) : []
                 )
             )
         }

@@ -89,6 +89,7 @@ let package = Package(
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "CCAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLibSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
@@ -141,7 +142,7 @@ let package = Package(
         .target(name: "MediaEngineTesting", dependencies: ["MediaEngine"], swiftSettings: settings),
         .target(
             name: "MediaTransport",
-            dependencies: ["CallBasics", "Cryptography", "SDP", "RTP", "MediaEngine"],
+            dependencies: ["CallBasics", "Cryptography", "CLibSSL", "SDP", "RTP", "MediaEngine"],
             swiftSettings: settings
         ),
         .target(

@@ -95,7 +95,7 @@ extension CallConfiguration {
                 .unknownTransport,
                 agreement.isSecured
                     ? "SRTP was agreed on, and the call has nothing that secures its links. Offer and take RTP/AVP."
-                    : "RTP in the clear was agreed on, and the call is secured. Offer and take RTP/SAVP."
+                    : "RTP in the clear was agreed on, and the call is secured. Offer and take what is secured."
             )
         }
         if case .link = network { return }

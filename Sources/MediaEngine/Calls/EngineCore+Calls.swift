@@ -165,7 +165,8 @@ extension EngineCore {
         var controlLink = sockets.controlLink
         // What the network does is done to the cipher text.
         if let security = configuration.security {
-            (link, controlLink) = (security.secured(link), controlLink.map(security.secured))
+            link = security.secured(link, isOfControl: false)
+            controlLink = controlLink.map { security.secured($0, isOfControl: true) }
         }
         let port = RTPPort(
             link: link,

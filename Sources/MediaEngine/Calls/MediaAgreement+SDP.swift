@@ -20,16 +20,16 @@ extension MediaAgreement {
     /// - Parameters:
     ///   - media: The agreed audio.
     ///   - registry: Knows codecs.
-    ///   - isSecured: Whether `CallConfiguration.security` secures the links, by keys of the descriptions.
+    ///   - isSecured: Whether `CallConfiguration.security` secures the links.
     /// - Throws: As above; also where one is secured and the other is not.
     package init(_ media: AgreedMedia, in registry: PluginRegistry, isSecured: Bool) throws(EngineError) {
         let isFitting =
-            isSecured ? media.transport.hasKeysInDescription : media.transport == .rtpAVP || media.transport == .rtpAVPF
+            isSecured ? media.transport.isSecuredRTP : media.transport == .rtpAVP || media.transport == .rtpAVPF
         guard isFitting else {
             throw .state(
                 .unknownTransport,
                 isSecured
-                    ? "\(media.transport.name) was agreed, and the call is secured. Offer and take RTP/SAVP or RTP/SAVPF."
+                    ? "\(media.transport.name) was agreed, and the call is secured. Offer and take what is secured."
                     : "\(media.transport.name) was agreed, and calls send RTP in the clear. Offer and take RTP/AVP or RTP/AVPF."
             )
         }

@@ -50,7 +50,7 @@ package enum BlockingWork {
     }
 
     /// Starts `body` on a thread of its own; answers false where there is no room for one.
-    static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+    package static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let job = Unmanaged.passRetained(Job(body))
         var thread = pthread_t()
         var attributes = pthread_attr_t()

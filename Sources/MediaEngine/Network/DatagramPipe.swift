@@ -1,4 +1,4 @@
-import CallBasics
+package import CallBasics
 import Synchronization
 
 /// One direction of a network in memory: datagrams of one thread on their way to another, without locks.
@@ -10,7 +10,7 @@ import Synchronization
 /// The sender claims a slot for each datagram and fills it before the entry goes into the ring; the receiver reads it and
 /// sends the slot back. So there are never more datagrams than slots, and no ring is ever full.
 /// Thread: `send` one at a time, `receive` one at a time; the two may run at once. Nothing allocates after `init`.
-final class DatagramPipe: @unchecked Sendable {
+package final class DatagramPipe: @unchecked Sendable {
     private let sent: RingBuffer<DatagramHeap.Entry>
     private let freed: RingBuffer<Int32>
     private let memory: SlotPool.Memory
@@ -23,7 +23,7 @@ final class DatagramPipe: @unchecked Sendable {
     private var waiting: DatagramHeap
 
     /// A pipe in which `capacity` datagrams can wait.
-    init(capacity: Int) {
+    package init(capacity: Int) {
         let pool = SlotPool(capacity: capacity, slotByteCount: DatagramQueue.maximumByteCount)
         memory = pool.memory
         slots = pool
@@ -47,18 +47,20 @@ final class DatagramPipe: @unchecked Sendable {
     /// Thread: any.
     func close() { closed.store(true, ordering: .releasing) }
 
-    /// Puts a copy of `datagram` on its way, or counts it as refused.
-    func send(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) {
+    /// Puts a copy of `datagram` on its way; answers false, and counts it as refused, when there is no room.
+    @discardableResult
+    package func send(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) -> Bool {
         while let slot = freed.pop() { slots.release(slot) }
         guard let slot = slots.claim(datagram) else {
             refused.wrappingAdd(1, ordering: .relaxed)
-            return
+            return false
         }
         sent.push(DatagramHeap.Entry(due: due, source: source, byteCount: Int32(datagram.count), slot: slot))
+        return true
     }
 
     /// Moves the first datagram that is due by `now` into `buffer`.
-    func receive(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
+    package func receive(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
         while let entry = sent.pop() { waiting.insert(entry) }
         guard let first = waiting.removeFirst(dueBy: now) else { return nil }
         let datagram = memory.read(first, into: &buffer)

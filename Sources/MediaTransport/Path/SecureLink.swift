@@ -1,22 +1,26 @@
 package import CallBasics
 package import MediaEngine
+internal import RTP
 
 /// A link that encrypts and signs what goes out over another, and gives only what is authentic of what comes in.
 ///
 ///     RTP, RTCP ──► SecureLink ──► base: a socket, or a simulated network
 ///
-/// RTCP on a port of its own is a second link with the same `SecurePath`.
+/// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS pass it by, to and from its mail.
 /// Thread: media, one for all links of a path.
 package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
+    private let mail: HandshakeMail?
     /// The packet that is being sent.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     /// How many datagrams were read in a tick.
     private var reading: (tick: MediaTime, count: Int) = (.zero, 0)
 
-    package init(_ path: SecurePath, over base: any DatagramLink) {
-        (self.path, self.base) = (path, base)
+    package convenience init(_ path: SecurePath, over base: any DatagramLink) { self.init(path, nil, over: base) }
+
+    init(_ path: SecurePath, _ mail: HandshakeMail?, over base: any DatagramLink) {
+        (self.path, self.mail, self.base) = (path, mail, base)
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
     }
@@ -37,14 +41,22 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     /// Forgeries are dropped here, so that they do not use up what the caller takes a tick; a flood of them ends the reading of
     /// the tick.
     package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
-        if reading.tick != now { reading = (now, 0) }
+        if reading.tick != now {
+            reading = (now, 0)
+            mail?.send(over: base, by: self.buffer, at: now)
+        }
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
+            if let mail, isDTLS(buffer.span, datagram), mail.deliver(buffer.span, datagram) { continue }
             guard let count = path.unprotect(&buffer, count: datagram.byteCount) else { continue }
             return ReceivedDatagram(byteCount: count, source: datagram.source, arrival: datagram.arrival)
         }
         return nil
+    }
+
+    private func isDTLS(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
+        datagram.byteCount <= bytes.count && DatagramKind(of: bytes.extracting(..<datagram.byteCount)) == .dtls
     }
 
     @discardableResult

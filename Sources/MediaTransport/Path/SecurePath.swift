@@ -19,8 +19,10 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
 
     package init() {}
 
-    /// A link over `base` that has the keys of this path.
-    package func secured(_ base: any DatagramLink) -> any DatagramLink { SecureLink(self, over: base) }
+    /// A link over `base` that has the keys of this path, which are the same for RTCP.
+    package func secured(_ base: any DatagramLink, isOfControl: Bool) -> any DatagramLink {
+        SecureLink(self, over: base)
+    }
 
     /// What was refused and kept back up to now.
     package var statistics: SecurityStatistics { published.value }
@@ -96,6 +98,19 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
     package var otherKey = 0
 
     package init() {}
+
+    /// What both have refused.
+    static func + (left: Self, right: Self) -> Self {
+        var sum = left
+        sum.withheld += right.withheld
+        sum.unsent += right.unsent
+        sum.early += right.early
+        sum.malformed += right.malformed
+        sum.unauthentic += right.unauthentic
+        sum.replayed += right.replayed
+        sum.otherKey += right.otherKey
+        return sum
+    }
 
     fileprivate mutating func add(_ refusal: SRTPRefusal) {
         switch refusal {

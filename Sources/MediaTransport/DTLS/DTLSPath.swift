@@ -1,0 +1,63 @@
+package import CallBasics
+package import MediaEngine
+package import SDP
+
+/// What secures the links of one leg by keys that DTLS makes: an association for RTP, and one for RTCP on a port of its own.
+///
+/// Handshakes go over the leg's own sockets: they begin once the media thread reads these. Nothing is sent and nothing is heard
+/// before the other side has proved the certificate whose fingerprint its description tells.
+/// DTLS reads the machine's clock: it works in real time alone.
+/// Thread: control, any.
+/// Source: RFC 5763, RFC 5764.
+package final class DTLSPath: LinkSecurity {
+    private let media: DTLSLeg
+    private let control: DTLSLeg
+
+    /// A path that proves `identity`.
+    package init(_ identity: DTLSIdentity) { (media, control) = (DTLSLeg(identity), DTLSLeg(identity)) }
+
+    deinit {
+        for leg in [media, control] { DTLSThread.shared.remove(leg) }
+    }
+
+    /// A link over `base` with the keys of its own association.
+    package func secured(_ base: any DatagramLink, isOfControl: Bool) -> any DatagramLink {
+        let leg = isOfControl ? control : media
+        return SecureLink(leg.path, leg.mail, over: base)
+    }
+
+    /// Begins the association that descriptions have agreed on, or goes on with it.
+    ///
+    /// - Parameters:
+    ///   - association: One that is equal to that of before goes on.
+    ///   - remote: Where the other side takes RTP; nil while it has told no address.
+    ///   - remoteControl: Where it takes RTCP; nil when that shares RTP's port.
+    package func connect(
+        _ association: AgreedAssociation,
+        to remote: SocketAddress?,
+        control remoteControl: SocketAddress?
+    ) {
+        media.connect(association, to: remote)
+        if let remoteControl { control.connect(association, to: remoteControl) }
+    }
+
+    /// Waits until RTP has its keys.
+    ///
+    /// - Returns: The suite; nil when it was closed before.
+    /// - Throws: `DTLSError` when the other side did not prove itself, or not in time.
+    package func connected() async throws(DTLSError) -> SRTPSuite? {
+        switch await media.outcome() {
+        case .connected(let suite): return suite
+        case .failed(let error): throw error
+        case .connecting, .closed: return nil
+        }
+    }
+
+    /// What was refused and kept back up to now.
+    package var statistics: SecurityStatistics { media.path.statistics + control.path.statistics }
+
+    /// Tells the other side that it is over, and waits for the tick that sends it.
+    package func close() async {
+        for leg in [media, control] { await leg.close() }
+    }
+}

@@ -34,9 +34,8 @@ package actor CallSound {
     private let way: Way
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
-    /// What secures the links; nil for sound in the clear.
-    private let path: SecurePath?
-    /// The suite that was agreed on last.
+    private nonisolated let keying: MediaKeying
+    /// The suite that secures it now.
     private var suite: SRTPSuite?
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
@@ -51,7 +50,7 @@ package actor CallSound {
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - encryption: What secures it.
     ///   - ends: Says where the call's sound comes from and goes to.
-    /// - Throws: `EngineError` when there is no port or no such codec
+    /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
         at host: String,
@@ -75,7 +74,7 @@ package actor CallSound {
     /// The sound of a call whose ports, or whose network in memory, are there.
     ///
     /// - Parameters: As above.
-    /// - Throws: `EngineError` when there is no such codec
+    /// - Throws: `EngineError` when there is no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
         _ way: Way,
@@ -92,8 +91,8 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        path = encryption == .none ? nil : SecurePath()
-        if encryption == .sdes { medium.secure(by: Self.newKeys()) }
+        keying = try MediaKeying(encryption)
+        keying.secure(&medium)
         session = SessionConfiguration(address: local.host, media: [medium])
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
     }
@@ -101,13 +100,8 @@ package actor CallSound {
     /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
     package nonisolated var sessionForAnother: SessionConfiguration {
         var session = session
-        if path != nil { session.media[0].secure(by: Self.newKeys()) }
+        keying.secure(&session.media[0])
         return session
-    }
-
-    private static func newKeys() -> SDESKeys {
-        var generator = SystemRandomNumberGenerator()
-        return SDESKeys(using: &generator)
     }
 
     /// Telephone events of 8000 Hz, which some phones have with any codec, where the codecs' own are of other rates.
@@ -137,34 +131,29 @@ package actor CallSound {
         guard let media = session.audio else {
             throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }
-        let agreement = try MediaAgreement(media, in: engine.registry, isSecured: path != nil)
-        if let path { try takeKeys(media, path) }
+        let agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
+        // Keys that are those of before go on as they are.
+        if let suite = try keying.take(media, agreement, after: agreed) { self.suite = suite }
         agreed = media
         if let call { return try await call.update(agreement) }
         var configuration = CallConfiguration(network: way.network)
-        (configuration.agreement, configuration.stream, configuration.security) = (agreement, stream, path)
+        (configuration.agreement, configuration.stream, configuration.security) = (agreement, stream, keying.security)
         configuration.name = "sip"
         ends(&configuration)
         call = try await engine.makeCall(configuration)
     }
 
-    /// Keys that are those of before go on as they are.
-    private func takeKeys(_ media: AgreedMedia, _ path: SecurePath) throws {
-        if media.keys != nil, media.keys == agreed?.keys { return }
-        guard let lines = media.keys, let keys = SDESAgreement(lines) else {
-            throw PhoneError(
-                .noSound,
-                "No key was agreed on that can be used. Offer another suite, or calls in the clear."
-            )
-        }
-        path.offer(sending: keys.sending, receiving: keys.receiving)
-        suite = keys.suite
+    /// Waits until sound can flow: DTLS makes its keys once both sides have agreed.
+    ///
+    /// - Throws: `PhoneError` when the other side did not prove itself
+    package func secured() async throws(PhoneError) {
+        if let suite = try await keying.connected() { self.suite = suite }
     }
 
-    /// How the sound is secured; nil when it is not, or nothing is agreed on yet.
+    /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
-        guard let path, let suite else { return nil }
-        return CallSecurity(suite: suite, path.statistics)
+        guard let suite else { return nil }
+        return CallSecurity(keying.encryption, suite: suite, keying.statistics, agreed?.association)
     }
 
     /// Goes to another own address, with the same ports; nothing but the own end changes.
@@ -182,6 +171,7 @@ package actor CallSound {
             way.release()
             return nil
         }
+        await keying.close()
         try await call.end()
         let codec = agreed?.sending.codecs.first?.encodingName ?? ""
         var report = CallReport(

@@ -1,4 +1,5 @@
 package import MediaTransport
+package import SDP
 
 /// What secures the sound of calls.
 public enum MediaEncryption: Hashable, Sendable {
@@ -8,16 +9,31 @@ public enum MediaEncryption: Hashable, Sendable {
     ///
     /// Whoever reads the messages of SIP has the keys: have accounts on TLS. Proxies on the way read them in any case.
     case sdes
+    /// SRTP with keys that both sides make by DTLS (RFC 5763, RFC 5764): other calls are neither made nor taken (488).
+    ///
+    /// The messages of SIP tell fingerprints of certificates: who changes them on the way can be in the middle, who only reads
+    /// them hears nothing. A call whose other side does not prove itself ends as `failed`.
+    case dtls
 }
 
 /// How the sound of one call is secured.
 package struct CallSecurity: Sendable {
+    /// Where the keys are from.
+    package let encryption: MediaEncryption
     /// The suite, as RFC 4568 names it: "AEAD_AES_128_GCM".
     package let suite: String
+    /// What the other side's certificate was known by; nil without DTLS.
+    package let fingerprint: String?
     /// What was not sent and not taken.
     package let counts: SecurityStatistics
 
-    package init(suite: SRTPSuite, _ counts: SecurityStatistics) {
-        (self.suite, self.counts) = (suite.rawValue, counts)
+    package init(
+        _ encryption: MediaEncryption,
+        suite: SRTPSuite,
+        _ counts: SecurityStatistics,
+        _ association: AgreedAssociation? = nil
+    ) {
+        (self.encryption, self.suite, self.counts) = (encryption, suite.rawValue, counts)
+        fingerprint = association?.fingerprints.first?.value
     }
 }

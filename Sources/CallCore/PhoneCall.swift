@@ -312,9 +312,10 @@ public actor PhoneCall {
         do {
             try await sound.apply(session)
         } catch {
-            guard self.sound === sound else { return }
-            problem = "\(error)"
-            return hangUp()
+            return lose(sound, error)
+        }
+        Task { [weak self] in
+            do throws(PhoneError) { try await sound.secured() } catch { await self?.lose(sound, error) }
         }
         let call = await sound.call
         // Meanwhile another call may have taken it over.
@@ -326,6 +327,13 @@ public actor PhoneCall {
         guard let audio = session.audio else { return }
         note(audio.isHeldLocally, &held.us, by: .us)
         note(audio.isHeldRemotely, &held.them, by: .them)
+    }
+
+    /// Ends it, for its sound cannot be had.
+    private func lose(_ sound: CallSound, _ error: any Error) {
+        guard self.sound === sound, end == nil else { return }
+        problem = "\(error)"
+        hangUp()
     }
 
     private func note(_ isNow: Bool, _ was: inout Bool, by side: PhoneCallEnd.Side) {

@@ -16,7 +16,7 @@ final class BaresipRun {
     /// Starts it with one codec, and waits until it listens.
     ///
     /// `server` is the proxy of example.test that Bob registers at, nil where
-    /// he is called by his address. `encryption` is what secures its sound, such as srtp-mand.
+    /// he is called by his address. `encryption` is what secures its sound, such as srtp-mand and dtls_srtp.
     init(
         codec: String = "opus",
         answersByItself: Bool = true,
@@ -32,7 +32,9 @@ final class BaresipRun {
             try Tone.baresip.write(to: folder.file("tone.wav"), rate: 8000)
             source = "aufile,\(folder.file("tone.wav"))"
         }
-        let modules = ["opus", "g711", "ausine", "aufile", "aubridge", "sndfile", "srtp"].map { "module \($0).so" }
+        let modules = ["opus", "g711", "ausine", "aufile", "aubridge", "sndfile", "srtp", "dtls_srtp"].map {
+            "module \($0).so"
+        }
         let settings = [
             "sip_listen 127.0.0.1:\(port)", "net_interface 127.0.0.1", "call_max_calls 1", "call_local_timeout 60",
             "audio_source \(source)", "audio_player aubridge,nil", "audio_alert aubridge,nil",

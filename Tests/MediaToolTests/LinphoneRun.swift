@@ -15,11 +15,17 @@ final class LinphoneRun {
     /// Starts it, and waits until it takes commands.
     ///
     /// `server` is the proxy of example.test that Carol registers at, nil where she
-    /// is called by her address. `suite` is what secures all its calls, by SDES.
-    init(answersByItself: Bool = true, at server: String? = nil, suite: String? = nil) throws {
+    /// is called by her address. `suite` is what secures all its calls, by SDES; `usesDTLS` has
+    /// them secured by keys that DTLS makes.
+    init(
+        answersByItself: Bool = true,
+        at server: String? = nil,
+        suite: String? = nil,
+        usesDTLS: Bool = false
+    ) throws {
         folder = try Scratch()
         port = try FreePort.pair()
-        for name in [".local/share/linphone", ".config/linphone"] {
+        for name in [".local/share/linphone", ".config/linphone", "certificates"] {
             try FileManager.default.createDirectory(
                 atPath: folder.file(name),
                 withIntermediateDirectories: true
@@ -39,7 +45,9 @@ final class LinphoneRun {
             use_rfc2833=1
             default_proxy=-1
             \(suite.map { "srtp_crypto_suites=\($0)\nmedia_encryption=srtp\nmedia_encryption_mandatory=1" } ?? "")
+            \(usesDTLS ? "media_encryption=dtls\nmedia_encryption_mandatory=1" : "")
             [misc]
+            user_certificates_path=\(folder.file("certificates"))
             uuid=\(UUID().uuidString.lowercased())
             [net]
             firewall_policy=0

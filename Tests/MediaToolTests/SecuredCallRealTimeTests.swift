@@ -10,22 +10,22 @@ import Testing
 
     @Test func `a secured call is told with its suite; one in the clear is refused on either side`() throws {
         let scratch = try Scratch()
-        let secured = try answer(["--echo", "--calls", "2"])
+        let secured = try SecuredRuns.answer(["--echo", "--calls", "2"])
         let uri = "sip:bob@\(try secured.address())"
         let plain = try ToolRun.finished("sip", "call", uri, "--seconds", "1", "--json")
         #expect(plain.status == 1)
         #expect(try plain.json()["code"] as? Int == 488, "\(plain.output)")
-        let call = try self.call(uri, scratch, ["--seconds", "1.5", "--dtmf", "15"])
+        let call = try SecuredRuns.call(uri, scratch, ["--seconds", "1.5", "--dtmf", "15"])
         #expect(call.wait() == 0, "\(call.errors)")
-        try expectSecured(call)
+        try SecuredRuns.expectSecured(call)
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
         #expect(secured.wait() == 0, "\(secured.errors)")
         let report = try #require(secured.jsonLines().last)
         #expect(report["dtmf"] as? String == "15")
         #expect((report["srtp"] as? [String: Any])?["suite"] as? String == "AEAD_AES_128_GCM", "\(report)")
 
-        let open = try answer(["--echo", "--calls", "1"], srtp: "off")
-        let refused = try self.call("sip:bob@\(try open.address())", scratch, ["--seconds", "1"])
+        let open = try SecuredRuns.answer(["--echo", "--calls", "1"], srtp: "off")
+        let refused = try SecuredRuns.call("sip:bob@\(try open.address())", scratch, ["--seconds", "1"])
         #expect(refused.wait() == 1)
         #expect(try refused.jsonLines().last?["code"] as? Int == 488, "\(refused.output)")
         open.interrupt()
@@ -35,11 +35,11 @@ import Testing
     @Test func `a secured call is held and resumed with its keys, and handed on with others`() throws {
         let scratch = try Scratch()
         let trace = ["--sip-trace", scratch.file("trace"), "--unredacted"]
-        let first = try answer(["--echo", "--calls", "1", "--follow-transfers"] + trace)
+        let first = try SecuredRuns.answer(["--echo", "--calls", "1", "--follow-transfers"] + trace)
         try Tone.baresip.write(to: scratch.file("target.wav"), rate: 16000)
         let sound = ["--input", scratch.file("target.wav"), "--output", scratch.file("back.wav")]
-        let second = try answer(sound + ["--calls", "1"])
-        let call = try self.call(
+        let second = try SecuredRuns.answer(sound + ["--calls", "1"])
+        let call = try SecuredRuns.call(
             "sip:bob@\(try first.address())",
             scratch,
             ["--hold-after", "0.4", "--resume-after", "0.8", "--transfer-to", "sip:carol@\(try second.address())"]
@@ -49,14 +49,14 @@ import Testing
         let told = try call.jsonLines()
         #expect(told.contains { $0["event"] as? String == "resumed" }, "\(told)")
         #expect(told.last { $0["event"] as? String == "transfer" }?["state"] as? String == "done", "\(told)")
-        try expectSecured(call)
+        try SecuredRuns.expectSecured(call)
         // A second of what the target says comes back from who was called first.
         FileWatch.wait(for: scratch.file("back.wav"), byteCount: 2 * 48_000)
         second.interrupt()
         #expect(first.wait() == 0 && second.wait() == 0)
-        try expectSecured(second)
+        try SecuredRuns.expectSecured(second)
         // What the caller sent until it had left is of another key by then.
-        try expectSecured(first, refusing: ["unauthentic": 100])
+        try SecuredRuns.expectSecured(first, refusing: ["unauthentic": 100])
         #expect(try Tone.baresip.tenths(of: scratch.file("back.wav")).count { $0 } >= 3)
         // The caller's, that of who was called for each of both calls, and the target's.
         let lines = try String(contentsOfFile: scratch.file("trace"), encoding: .utf8).split(
@@ -67,9 +67,6 @@ import Testing
 
     // MARK: baresip
 
-    /// What baresip sends in the clear even so: RTCP.
-    private static let ofBaresip = ["malformed": 4, "unauthentic": 4, "otherKey": 4]
-
     @Test(
         .enabled(if: BaresipRun.program != nil, "needs baresip (Debian: baresip-core)"),
         arguments: thorough(["opus", "PCMU"], quick: ["opus"])
@@ -77,9 +74,9 @@ import Testing
     func `baresip answers: both hear the other's tone, and baresip our keys`(codec: String) throws {
         let scratch = try Scratch()
         let baresip = try BaresipRun(codec: codec, encryption: "srtp-mand")
-        let run = try call(baresip.uri, scratch, ["--codec", codec, "--dtmf", "159#", "--seconds", "2.5"])
+        let run = try SecuredRuns.call(baresip.uri, scratch, ["--codec", codec, "--dtmf", "159#", "--seconds", "2.5"])
         #expect(run.wait() == 0, "\(run.errors)")
-        try expectSecured(run, refusing: Self.ofBaresip)
+        try SecuredRuns.expectSecured(run, refusing: SecuredRuns.ofBaresip)
         #expect(baresip.keys == "159#", "\(baresip.output)")
         #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
         #expect(try Tone.ours.tenths(of: baresip.endedRecording()).count { $0 } >= 5)
@@ -91,20 +88,17 @@ import Testing
     )
     func `baresip calls and hears itself`(profile: String) throws {
         let baresip = try BaresipRun(encryption: profile)
-        let run = try answer(["--echo", "--calls", "1"])
+        let run = try SecuredRuns.answer(["--echo", "--calls", "1"])
         try baresip.command("dial", "sip:alice@\(try run.address())")
         try #require(run.printed(#""event":"connected""#), "\(run.output)\(baresip.output)")
         #expect(baresip.records(.seconds(1), ofCall: 1), "\(baresip.output)")
         try baresip.command("hangup")
         #expect(run.wait() == 0, "\(run.errors)")
-        try expectSecured(run, refusing: Self.ofBaresip)
+        try SecuredRuns.expectSecured(run, refusing: SecuredRuns.ofBaresip)
         #expect(try Tone.baresip.tenths(of: baresip.endedRecording()).count { $0 } >= 3)
     }
 
     // MARK: linphonec
-
-    /// What linphonec sends besides: STUN, RTCP with a shorter tag, and the end of each key three times under one number.
-    private static let ofLinphone = ["malformed": 100, "unauthentic": 8, "otherKey": 8, "replayed": 8]
 
     @Test(
         .enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"),
@@ -113,9 +107,9 @@ import Testing
     func `linphonec answers: both hear the other's tone`(suite: String) throws {
         let scratch = try Scratch()
         let linphone = try LinphoneRun(suite: suite)
-        let run = try call(linphone.uri, scratch, ["--seconds", "2.5"])
+        let run = try SecuredRuns.call(linphone.uri, scratch, ["--seconds", "2.5"])
         #expect(run.wait() == 0, "\(run.errors)")
-        try expectSecured(run, suite, refusing: Self.ofLinphone)
+        try SecuredRuns.expectSecured(run, suite, refusing: SecuredRuns.ofLinphone)
         #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
         #expect(try linphone.heard(Tone.ours) >= 5)
     }
@@ -132,14 +126,14 @@ import Testing
     )
     func `linphonec calls, and hears itself`(suite: String) throws {
         let linphone = try LinphoneRun(suite: suite)
-        let run = try answer(["--echo", "--calls", "1"])
+        let run = try SecuredRuns.answer(["--echo", "--calls", "1"])
         try linphone.command("call sip:alice@\(try run.address())")
         try #require(run.printed(#""event":"connected""#), "\(run.output)\(linphone.output)")
         #expect(linphone.prints("Media streams established"), "\(linphone.output)")
         try linphone.press("159#", heardBy: run)
         try linphone.command("terminate")
         #expect(run.wait() == 0, "\(run.errors)")
-        try expectSecured(run, suite, refusing: Self.ofLinphone)
+        try SecuredRuns.expectSecured(run, suite, refusing: SecuredRuns.ofLinphone)
         #expect(try linphone.heard(Tone.linphone) >= 3)
     }
 
@@ -156,15 +150,15 @@ import Testing
         let kamailio = try KamailioRun()
         let account = try kamailio.account("alice", by: "tls")
         let baresip = try BaresipRun(at: kamailio.address, encryption: "srtp-mand")
-        let first = try call("sip:bob@example.test", scratch, account + ["--seconds", "2"])
+        let first = try SecuredRuns.call("sip:bob@example.test", scratch, account + ["--seconds", "2"])
         #expect(first.wait() == 0, "\(first.errors)")
-        try expectSecured(first, refusing: Self.ofBaresip)
+        try SecuredRuns.expectSecured(first, refusing: SecuredRuns.ofBaresip)
         #expect(!first.errors.contains("Warning"), "\(first.errors)")
         #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
         let linphone = try LinphoneRun(at: kamailio.address, suite: "AES_CM_128_HMAC_SHA1_80")
-        let second = try call("sip:carol@example.test", scratch, account + ["--seconds", "2"])
+        let second = try SecuredRuns.call("sip:carol@example.test", scratch, account + ["--seconds", "2"])
         #expect(second.wait() == 0, "\(second.errors)")
-        try expectSecured(second, "AES_CM_128_HMAC_SHA1_80", refusing: Self.ofLinphone)
+        try SecuredRuns.expectSecured(second, "AES_CM_128_HMAC_SHA1_80", refusing: SecuredRuns.ofLinphone)
         #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
 
         let answering = try ToolRun(
@@ -176,7 +170,7 @@ import Testing
         #expect(baresip.records(.seconds(1), ofCall: 2), "\(baresip.output)")
         try baresip.command("hangup")
         #expect(answering.wait() == 0, "\(answering.errors)")
-        try expectSecured(answering, refusing: Self.ofBaresip)
+        try SecuredRuns.expectSecured(answering, refusing: SecuredRuns.ofBaresip)
         #expect(try linphone.heard(Tone.ours) >= 3)
         #expect(try Tone.baresip.tenths(of: baresip.endedRecording(ofCall: 2)).count { $0 } >= 3)
     }
@@ -272,7 +266,7 @@ import Testing
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 8, "\(sender.errors)")
     }
 
-    // MARK: Runs, and what they say
+    // MARK: What they say
 
     /// For how many tenths of a second a file is loud.
     private func loudTenths(_ path: String) throws -> Int {
@@ -281,36 +275,5 @@ import Testing
         return stride(from: 0, to: samples.count - block, by: block).count { start in
             samples[start..<start + block].contains { abs(Int($0)) > 1000 }
         }
-    }
-
-    /// Calls with our tone, and writes down what is heard.
-    private func call(_ uri: String, _ scratch: Scratch, _ options: [String]) throws -> ToolRun {
-        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
-        let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
-        return try ToolRun(["sip", "call", uri, "--srtp", "sdes", "--json", "--events"] + files + options)
-    }
-
-    private func answer(_ options: [String], srtp: String = "sdes") throws -> ToolRun {
-        try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--srtp", srtp, "--json"] + options)
-    }
-
-    /// Checks that the sound was secured, that it flowed, and that nothing was refused but what came before the answer was read,
-    /// and so many others as `allowed` says by reason.
-    private func expectSecured(_ run: ToolRun, _ suite: String? = nil, refusing allowed: [String: Int] = [:]) throws {
-        let lines = try run.jsonLines()
-        let connected = try #require(lines.first { $0["event"] as? String == "connected" })
-        #expect(connected["srtp"] as? String == "sdes", "\(connected)")
-        let report = try #require(lines.last)
-        let security = try #require(report["srtp"] as? [String: Any], "\(report)")
-        if let suite { #expect(security["suite"] as? String == suite && connected["suite"] as? String == suite) }
-        #expect(security["withheld"] as? Int == 0 && security["unsent"] as? Int == 0, "\(security)")
-        let refused = try #require(security["refused"] as? [String: Int])
-        #expect(
-            refused.count == 5 && refused.allSatisfy { $1 <= allowed[$0] ?? ($0 == "early" ? 10 : 0) },
-            "\(security)"
-        )
-        let leg = try #require((report["legs"] as? [[String: Any]])?.first)
-        let received = try #require(leg["received"] as? [String: Any])
-        #expect(try #require(received["packets"] as? Int) > 20 && received["lost"] as? Int == 0, "\(received)")
     }
 }

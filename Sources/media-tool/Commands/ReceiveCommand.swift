@@ -158,7 +158,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         }
         try recorder?.finish(report.legs[0], at: engine.now)
         try await call.end()
-        let shown = report.shown(wanted.security.map { CallSecurity(suite: $0.suite, $0.path.statistics) })
+        let shown = report.shown(wanted.security.map { CallSecurity(.sdes, suite: $0.suite, $0.path.statistics) })
         common.show(shown.json, text: shown.text)
         try metrics.write(report)
     }

@@ -55,7 +55,7 @@ struct SendCommand: AsyncParsableCommand {
     )
     var sdp: String?
 
-    @Option(help: "What secures the sound: off, or sdes, SRTP by a key in --sdp (RFC 4568). No dtls yet, no auto.")
+    @Option(help: "What secures the sound: off, or sdes, SRTP by a key in --sdp (RFC 4568).")
     var srtp = SRTPWish.off
 
     @OptionGroup var roles: BindingOptions
@@ -66,6 +66,9 @@ struct SendCommand: AsyncParsableCommand {
         try Quantity.check("--payload-type", payloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try srtp.check()
+        guard srtp != .dtls else {
+            throw ValidationError("DTLS needs an answer: '--srtp dtls' is for calls. Say sdes, which tells the key.")
+        }
         guard srtp == .off || sdp != nil else {
             throw ValidationError("'--srtp sdes' tells the key by a description. Give '--sdp', the file for it.")
         }
@@ -121,7 +124,7 @@ struct SendCommand: AsyncParsableCommand {
         )
         report.cards = cards
         report.routeChanges = routeChanges
-        let shown = report.shown(key.map { CallSecurity(suite: $0.sending.suite, path.statistics) })
+        let shown = report.shown(key.map { CallSecurity(.sdes, suite: $0.sending.suite, path.statistics) })
         common.show(shown.json, text: shown.text)
         try metrics.write(report)
     }

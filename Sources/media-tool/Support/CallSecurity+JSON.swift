@@ -3,10 +3,11 @@ import MediaEngine
 import MediaTransport
 
 extension CallSecurity {
-    /// The keying, the suite, and packets by what was wrong with them.
+    /// The keying, the suite, what the other side's certificate is known by, and packets by what was wrong with them.
     var json: JSONValue {
         .object([
-            ("keying", .string("sdes")), ("suite", .string(suite)),
+            ("keying", .string(SRTPWish(encryption).rawValue)), ("suite", .string(suite)),
+            ("fingerprint", JSONValue(fingerprint)),
             ("withheld", .integer(counts.withheld)), ("unsent", .integer(counts.unsent)),
             (
                 "refused",
@@ -26,7 +27,8 @@ extension CallSecurity {
             (counts.replayed, "repeated"), (counts.otherKey, "of another key"),
         ]
         let reasons = refused.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
-        return "Secured by SRTP with keys by SDES, \(suite)." + (reasons.isEmpty ? "" : " Refused: \(reasons).")
+        let keying = SRTPWish(encryption).rawValue.uppercased()
+        return "Secured by SRTP with keys by \(keying), \(suite)." + (reasons.isEmpty ? "" : " Refused: \(reasons).")
     }
 }
 

@@ -7,20 +7,34 @@ enum SRTPWish: String, ExpressibleByArgument, CaseIterable {
     case off, sdes, dtls, auto
 
     static let help: ArgumentHelp =
-        "What secures the sound: off, or sdes, SRTP by keys in the messages (RFC 4568), and no call without. No dtls yet, no auto."
+        "What secures the sound: off, sdes (SRTP, keys in the messages, RFC 4568) or dtls (SRTP, keys by DTLS, RFC 5763), and no call without. No auto yet."
+
+    init(_ encryption: MediaEncryption) {
+        switch encryption {
+        case .none: self = .off
+        case .sdes: self = .sdes
+        case .dtls: self = .dtls
+        }
+    }
 
     /// Refuses what is not there yet.
     ///
     /// - Throws: `ValidationError`
     func check() throws {
-        guard self == .off || self == .sdes else {
+        guard self != .auto else {
             throw ValidationError(
-                "There is no DTLS yet: '--srtp \(rawValue)' cannot be had. Say sdes, or off: all can hear it."
+                "There is no choice yet: '--srtp auto' cannot be had. Say dtls, sdes, or off: all can hear it."
             )
         }
     }
 
-    var encryption: MediaEncryption { self == .sdes ? .sdes : .none }
+    var encryption: MediaEncryption {
+        switch self {
+        case .off, .auto: .none
+        case .sdes: .sdes
+        case .dtls: .dtls
+        }
+    }
 
     /// Says on standard error when others can read the keys.
     ///

@@ -144,7 +144,7 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--follow-transfers", sound.followTransfers), ("--100rel", sound.hundredRel),
                 ("--device", sound.device != nil), ("--pcap", sound.pcap != nil),
                 ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
-                ("--transport tls", sip.transport == .tls),
+                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.srtp == .dtls),
             ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")

@@ -44,6 +44,8 @@ actor SIPCallRun {
     private(set) var end: CallEnd?
     /// Why its sound could not be had.
     private(set) var failure: String?
+    /// The other side's certificate, of which was told.
+    private var toldFingerprint: String?
 
     init(
         _ handle: CallHandle,
@@ -129,9 +131,29 @@ actor SIPCallRun {
             if isEarly, answerTime == nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
             tasks.append(Task { for await event in call.events { handle(event) } })
         }
+        Task { await awaitKeys() }
         guard let audio = session.audio else { return }
         note(audio.isHeldLocally, &isHeld.us, by: "us")
         note(audio.isHeldRemotely, &isHeld.them, by: "them")
+    }
+
+    /// Tells when DTLS has made keys, and ends the call when it cannot.
+    private func awaitKeys() async {
+        do throws(PhoneError) {
+            try await sound.secured()
+            guard let security = await sound.security, let fingerprint = security.fingerprint,
+                fingerprint != toldFingerprint
+            else { return }
+            toldFingerprint = fingerprint
+            let members: [(String, JSONValue)] = [
+                ("suite", .string(security.suite)), ("fingerprint", .string(fingerprint)),
+            ]
+            teller.tell("secured", members, text: "Secured: \(security.suite), certificate \(fingerprint).")
+        } catch {
+            guard end == nil else { return }
+            failure = error.message
+            await hangUp()
+        }
     }
 
     private func note(_ isNow: Bool, _ was: inout Bool, by side: String) {

@@ -1,0 +1,108 @@
+internal import CallBasics
+internal import MediaEngine
+internal import MediaTransport
+internal import SDP
+
+/// How the keys of one call's sound come about.
+enum MediaKeying: Sendable {
+    /// In the clear.
+    case none
+    /// Keys are in the descriptions.
+    case sdes(SecurePath)
+    /// The descriptions tell certificates, and DTLS makes the keys.
+    case dtls(DTLSPath, DTLSIdentity)
+
+    /// - Throws: `PhoneError` when no certificate can be made
+    init(_ encryption: MediaEncryption) throws(PhoneError) {
+        switch encryption {
+        case .none: self = .none
+        case .sdes: self = .sdes(SecurePath())
+        case .dtls:
+            do throws(DTLSError) {
+                let identity = try DTLSIdentity.ofToday()
+                self = .dtls(DTLSPath(identity), identity)
+            } catch {
+                throw PhoneError(.security, "\(error)")
+            }
+        }
+    }
+
+    var encryption: MediaEncryption {
+        switch self {
+        case .none: .none
+        case .sdes: .sdes
+        case .dtls: .dtls
+        }
+    }
+
+    /// What secures the links; nil for sound in the clear.
+    var security: (any LinkSecurity)? {
+        switch self {
+        case .none: nil
+        case .sdes(let path): path
+        case .dtls(let path, _): path
+        }
+    }
+
+    var statistics: SecurityStatistics {
+        switch self {
+        case .none: SecurityStatistics()
+        case .sdes(let path): path.statistics
+        case .dtls(let path, _): path.statistics
+        }
+    }
+
+    /// Has `medium` offered and taken with new keys, or for a new association, and not in the clear.
+    func secure(_ medium: inout MediaConfiguration) {
+        var generator = SystemRandomNumberGenerator()
+        switch self {
+        case .none: break
+        case .sdes: medium.secure(by: SDESKeys(using: &generator))
+        case .dtls(_, let identity): medium.secure(by: identity, using: &generator)
+        }
+    }
+
+    /// Goes on with what was agreed: by keys of the descriptions at once, else as soon as DTLS has made some.
+    ///
+    /// - Returns: The suite of new keys; nil when those of before go on, or there are none yet.
+    /// - Throws: `PhoneError` when nothing was agreed that can be used
+    func take(
+        _ media: AgreedMedia,
+        _ agreement: MediaAgreement,
+        after former: AgreedMedia?
+    ) throws(PhoneError) -> SRTPSuite? {
+        switch self {
+        case .none: return nil
+        case .sdes(let path):
+            if media.keys != nil, media.keys == former?.keys { return nil }
+            guard let lines = media.keys, let keys = SDESAgreement(lines) else {
+                throw PhoneError(
+                    .noSound,
+                    "No key was agreed on that can be used. Offer another suite, or calls in the clear."
+                )
+            }
+            path.offer(sending: keys.sending, receiving: keys.receiving)
+            return keys.suite
+        case .dtls(let path, _):
+            guard let association = media.association else {
+                throw PhoneError(.noSound, "No certificate was told. Offer DTLS, or calls in the clear.")
+            }
+            path.connect(association, to: agreement.remote, control: agreement.remoteControl)
+            return nil
+        }
+    }
+
+    /// Waits for what DTLS comes to.
+    ///
+    /// - Returns: The suite; nil where DTLS makes no keys, or the call is over.
+    /// - Throws: `PhoneError` when the other side did not prove itself
+    func connected() async throws(PhoneError) -> SRTPSuite? {
+        guard case .dtls(let path, _) = self else { return nil }
+        do throws(DTLSError) { return try await path.connected() } catch { throw PhoneError(.security, "\(error)") }
+    }
+
+    /// Tells the other side that it is over, where that is told.
+    func close() async {
+        if case .dtls(let path, _) = self { await path.close() }
+    }
+}

@@ -35,8 +35,8 @@ package actor CallSound {
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
     private nonisolated let keying: MediaKeying
-    /// The suite that secures it now.
-    private var suite: SRTPSuite?
+    /// The suite that secures it now, and the certificate that was proved.
+    private var proof: (suite: SRTPSuite, fingerprint: Fingerprint?)?
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
@@ -98,8 +98,10 @@ package actor CallSound {
     }
 
     /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
-    package nonisolated var sessionForAnother: SessionConfiguration {
-        var session = session
+    ///
+    /// - Parameter session: What is described to the other side now; nil for what was at first.
+    package nonisolated func sessionForAnother(like session: SessionConfiguration? = nil) -> SessionConfiguration {
+        var session = session ?? self.session
         keying.secure(&session.media[0])
         return session
     }
@@ -133,7 +135,8 @@ package actor CallSound {
         }
         let agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
         // Keys that are those of before go on as they are.
-        if let suite = try keying.take(media, agreement, after: agreed) { self.suite = suite }
+        if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
+        if media.association != agreed?.association { proof = nil }
         agreed = media
         if let call { return try await call.update(agreement) }
         var configuration = CallConfiguration(network: way.network)
@@ -147,13 +150,16 @@ package actor CallSound {
     ///
     /// - Throws: `PhoneError` when the other side did not prove itself
     package func secured() async throws(PhoneError) {
-        if let suite = try await keying.connected() { self.suite = suite }
+        if let proof = try await keying.connected() { self.proof = (proof.suite, proof.fingerprint) }
     }
+
+    /// Why no sound can flow, though it was agreed on; nil when it can, or may come to.
+    package nonisolated var securityFailure: PhoneError? { keying.failure }
 
     /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
-        guard let suite else { return nil }
-        return CallSecurity(keying.encryption, suite: suite, keying.statistics, agreed?.association)
+        guard let proof else { return nil }
+        return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint)
     }
 
     /// Goes to another own address, with the same ports; nothing but the own end changes.
@@ -167,11 +173,11 @@ package actor CallSound {
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     package func end(after talk: Duration) async throws -> CallReport? {
         _ = await change?.result
+        await keying.close()
         guard let call else {
             way.release()
             return nil
         }
-        await keying.close()
         try await call.end()
         let codec = agreed?.sending.codecs.first?.encodingName ?? ""
         var report = CallReport(

@@ -22,7 +22,7 @@ package struct CallSecurity: Sendable {
     package let encryption: MediaEncryption
     /// The suite, as RFC 4568 names it: "AEAD_AES_128_GCM".
     package let suite: String
-    /// What the other side's certificate was known by; nil without DTLS.
+    /// Of the certificate that the other side has proved; nil without DTLS.
     package let fingerprint: String?
     /// What was not sent and not taken.
     package let counts: SecurityStatistics
@@ -31,9 +31,9 @@ package struct CallSecurity: Sendable {
         _ encryption: MediaEncryption,
         suite: SRTPSuite,
         _ counts: SecurityStatistics,
-        _ association: AgreedAssociation? = nil
+        _ fingerprint: Fingerprint? = nil
     ) {
         (self.encryption, self.suite, self.counts) = (encryption, suite.rawValue, counts)
-        fingerprint = association?.fingerprints.first?.value
+        self.fingerprint = fingerprint?.value
     }
 }

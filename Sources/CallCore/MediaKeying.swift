@@ -94,11 +94,17 @@ enum MediaKeying: Sendable {
 
     /// Waits for what DTLS comes to.
     ///
-    /// - Returns: The suite; nil where DTLS makes no keys, or the call is over.
+    /// - Returns: What was proved; nil where DTLS makes no keys, or the call is over.
     /// - Throws: `PhoneError` when the other side did not prove itself
-    func connected() async throws(PhoneError) -> SRTPSuite? {
+    func connected() async throws(PhoneError) -> DTLSProof? {
         guard case .dtls(let path, _) = self else { return nil }
         do throws(DTLSError) { return try await path.connected() } catch { throw PhoneError(.security, "\(error)") }
+    }
+
+    /// Why there are no keys; nil when there are, or may be.
+    var failure: PhoneError? {
+        guard case .dtls(let path, _) = self, let error = path.failure else { return nil }
+        return PhoneError(.security, "\(error)")
     }
 
     /// Tells the other side that it is over, where that is told.

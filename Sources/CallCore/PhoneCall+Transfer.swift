@@ -58,15 +58,16 @@ extension PhoneCall {
     /// Throws: `PhoneError` when the two have no codec in common: then it was answered 488
     func answer(inPlaceOf former: PhoneCall) throws {
         let (handle, formerHandle) = (handle, former.handle)
+        // Both are on one event loop.
+        let sound = former.assumeIsolated { $0.sound }
         try PhoneError.wrapping(.state) { () throws(SIPError) in
             try act { agent, now throws(SIPError) in
                 guard let session = agent.session(of: formerHandle) else {
                     throw SIPError(.badRequest, "The call that another one was to replace is over.")
                 }
-                try agent.answer(handle, session, at: now)
+                try agent.answer(handle, sound?.sessionForAnother(like: session) ?? session, at: now)
             }
         }
-        // Both are on one event loop.
         former.assumeIsolated { $0.passSound(to: self) }
     }
 

@@ -295,6 +295,7 @@ public actor PhoneCall {
         case .established:
             (isAnswered, answerTime) = (true, SIPEndpoint<UserAgent>.now)
             continuation.yield(.answered)
+            if let sound { expectKeys(sound) }
             for waiter in answerWaiters { waiter.resume() }
             answerWaiters = []
         case .key(_, let relay): continuation.yield(.key(relay.key))
@@ -314,9 +315,7 @@ public actor PhoneCall {
         } catch {
             return lose(sound, error)
         }
-        Task { [weak self] in
-            do throws(PhoneError) { try await sound.secured() } catch { await self?.lose(sound, error) }
-        }
+        if isAnswered { expectKeys(sound) }
         let call = await sound.call
         // Meanwhile another call may have taken it over.
         guard self.sound === sound else { return }
@@ -329,9 +328,18 @@ public actor PhoneCall {
         note(audio.isHeldRemotely, &held.them, by: .them)
     }
 
+    /// Ends it unless the other side proves itself in time, where DTLS makes the keys.
+    ///
+    /// Before the answer it may take as long as it likes: somebody else may answer.
+    private func expectKeys(_ sound: CallSound) {
+        Task { [weak self] in
+            do throws(PhoneError) { try await sound.secured() } catch { await self?.lose(sound, error) }
+        }
+    }
+
     /// Ends it, for its sound cannot be had.
     private func lose(_ sound: CallSound, _ error: any Error) {
-        guard self.sound === sound, end == nil else { return }
+        guard self.sound === sound, endTime == nil else { return }
         problem = "\(error)"
         hangUp()
     }
@@ -366,6 +374,7 @@ public actor PhoneCall {
         keys?.cancel()
         do {
             report = try await sound?.end(after: talk)
+            if isAnswered { problem = problem ?? sound?.securityFailure?.message }
         } catch {
             // As when a recording could not be written to its end.
             problem = problem ?? "\(error)"

@@ -18,7 +18,7 @@ enum SecuredSound {
         ] {
             for byteCount in [172, 80] { figures += try cost(suite, byteCount, options, beside: floor) }
         }
-        return figures + [try legs(options)]
+        return figures + [try legs(options)] + (try Handshakes.measure(options))
     }
 
     private static func keys(_ suite: SRTPSuite, _ seed: Int = 1) throws -> SRTPKeys {

@@ -7,7 +7,8 @@ internal import SDP
 /// Source: RFC 8122, section 5.
 final class CertificateCheck {
     enum Outcome {
-        case fits
+        /// By this one of the fingerprints that were told.
+        case fits(Fingerprint)
         case refused(DTLSError)
     }
 
@@ -56,7 +57,7 @@ final class CertificateCheck {
     /// The library's code for it, of which it makes an alert: bad certificate, or handshake failure.
     private func judge(_ certificate: OpaquePointer, of session: OpaquePointer) -> CInt {
         let actual = expected.map { Self.fingerprint(of: certificate, $0.fingerprint.hash, $0.function) }
-        guard zip(expected, actual).contains(where: { $0.fingerprint == $1 }) else {
+        guard let fitting = zip(expected, actual).first(where: { $0.fingerprint == $1 })?.0.fingerprint else {
             if let first = actual[0] {
                 outcome = .refused(.wrongFingerprint(expected: expected.map(\.fingerprint), actual: first))
             }
@@ -67,7 +68,7 @@ final class CertificateCheck {
             outcome = .refused(.noProfile)
             return X509_V_ERR_APPLICATION_VERIFICATION
         }
-        outcome = .fits
+        outcome = .fits(fitting)
         return X509_V_OK
     }
 

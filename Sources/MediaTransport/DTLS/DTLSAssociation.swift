@@ -122,7 +122,9 @@ package struct DTLSAssociation: ~Copyable, @unchecked Sendable {
     }
 
     private mutating func finishHandshake() {
-        guard case .fits = check.outcome, let keys = DTLSKeys(exportedFrom: session, role: role) else {
+        guard case .fits(let fingerprint) = check.outcome,
+            let keys = DTLSKeys(exportedFrom: session, role: role, fingerprint: fingerprint)
+        else {
             SSL_shutdown(session)
             state = .failed(.noProfile)
             return

@@ -1,5 +1,6 @@
 internal import CLibSSL
 internal import Cryptography
+package import SDP
 
 /// What protects RTP both ways, as a handshake has agreed on it.
 ///
@@ -8,11 +9,13 @@ package struct DTLSKeys: Sendable {
     package let suite: SRTPSuite
     package let sending: SRTPMasterKey
     package let receiving: SRTPMasterKey
+    /// Of the certificate that the other side has proved.
+    package let fingerprint: Fingerprint
 
     /// The keys of an association whose handshake is over; nil when no profile was agreed on.
     ///
     ///     client's key │ server's key │ client's salt │ server's salt
-    init?(exportedFrom session: OpaquePointer, role: DTLSRole) {
+    init?(exportedFrom session: OpaquePointer, role: DTLSRole, fingerprint: Fingerprint) {
         guard let profile = SSL_get_selected_srtp_profile(session),
             let suite = Self.suites.first(where: { $0.profile == profile.pointee.id })?.suite
         else { return nil }
@@ -34,7 +37,7 @@ package struct DTLSKeys: Sendable {
             return SRTPMasterKey(suite, keyAndSalt: keyAndSalt.bytes)
         }
         guard isExported, let client = key(0), let server = key(1) else { return nil }
-        self.suite = suite
+        (self.suite, self.fingerprint) = (suite, fingerprint)
         (sending, receiving) = role == .active ? (client, server) : (server, client)
     }
 

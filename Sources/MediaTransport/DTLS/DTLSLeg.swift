@@ -1,8 +1,8 @@
 import CallBasics
-internal import SDP
+package import SDP
 import Synchronization
 
-/// One port of a leg: the handshakes on it, and the keys that the one gives which is the other side's.
+/// One port of a leg: the handshakes on it, and the keys of the one in which the other side proves its certificate.
 ///
 ///     wait for ClientHello, or send it ──► handshakes, one an address ──► the first whose certificate fits ──► keys
 ///
@@ -14,15 +14,19 @@ final class DTLSLeg: @unchecked Sendable {
     /// What has become of the association that is wanted.
     enum Outcome: Sendable {
         case connecting
-        case connected(SRTPSuite)
+        case connected(DTLSProof)
         case failed(DTLSError)
+        /// Either side has ended it.
         case closed
     }
 
     private struct Orders {
         var wanted: AgreedAssociation?
         var remote: SocketAddress?
+        /// Whether the thread has not taken `wanted` yet.
         var isNew = false
+        var isServed = false
+        var isTimed = false
         var closes = false
         var outcome = Outcome.connecting
         var waiters: [CheckedContinuation<Outcome, Never>] = []
@@ -42,17 +46,19 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     let path = SecurePath()
-    let mail = HandshakeMail()
+    let queue = HandshakeQueue()
     private let identity: DTLSIdentity
     private let orders = Mutex(Orders())
 
     // Of the thread of DTLS.
-    private var attempts: [Attempt] = []
-    private var connected: Attempt?
     private var wanted: AgreedAssociation?
     private var remote: SocketAddress?
-    private var deadline: MediaTime?
+    private var isConnecting = false
+    private var attempts: [Attempt] = []
+    private var connected: Attempt?
     private var lastError: DTLSError?
+    /// When it fails; nil while nobody waits for keys.
+    private var deadline: MediaTime?
     /// When it ends, whatever has been sent; nil before it closes.
     private var closing: MediaTime?
 
@@ -60,51 +66,59 @@ final class DTLSLeg: @unchecked Sendable {
 
     // MARK: Orders
 
-    /// Begins the association, or goes on with it at another address.
+    /// Begins the association, or goes on with it; at another address where `remote` is one.
     func connect(_ association: AgreedAssociation, to remote: SocketAddress?) {
         orders.withLock { orders in
-            orders.remote = remote
+            if let remote { orders.remote = remote }
             guard orders.wanted != association else { return }
             (orders.wanted, orders.isNew, orders.outcome) = (association, true, .connecting)
         }
-        if !DTLSThread.shared.add(self) { settle(.failed(.protocolFailure("the system has no room for a thread"))) }
+        let isServed = DTLSThread.shared.add(self)
+        orders.withLock { $0.isServed = isServed }
+        if !isServed { settle(.failed(.protocolFailure("the system has no room for a thread")), evenIfNew: true) }
     }
 
-    /// What has become of it, once that is known.
+    /// What has become of it, once that is known; from now on the other side has so long as `timeLimit`.
     func outcome() async -> Outcome {
         await withCheckedContinuation { continuation in
             let known: Outcome? = orders.withLock { orders in
                 guard case .connecting = orders.outcome else { return orders.outcome }
+                orders.isTimed = true
                 orders.waiters.append(continuation)
                 return nil
             }
-            if let known { continuation.resume(returning: known) }
+            if let known { continuation.resume(returning: known) } else { DTLSThread.shared.wake() }
         }
     }
 
-    /// Tells the other side that it is over, and waits until that has been sent, but for no longer than 100 ms.
+    /// Why it failed; nil when it did not.
+    var failure: DTLSError? {
+        if case .failed(let error) = orders.withLock(\.outcome) { return error }
+        return nil
+    }
+
+    /// Ends it, and waits until close_notify has been sent, but for no longer than 100 ms.
     func close() async {
         await withCheckedContinuation { continuation in
-            let isServed = orders.withLock { orders in
-                guard orders.wanted != nil, !orders.closes else { return false }
+            let waits = orders.withLock { orders in
+                guard orders.isServed, !orders.closes else { return false }
                 orders.closes = true
                 orders.closers.append(continuation)
                 return true
             }
-            if isServed { DTLSThread.shared.wake() } else { continuation.resume() }
+            if waits { DTLSThread.shared.wake() } else { continuation.resume() }
         }
     }
 
-    private func settle(_ outcome: Outcome) {
-        let (waiters, closers) = orders.withLock { orders in
+    /// Tells those who wait, unless another association is wanted by now.
+    private func settle(_ outcome: Outcome, evenIfNew: Bool = false) {
+        let waiters = orders.withLock { orders in
+            guard evenIfNew || !orders.isNew else { return [CheckedContinuation<Outcome, Never>]() }
+            defer { orders.waiters = [] }
             orders.outcome = outcome
-            let waiting = (orders.waiters, orders.closers)
-            orders.waiters = []
-            if case .closed = outcome { orders.closers = [] }
-            return waiting
+            return orders.waiters
         }
         for waiter in waiters { waiter.resume(returning: outcome) }
-        if case .closed = outcome { for closer in closers { closer.resume() } }
     }
 
     // MARK: The thread of DTLS
@@ -112,47 +126,54 @@ final class DTLSLeg: @unchecked Sendable {
     /// Does what there is to do; answers when it has to again, unless something comes before.
     func serve(at now: MediaTime, _ buffer: inout [UInt8]) -> MediaTime? {
         let closes = takeOrders(now)
-        while let (bytes, source) = mail.take(into: &buffer) { receive(buffer[bytes], from: source, now) }
-        let running = attempts + [connected].compactMap(\.self)
+        var takenCount = 0
+        while takenCount < Self.datagramLimit, let (bytes, source) = queue.take(into: &buffer) {
+            takenCount += 1
+            receive(buffer[bytes], from: source, now)
+        }
         for attempt in running where attempt.association.timeout.map({ $0 <= .zero }) ?? false {
             attempt.association.handleTimeout()
         }
         if closes, closing == nil {
-            closing = now + Self.closingPatience
+            closing = now + Self.closingTimeLimit
             connected?.association.close()
         }
         for attempt in running {
-            for datagram in attempt.association.takeDatagrams() { mail.post(datagram, to: attempt.peer) }
+            for datagram in attempt.association.takeDatagrams() { queue.post(datagram, to: attempt.peer) }
         }
         judge(now)
         if let closing {
-            guard now < closing, !mail.isSent else {
-                DTLSThread.shared.remove(self)
-                settle(.closed)
-                return nil
-            }
-            return now + Self.closingPause
+            if now < closing, !queue.isSent { return now + Self.closingPause }
+            end()
+            return nil
         }
-        let timeouts = (attempts + [connected].compactMap(\.self)).compactMap {
-            $0.association.timeout.map { now + $0 }
-        }
-        return (timeouts + [deadline].compactMap(\.self)).min()
+        // Others come first, however many datagrams there are.
+        if takenCount == Self.datagramLimit { return now }
+        return (running.compactMap { $0.association.timeout.map { now + $0 } } + [deadline].compactMap(\.self)).min()
     }
+
+    private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
     /// Takes what is wanted now; answers whether it is to end.
     private func takeOrders(_ now: MediaTime) -> Bool {
-        let (next, remote, isNew, closes) = orders.withLock { orders in
+        let (next, remote, isNew, isTimed, closes) = orders.withLock { orders in
             defer { orders.isNew = false }
-            return (orders.wanted, orders.remote, orders.isNew, orders.closes)
+            return (orders.wanted, orders.remote, orders.isNew, orders.isTimed, orders.closes)
         }
-        let (former, hasMoved) = (self.remote, remote != self.remote)
+        if let connected, let remote, connected.peer == self.remote { connected.peer = remote }
+        let hasMoved = remote != self.remote
         self.remote = remote
-        if hasMoved, let connected, let remote, connected.peer == former { connected.peer = remote }
         if isNew {
-            (wanted, connected, attempts, lastError) = (next, nil, [], nil)
-            deadline = now + Self.patience
+            // Somebody else is not to hear, or be heard by, the keys of who was there before.
+            if let wanted, next?.fingerprints != wanted.fingerprints { path.stop() }
+            (wanted, connected, attempts, lastError, deadline) = (next, nil, [], nil, nil)
+            isConnecting = true
         }
-        if let wanted, let remote, wanted.role == .active, connected == nil, isNew || hasMoved, deadline != nil {
+        guard isConnecting, let wanted, let remote else { return closes }
+        if isTimed, deadline == nil {
+            deadline = now + (lastError == nil ? Self.timeLimit : Self.secondTimeLimit)
+        }
+        if wanted.role == .active, isNew || hasMoved || attempts.isEmpty {
             attempts = []
             begin(wanted, with: remote, now)
         }
@@ -162,7 +183,7 @@ final class DTLSLeg: @unchecked Sendable {
     private func begin(_ wanted: AgreedAssociation, with peer: SocketAddress, _ now: MediaTime) {
         do throws(DTLSError) {
             let role: DTLSRole = wanted.role == .active ? .active : .passive
-            let association = try DTLSAssociation(identity, role: role, fingerprints: wanted.fingerprints)
+            let association = try DTLSAssociation(identity, role: role, fingerprints: Array(wanted.fingerprints))
             attempts.append(Attempt(association, with: peer, at: now))
         } catch {
             fail(error)
@@ -170,20 +191,14 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     private func receive(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
-        if let connected {
-            if connected.peer == source { connected.association.receive(datagram.span) }
-            return
-        }
-        if let attempt = attempts.first(where: { $0.peer == source }) {
+        if let attempt = running.first(where: { $0.peer == source }) {
             return attempt.association.receive(datagram.span)
         }
-        guard let wanted, wanted.role == .passive, deadline != nil, datagram.first == Self.handshakeRecord else {
-            return
-        }
+        guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
         if source != remote {
             // A place that nobody has finished with in time is free for others.
-            attempts.removeAll { $0.peer != remote && now - $0.begin > Self.strangerPatience }
-            guard attempts.count(where: { $0.peer != remote }) < Self.strangerLimit else { return }
+            attempts.removeAll { $0.peer != remote && now - $0.begin > Self.otherTimeLimit }
+            guard attempts.count(where: { $0.peer != remote }) < Self.otherLimit else { return }
         }
         begin(wanted, with: source, now)
         attempts.last?.association.receive(datagram.span)
@@ -194,35 +209,83 @@ final class DTLSLeg: @unchecked Sendable {
             switch attempt.association.state {
             case .connecting: break
             case .connected(let keys):
-                (connected, attempts, deadline) = (attempt, [], nil)
+                (connected, attempts, deadline, isConnecting) = (attempt, [], nil, false)
                 path.offer(sending: SRTPKeys(keys.sending), receiving: SRTPKeys(keys.receiving))
-                return settle(.connected(keys.suite))
+                return settle(.connected(DTLSProof(suite: keys.suite, fingerprint: keys.fingerprint)))
             case .failed(let error):
                 attempts.removeAll { $0 === attempt }
-                guard attempt.peer == remote else { break }
-                // Anybody can send an alert in the name of the other side while nothing is signed: it may try again.
-                if case .wrongFingerprint = error { return fail(error) }
-                if wanted?.role == .active { return fail(error) }
-                lastError = error
+                if attempt.peer == remote { lose(error, now) }
             case .closed: attempts.removeAll { $0 === attempt }
             }
         }
         if let deadline, now >= deadline { fail(lastError ?? .timedOut) }
+        guard let connected else { return }
+        switch connected.association.state {
+        case .connecting, .connected: break
+        case .failed, .closed:
+            // It does not want to hear, or be heard, any more.
+            self.connected = nil
+            path.stop()
+            settle(.closed)
+        }
+    }
+
+    /// The handshake with the address of the description has failed.
+    ///
+    /// Anybody can spoil one in the name of the other side while nothing is signed: what waits for it gives it a second
+    /// to come again.
+    private func lose(_ error: DTLSError, _ now: MediaTime) {
+        lastError = error
+        if wanted?.role == .active {
+            // Nobody waits for keys yet: who is called may answer DTLS only once it answers the call.
+            if error != .timedOut || deadline != nil { fail(error) }
+        } else if let deadline {
+            self.deadline = min(deadline, now + Self.secondTimeLimit)
+        }
     }
 
     private func fail(_ error: DTLSError) {
-        (attempts, deadline) = ([], nil)
+        (attempts, deadline, isConnecting) = ([], nil, false)
         settle(.failed(error))
     }
 
-    /// How long the other side may take in all.
-    private static let patience = Duration.seconds(20)
+    private func end() {
+        DTLSThread.shared.remove(self)
+        // Who has hung up since it did not trust this side leaves the reason here.
+        if failure == nil { settle(isConnecting ? lastError.map(Outcome.failed) ?? .closed : .closed, evenIfNew: true) }
+        (attempts, connected, isConnecting) = ([], nil, false)
+        let closers = orders.withLock { orders in
+            defer { orders.closers = [] }
+            return orders.closers
+        }
+        for closer in closers { closer.resume() }
+    }
+
+    /// Whether it is the beginning of a handshake, in the clear.
+    ///
+    /// Source: RFC 6347, sections 4.1 and 4.2.2.
+    private static func isClientHello(_ datagram: ArraySlice<UInt8>) -> Bool {
+        let bytes = Array(datagram.prefix(14))
+        return bytes.count == 14 && bytes[0] == 22 && bytes[1] == 0xFE && bytes[3] == 0 && bytes[4] == 0
+            && bytes[13] == 1
+    }
+
+    /// How long the other side may take in all, and to come again when a handshake with it has failed.
+    private static let timeLimit = Duration.seconds(20)
+    private static let secondTimeLimit = Duration.seconds(1)
     /// How many of other addresses may try at once, and for how long each.
-    private static let strangerLimit = 3
-    private static let strangerPatience = Duration.seconds(5)
-    /// How long what says goodbye may wait for a tick, and how often it is looked whether it has left.
-    private static let closingPatience = Duration.milliseconds(100)
+    private static let otherLimit = 3
+    private static let otherTimeLimit = Duration.seconds(5)
+    /// How many datagrams are answered before other legs are served.
+    private static let datagramLimit = 16
+    /// How long close_notify may wait for a tick, and how often it is looked whether it has left.
+    private static let closingTimeLimit = Duration.milliseconds(100)
     private static let closingPause = Duration.milliseconds(5)
-    /// What begins a record of a handshake (RFC 6347, section 4.1).
-    private static let handshakeRecord: UInt8 = 22
+}
+
+/// What the other side has proved, and what protects the leg then.
+package struct DTLSProof: Sendable, Hashable {
+    package let suite: SRTPSuite
+    /// Of its certificate.
+    package let fingerprint: Fingerprint
 }

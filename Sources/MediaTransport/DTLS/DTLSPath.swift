@@ -5,9 +5,9 @@ package import SDP
 /// What secures the links of one leg by keys that DTLS makes: an association for RTP, and one for RTCP on a port of its own.
 ///
 /// Handshakes go over the leg's own sockets: they begin once the media thread reads these. Nothing is sent and nothing is heard
-/// before the other side has proved the certificate whose fingerprint its description tells.
+/// before the other side has proved the certificate whose fingerprint its description tells, and after it has ended DTLS.
 /// DTLS reads the machine's clock: it works in real time alone.
-/// Thread: control, any.
+/// Thread: any but that of media.
 /// Source: RFC 5763, RFC 5764.
 package final class DTLSPath: LinkSecurity {
     private let media: DTLSLeg
@@ -23,7 +23,7 @@ package final class DTLSPath: LinkSecurity {
     /// A link over `base` with the keys of its own association.
     package func secured(_ base: any DatagramLink, isOfControl: Bool) -> any DatagramLink {
         let leg = isOfControl ? control : media
-        return SecureLink(leg.path, leg.mail, over: base)
+        return SecureLink(leg.path, leg.queue, over: base)
     }
 
     /// Begins the association that descriptions have agreed on, or goes on with it.
@@ -41,17 +41,21 @@ package final class DTLSPath: LinkSecurity {
         if let remoteControl { control.connect(association, to: remoteControl) }
     }
 
-    /// Waits until RTP has its keys.
+    /// Waits until RTP has its keys; the other side has 20 s from now.
     ///
-    /// - Returns: The suite; nil when it was closed before.
+    /// RTCP of a port of its own is kept back when its association fails, and nobody is told.
+    /// - Returns: What was proved; nil when it was closed before.
     /// - Throws: `DTLSError` when the other side did not prove itself, or not in time.
-    package func connected() async throws(DTLSError) -> SRTPSuite? {
+    package func connected() async throws(DTLSError) -> DTLSProof? {
         switch await media.outcome() {
-        case .connected(let suite): return suite
+        case .connected(let proof): return proof
         case .failed(let error): throw error
         case .connecting, .closed: return nil
         }
     }
+
+    /// Why RTP has no keys; nil when it has, or it may come to have some.
+    package var failure: DTLSError? { media.failure }
 
     /// What was refused and kept back up to now.
     package var statistics: SecurityStatistics { media.path.statistics + control.path.statistics }

@@ -6,12 +6,12 @@ internal import RTP
 ///
 ///     RTP, RTCP ──► SecureLink ──► base: a socket, or a simulated network
 ///
-/// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS pass it by, to and from its mail.
+/// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS go to and from its queue.
 /// Thread: media, one for all links of a path.
 package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
-    private let mail: HandshakeMail?
+    private let handshakes: HandshakeQueue?
     /// The packet that is being sent.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     /// How many datagrams were read in a tick.
@@ -19,8 +19,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     package convenience init(_ path: SecurePath, over base: any DatagramLink) { self.init(path, nil, over: base) }
 
-    init(_ path: SecurePath, _ mail: HandshakeMail?, over base: any DatagramLink) {
-        (self.path, self.mail, self.base) = (path, mail, base)
+    init(_ path: SecurePath, _ handshakes: HandshakeQueue?, over base: any DatagramLink) {
+        (self.path, self.handshakes, self.base) = (path, handshakes, base)
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
     }
@@ -43,12 +43,12 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
         if reading.tick != now {
             reading = (now, 0)
-            mail?.send(over: base, by: self.buffer, at: now)
+            handshakes?.send(over: base, by: self.buffer, at: now)
         }
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
-            if let mail, isDTLS(buffer.span, datagram), mail.deliver(buffer.span, datagram) { continue }
+            if let handshakes, isDTLS(buffer.span, datagram), handshakes.deliver(buffer.span, datagram) { continue }
             guard let count = path.unprotect(&buffer, count: datagram.byteCount) else { continue }
             return ReceivedDatagram(byteCount: count, source: datagram.source, arrival: datagram.arrival)
         }

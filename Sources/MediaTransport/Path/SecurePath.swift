@@ -1,13 +1,14 @@
 import CallBasics
 package import MediaEngine
 internal import RTP
+internal import Synchronization
 
 /// What secures the links of one leg: the keys of both directions, and what they refused.
 ///
 ///     control   offer(sending:receiving:) ──► HandOff ──► media thread   protect, unprotect
 ///
 /// Until keys are there nothing is sent and nothing is taken: a leg that is to be secured is never in the clear.
-/// Thread: `offer` and `statistics` control; the rest media.
+/// Thread: `offer` and `stop` one at a time, `statistics` any; the rest media.
 package final class SecurePath: LinkSecurity, @unchecked Sendable {
     /// Keys that pass to the media thread, and come back to be freed.
     private let nextSending = HandOff<SRTPKeys>()
@@ -16,6 +17,7 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     private var receiver = SRTPReceiver()
     private var counts = SecurityStatistics()
     private let published = LatestValue(SecurityStatistics())
+    private let isStopped = Atomic(false)
 
     package init() {}
 
@@ -31,13 +33,19 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     package func offer(sending: SRTPKeys?, receiving: SRTPKeys?) {
         if let sending { nextSending.offer(sending) }
         if let receiving { nextReceiving.offer(receiving) }
+        isStopped.store(false, ordering: .releasing)
     }
+
+    /// Sends and takes nothing more, as without keys, until new ones are offered.
+    package func stop() { isStopped.store(true, ordering: .releasing) }
 
     /// Copies a packet into `buffer` and protects it there; nil when it must not be sent.
     func protect(_ packet: Span<UInt8>, in buffer: inout MutableSpan<UInt8>) -> Int? {
+        // Before the keys are taken: those that are there then are the new ones.
+        let isStopped = isStopped.load(ordering: .acquiring)
         pass(nextSending) { sender.exchange($0) }
-        var result = Result<Int, SRTPRefusal>.failure(.noRoom)
-        if packet.count <= buffer.count {
+        var result = Result<Int, SRTPRefusal>.failure(isStopped ? .noKey : .noRoom)
+        if !isStopped, packet.count <= buffer.count {
             buffer.store(packet, at: 0)
             let isControl = DatagramKind(of: packet) == .rtcp
             result =
@@ -54,9 +62,11 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
 
     /// Checks and decrypts a packet in place; nil when it is nobody's.
     func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
+        let isStopped = isStopped.load(ordering: .acquiring)
         pass(nextReceiving) { receiver.exchange($0) }
         let result: Result<Int, SRTPRefusal>
         switch DatagramKind(of: buffer.span.extracting(..<min(count, buffer.count))) {
+        case .rtp where isStopped, .rtcp where isStopped: result = .failure(.noKey)
         case .rtp: result = receiver.unprotect(&buffer, count: count)
         case .rtcp: result = receiver.unprotectControl(&buffer, count: count)
         case .stun, .dtls, .unknown: result = .failure(.malformed)

@@ -1,11 +1,6 @@
-/// How the certificates and roles of both descriptions go together (DTLS-SRTP).
+/// What descriptions tell of our side of DTLS-SRTP.
 ///
-///     offer     a=setup:actpass   a=fingerprint:sha-256 <of the offerer's certificate>     a=tls-id:<x>
-///     answer    a=setup:active    a=fingerprint:sha-256 <of the answerer's certificate>    a=tls-id:<y>
-///               who answers is the client of DTLS, who offers its server; each proves the certificate that it told
-///
-/// An association goes on while certificates, names and roles stay, as over a hold.
-/// Source: RFC 5763, section 5; RFC 8122; RFC 8842, section 5.
+/// Source: RFC 8122, section 5; RFC 8842, section 4.
 package struct OwnCertificate: Hashable, Sendable {
     /// The hash of our certificate.
     package var fingerprint: Fingerprint
@@ -17,22 +12,29 @@ package struct OwnCertificate: Hashable, Sendable {
         (self.fingerprint, self.associationID) = (fingerprint, associationID)
     }
 
-    func lines(_ role: SetupRole) -> [SDPAttribute] {
-        [
-            SDPAttribute("fingerprint", fingerprint.value), SDPAttribute("setup", role.rawValue),
-            SDPAttribute("tls-id", associationID),
-        ]
+    /// What an offer says of it, or an answer; who is asked without a name of the association answers without one.
+    ///
+    /// Source: RFC 8842, section 5.
+    func lines(_ role: SetupRole, isNamed: Bool = true) -> [SDPAttribute] {
+        let lines = [SDPAttribute("fingerprint", fingerprint.value), SDPAttribute("setup", role.rawValue)]
+        return isNamed ? lines + [SDPAttribute("tls-id", associationID)] : lines
     }
 }
 
 /// What descriptions have agreed on for an association of DTLS.
 ///
-/// Two that are equal are the same association: it goes on.
+///     offer     a=setup:actpass   a=fingerprint:sha-256 <of the offerer's certificate>     a=tls-id:<x>
+///     answer    a=setup:active    a=fingerprint:sha-256 <of the answerer's certificate>    a=tls-id:<y>
+///               who answers is the client of DTLS, who offers its server; each proves the certificate that it told
+///
+/// Two that are equal are the same association: it goes on, as over a hold.
+/// Source: RFC 5763, section 5; RFC 8842, section 5.
 package struct AgreedAssociation: Hashable, Sendable {
     /// Our role, active or passive: who is active is the client.
     package let role: SetupRole
-    /// One of these the other side's certificate has.
-    package let fingerprints: [Fingerprint]
+    /// One of these the other side's certificate has; in whatever order they were told.
+    package let fingerprints: Set<Fingerprint>
+    /// How both sides call it; nil when the other side gives it no name.
     private let localID: String?
     private let remoteID: String?
 
@@ -41,9 +43,15 @@ package struct AgreedAssociation: Hashable, Sendable {
         let fingerprints = remote.fingerprints.filter(\.isUsable)
         let role = isOfferer ? SetupRole.afterAnswer(remote.setupRole) : local.setupRole
         guard !fingerprints.isEmpty, let role else { return nil }
-        (self.role, self.fingerprints) = (role, fingerprints)
-        (localID, remoteID) = (local.values("tls-id").first, remote.values("tls-id").first)
+        (self.role, self.fingerprints) = (role, Set(fingerprints))
+        remoteID = remote.nameOfAssociation
+        localID = remoteID == nil ? nil : local.nameOfAssociation
     }
+}
+
+extension [SDPAttribute] {
+    /// How the side that says so calls the association of DTLS (RFC 8842, section 4).
+    var nameOfAssociation: String? { values("tls-id").first }
 }
 
 extension Fingerprint {

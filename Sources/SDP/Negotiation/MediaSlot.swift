@@ -86,9 +86,10 @@ struct MediaSlot: Hashable, Sendable {
         )
     }
 
-    /// Our keys, while nothing but direction and address changes the one that was agreed on; or our certificate.
+    /// What secures the line: our certificate; or our keys, and while nothing but direction and address changes only that which was
+    /// agreed on.
     ///
-    /// The other side may choose the role again: it keeps it while the association goes on (RFC 8842, section 5.2).
+    /// The other side may choose the role of DTLS again, and keeps it while the association goes on (RFC 8842, section 5).
     private func offeredSecurity(_ medium: MediaConfiguration, _ scope: OfferAnswer.Scope) -> [SDPAttribute] {
         if MediaProtocol(transport).usesDTLS { return medium.certificate?.lines(.activeOrPassive) ?? [] }
         guard MediaProtocol(transport).hasKeysInDescription else { return [] }
@@ -125,8 +126,18 @@ struct MediaSlot: Hashable, Sendable {
             direction: taken.direction,
             isMultiplexed: taken.isMultiplexed,
             controlPort: controlPort,
-            security: taken.key.map { [$0.line] } ?? taken.role.flatMap { medium.certificate?.lines($0) } ?? []
+            security: answeredSecurity(medium, taken, offered)
         )
+    }
+
+    private func answeredSecurity(
+        _ medium: MediaConfiguration,
+        _ taken: AnswerPlan.Taken,
+        _ offered: MediaDescription
+    ) -> [SDPAttribute] {
+        if let key = taken.key { return [key.line] }
+        guard let role = taken.role, let certificate = medium.certificate else { return [] }
+        return certificate.lines(role, isNamed: offered.keyingAttributes.nameOfAssociation != nil)
     }
 
     /// What the answer to our line agrees on; nil when either side has it off.

@@ -77,6 +77,29 @@ import Testing
         #expect(third.b.fingerprints == [Self.fingerprint(3)] && third.b != second.a)
     }
 
+    @Test func `who gives the association no name is answered without one, and it goes on over offers of either side`()
+        throws
+    {
+        var side = Self.side(1)
+        try side.receiveOffer(Self.description(Self.lines(2, "actpass")))
+        let answer = try side.makeAnswer()
+        #expect(!answer.description.contains("tls-id"))
+        let first = try #require(side.agreed?.audio?.association)
+        #expect(try side.makeOffer().description.contains("tls-id"))
+        // The same certificate by another hash, too, before it and behind it.
+        let other = "a=fingerprint:sha-512 \([String](repeating: "07", count: 64).joined(separator: ":"))\r\n"
+        try side.receiveAnswer(Self.description(Self.lines(2, "passive")))
+        #expect(side.agreed?.audio?.association == first)
+        for lines in [other + Self.lines(2, "passive"), Self.lines(2, "passive") + other] {
+            _ = try side.makeOffer()
+            try side.receiveAnswer(Self.description(lines))
+        }
+        let last = try #require(side.agreed?.audio?.association)
+        _ = try side.makeOffer()
+        try side.receiveAnswer(Self.description(other + Self.lines(2, "passive")))
+        #expect(last != first && side.agreed?.audio?.association == last)
+    }
+
     /// What is offered, and the role that answers it; nil for none.
     @Test(
         arguments: [

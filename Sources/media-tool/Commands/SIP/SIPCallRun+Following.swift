@@ -8,7 +8,7 @@ extension SIPCallRun {
     /// Calls whom the other side asks to call; the sound is that of this call.
     func follow(_ wishes: TransferRequest) async {
         transferTarget = "\(wishes.target)"
-        let (handle, session) = (current, sound.sessionForAnother)
+        let (handle, session) = (current, sound.sessionForAnother())
         do {
             followed = try await party.endpoint.perform { agent, now in
                 try agent.acceptTransfer(handle, number: wishes.number, session, at: now)
@@ -23,10 +23,11 @@ extension SIPCallRun {
     /// Answers a call that takes the place of this one, as when the other side hands it over, if transfers are followed; all others
     /// find it busy.
     func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
-        let (current, session, isFree) = (current, sound.sessionForAnother, options.followTransfers && followed == nil)
+        let (current, sound, isFree) = (current, sound, options.followTransfers && followed == nil)
         let takesPlace = await party.endpoint.perform { agent, now in
             if isFree, agent.replacedCall(of: handle) == current {
-                return (try? agent.answer(handle, agent.session(of: current) ?? session, at: now)) != nil
+                let session = sound.sessionForAnother(like: agent.session(of: current))
+                return (try? agent.answer(handle, session, at: now)) != nil
             }
             agent.reject(handle, status: 486, at: now)
             return false
@@ -41,12 +42,14 @@ extension SIPCallRun {
         case .progress(_, let response): tell("trying", response.statusCode ?? 0)
         case .agreed(_, let session):
             followedSession = session
-            await agree(session)
+            // An association of DTLS that another one replaces does not come back, should the target refuse.
+            if options.srtp != .dtls { await agree(session) }
         case .established(let handle):
             if formerEnd == nil { left.append(current) }
             (current, followed, formerEnd) = (handle, nil, nil)
             (lastSession, peer) = (followedSession, transferTarget)
             tell("done", 200)
+            if options.srtp == .dtls, let lastSession { await agree(lastSession) }
         case .ended(_, let end):
             followed = nil
             tell("failed", end.code ?? 408)

@@ -98,6 +98,7 @@ actor SIPCallRun {
         case .established:
             answerTime = now
             await tellConnected(now)
+            Task { await awaitKeys() }
         case .key(_, let relay):
             infoKeys.append(relay.key)
             tell(key: "\(relay.key)", way: .info)
@@ -131,7 +132,7 @@ actor SIPCallRun {
             if isEarly, answerTime == nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
             tasks.append(Task { for await event in call.events { handle(event) } })
         }
-        Task { await awaitKeys() }
+        if answerTime != nil { Task { await awaitKeys() } }
         guard let audio = session.audio else { return }
         note(audio.isHeldLocally, &isHeld.us, by: "us")
         note(audio.isHeldRemotely, &isHeld.them, by: "them")
@@ -261,7 +262,7 @@ actor SIPCallRun {
             counts: counts,
             keys: keys + infoKeys,
             security: await sound.security,
-            soundFailure: failure,
+            soundFailure: failure ?? (answerTime == nil ? nil : sound.securityFailure?.message),
             securityFailure: await party.securityFailure
         )
     }

@@ -9,9 +9,9 @@ internal import Synchronization
 ///
 /// Neither side waits for the other, and nothing is allocated after `init`: what finds no room is lost, as on a network, and
 /// is sent once more.
-final class HandshakeMail: @unchecked Sendable {
-    private let arrived = DatagramPipe(capacity: HandshakeMail.capacity)
-    private let leaving = DatagramPipe(capacity: HandshakeMail.capacity)
+final class HandshakeQueue: @unchecked Sendable {
+    private let arrived = DatagramPipe(capacity: HandshakeQueue.capacity)
+    private let leaving = DatagramPipe(capacity: HandshakeQueue.capacity)
     private static let capacity = 16
     /// Datagrams that were posted, and those of them that were sent.
     private var postedCount = 0

@@ -100,6 +100,7 @@ package actor CallSound {
     /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
     ///
     /// - Parameter session: What is described to the other side now; nil for what was at first.
+    /// - Returns: The same but for what secures it.
     package nonisolated func sessionForAnother(like session: SessionConfiguration? = nil) -> SessionConfiguration {
         var session = session ?? self.session
         keying.secure(&session.media[0])

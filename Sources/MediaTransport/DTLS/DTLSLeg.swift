@@ -196,7 +196,7 @@ final class DTLSLeg: @unchecked Sendable {
         }
         guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
         if source != remote {
-            // A place that nobody has finished with in time is free for others.
+            // A place is free for others after its time.
             attempts.removeAll { $0.peer != remote && now - $0.begin > Self.otherTimeLimit }
             guard attempts.count(where: { $0.peer != remote }) < Self.otherLimit else { return }
         }
@@ -212,10 +212,12 @@ final class DTLSLeg: @unchecked Sendable {
                 (connected, attempts, deadline, isConnecting) = (attempt, [], nil, false)
                 path.offer(sending: SRTPKeys(keys.sending), receiving: SRTPKeys(keys.receiving))
                 return settle(.connected(DTLSProof(suite: keys.suite, fingerprint: keys.fingerprint)))
-            case .failed(let error):
+            case .failed(let error) where attempt.peer == remote:
                 attempts.removeAll { $0 === attempt }
-                if attempt.peer == remote { lose(error, now) }
-            case .closed: attempts.removeAll { $0 === attempt }
+                lose(error, now)
+            case .closed where attempt.peer == remote: attempts.removeAll { $0 === attempt }
+            // It keeps its place for its time: whoever fails at once does not get this side to begin again and again.
+            case .failed, .closed: break
             }
         }
         if let deadline, now >= deadline { fail(lastError ?? .timedOut) }

@@ -260,9 +260,13 @@ import Testing
         try await bob.value
     }
 
-    @Test func `two calls are joined without who joins them: nothing rings, and both hear each other`() async throws {
-        let (alice, carol) = (try await phone(), try await phone())
-        let bob = try await phone { $0.takesTransfers = true }
+    @Test(arguments: [MediaEncryption.none, .sdes, .dtls])
+    func `two calls are joined without who joins them: nothing rings, and both hear each other by keys of their own`(
+        encryption: MediaEncryption
+    ) async throws {
+        let alice = try await phone { $0.mediaEncryption = encryption }
+        let carol = try await phone { $0.mediaEncryption = encryption }
+        let bob = try await phone { ($0.takesTransfers, $0.mediaEncryption) = (true, encryption) }
         let first = try await alice.call(uri(of: bob), CallConfiguration.buzz)
         let atBob = try await call(to: bob)
         try await atBob.answer(CallConfiguration.buzz)
@@ -272,10 +276,12 @@ import Testing
         try await atCarol.answer(CallConfiguration.buzz)
         try await second.answered()
         await #expect(throws: PhoneError.self) { try await first.transfer(to: first) }
+        let told = await atCarol.sound?.agreed?.localSecurity
         try await first.transfer(to: second)
         var made: PhoneCall?
         for await case .transferRequested(let transfer) in atBob.events {
-            #expect(transfer.isAttended && transfer.target == uri(of: carol))
+            // Descriptions with keys are too long for UDP (RFC 3261, section 18.1.1): the target is by TCP then.
+            #expect(transfer.isAttended && transfer.target.hasPrefix(uri(of: carol)), "\(transfer.target)")
             made = try await atBob.acceptTransfer(transfer, CallConfiguration.buzz)
             break
         }
@@ -286,6 +292,8 @@ import Testing
         for await case .replaced(let former, let call) in carol.events {
             #expect(former === atCarol && call.callID == made?.callID)
             #expect(await call.state == .talking)
+            let isTold = await call.sound?.agreed?.localSecurity
+            #expect(encryption == .none || isTold != told)
             let media = try #require(await call.media)
             let former = media.report().received.packets
             #expect(await Polling.eventually { media.report().received.packets > former + 10 })

@@ -22,9 +22,12 @@ package final class DatagramPipe: @unchecked Sendable {
     /// The receiver's own.
     private var waiting: DatagramHeap
 
+    /// The longest datagram that goes through.
+    package static let maximumByteCount = DatagramQueue.maximumByteCount
+
     /// A pipe in which `capacity` datagrams can wait.
     package init(capacity: Int) {
-        let pool = SlotPool(capacity: capacity, slotByteCount: DatagramQueue.maximumByteCount)
+        let pool = SlotPool(capacity: capacity, slotByteCount: Self.maximumByteCount)
         memory = pool.memory
         slots = pool
         sent = RingBuffer(minimumCapacity: capacity)

@@ -12,7 +12,7 @@ package struct DTLSKeys: Sendable {
     /// Of the certificate that the other side has proved.
     package let fingerprint: Fingerprint
 
-    /// The keys of an association whose handshake is over; nil when no profile was agreed on.
+    /// The keys of an association whose handshake is over; nil when no profile was agreed on, or nothing can be exported.
     ///
     ///     client's key │ server's key │ client's salt │ server's salt
     init?(exportedFrom session: OpaquePointer, role: DTLSRole, fingerprint: Fingerprint) {

@@ -40,7 +40,7 @@ final class DTLSThread: Sendable {
     func wake() { sleeper.wake() }
 
     private func run() {
-        var buffer = [UInt8](repeating: 0, count: HandshakeQueue.bufferByteCount)
+        var buffer = [UInt8](repeating: 0, count: DatagramPipe.maximumByteCount)
         while true {
             let legs = state.withLock { Array($0.legs.values) }
             let now = MonotonicClock.current

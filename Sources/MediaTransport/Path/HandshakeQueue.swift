@@ -50,7 +50,4 @@ final class HandshakeQueue: @unchecked Sendable {
 
     /// Whether all that was posted has left.
     var isSent: Bool { sentCount.load(ordering: .acquiring) == postedCount }
-
-    /// The longest datagram that comes through.
-    static let bufferByteCount = 4096
 }

@@ -67,6 +67,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     package var droppedCount: Int { base.droppedCount }
     package var unreachableCount: Int { base.unreachableCount }
 
-    private static let bufferByteCount = 4096
+    /// As long as whatever is taken from the queue of handshakes.
+    private static let bufferByteCount = DatagramPipe.maximumByteCount
     private static let datagramsInTick = 512
 }

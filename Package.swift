@@ -15,8 +15,9 @@ func messaging(_ product: String, _ package: String) -> Target.Dependency {
     .product(name: product, package: package, condition: .when(traits: ["Messaging"]))
 }
 
-/// Optimised for the address sanitizer, tests would take minutes longer to compile than they would run shorter.
-let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+/// Optimised for the address sanitizer, tests would take minutes longer to compile than they would run shorter; and with
+/// numbers of lines in what it prints of them, most of one.
+let testSettings = settings + [.unsafeFlags(["-Onone", "-gnone"], .when(configuration: .release))]
 
 /// The tool and the examples are not optimised for the address sanitizer (Scripts/test address); what they stand on is.
 let toolSettings = Context.environment["ADDRESS_SANITIZER"] == "1" ? testSettings : settings

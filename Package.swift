@@ -210,6 +210,8 @@ let package = Package(
                 "DesktopSecrets",
                 "Mailbox", "CLinux",
                 messaging("ArgumentParser", "swift-argument-parser"),
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOHTTP1", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -40,6 +40,9 @@ package actor CallSound {
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
+    /// Where ICE has found the other side, and who waits for it to be found elsewhere.
+    private var found: (media: SocketAddress?, control: SocketAddress?) = (nil, nil)
+    private var finder: Task<Void, Never>?
 
     /// Opens the ports of a call on an own address.
     ///
@@ -49,6 +52,7 @@ package actor CallSound {
     ///   - codecs: The preferred one first.
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - encryption: What secures it.
+    ///   - hasICE: Whether the other side may find the way by ICE: only where it is secured by DTLS.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     package init(
@@ -57,6 +61,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
+        hasICE: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
         let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
@@ -67,6 +72,7 @@ package actor CallSound {
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
+            hasICE: hasICE,
             ends
         )
     }
@@ -81,6 +87,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
+        hasICE: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
         var stream = AudioStreamConfiguration()
@@ -91,7 +98,7 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        keying = try MediaKeying(encryption)
+        keying = try MediaKeying(encryption, hasICE: hasICE)
         keying.secure(&medium)
         session = SessionConfiguration(address: local.host, media: [medium])
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
@@ -134,7 +141,7 @@ package actor CallSound {
         guard let media = session.audio else {
             throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }
-        let agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
+        let agreement = try agreement(on: media)
         // Keys that are those of before go on as they are.
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
@@ -145,6 +152,25 @@ package actor CallSound {
         configuration.name = "sip"
         ends(&configuration)
         call = try await engine.makeCall(configuration)
+        guard media.ice != nil, finder == nil, let ways = keying.ways else { return }
+        finder = Task { [weak self] in
+            for await way in ways { await self?.follow(way) }
+        }
+    }
+
+    private func agreement(on media: AgreedMedia) throws -> MediaAgreement {
+        var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
+        guard media.ice != nil else { return agreement }
+        if let address = found.media { agreement.remote = address }
+        if let address = found.control, !media.isMultiplexed { agreement.remoteControl = address }
+        return agreement
+    }
+
+    /// Sends to where ICE has found the other side.
+    private func follow(_ way: DTLSPath.Way) async {
+        if way.isOfControl { found.control = way.remote } else { found.media = way.remote }
+        guard let agreed, let call, let agreement = try? agreement(on: agreed) else { return }
+        try? await call.update(agreement)
     }
 
     /// Waits until sound can flow: DTLS makes its keys once both sides have agreed.
@@ -153,6 +179,9 @@ package actor CallSound {
     package func secured() async throws(PhoneError) {
         if let proof = try await keying.connected() { self.proof = (proof.suite, proof.fingerprint) }
     }
+
+    /// Waits until the other side has ended DTLS, or is gone; at once where there is none.
+    package nonisolated func ended() async { await keying.ended() }
 
     /// Why no sound can flow, though it was agreed on; nil when it can, or may come to.
     package nonisolated var securityFailure: PhoneError? { keying.failure }

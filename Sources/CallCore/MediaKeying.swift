@@ -10,17 +10,20 @@ enum MediaKeying: Sendable {
     /// Keys are in the descriptions.
     case sdes(SecurePath)
     /// The descriptions tell certificates, and DTLS makes the keys.
-    case dtls(DTLSPath, DTLSIdentity)
+    case dtls(DTLSPath, DTLSIdentity, ICECredentials?)
 
+    /// - Parameter hasICE: Whether the other side may find the way by ICE; only where DTLS makes the keys.
     /// - Throws: `PhoneError` when no certificate can be made
-    init(_ encryption: MediaEncryption) throws(PhoneError) {
+    init(_ encryption: MediaEncryption, hasICE: Bool) throws(PhoneError) {
         switch encryption {
         case .none: self = .none
         case .sdes: self = .sdes(SecurePath())
         case .dtls:
             do throws(DTLSError) {
                 let identity = try DTLSIdentity.ofToday()
-                self = .dtls(DTLSPath(identity), identity)
+                var generator = SystemRandomNumberGenerator()
+                let credentials = hasICE ? ICECredentials(using: &generator) : nil
+                self = .dtls(DTLSPath(identity, credentials), identity, credentials)
             } catch {
                 throw PhoneError(.security, "\(error)")
             }
@@ -40,7 +43,7 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: nil
         case .sdes(let path): path
-        case .dtls(let path, _): path
+        case .dtls(let path, _, _): path
         }
     }
 
@@ -48,7 +51,7 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: SecurityStatistics()
         case .sdes(let path): path.statistics
-        case .dtls(let path, _): path.statistics
+        case .dtls(let path, _, _): path.statistics
         }
     }
 
@@ -58,7 +61,9 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: break
         case .sdes: medium.secure(by: SDESKeys(using: &generator))
-        case .dtls(_, let identity): medium.secure(by: identity, using: &generator)
+        case .dtls(_, let identity, let credentials):
+            medium.secure(by: identity, using: &generator)
+            if let credentials { medium.answerChecks(proving: credentials) }
         }
     }
 
@@ -83,11 +88,11 @@ enum MediaKeying: Sendable {
             }
             path.offer(sending: keys.sending, receiving: keys.receiving)
             return keys.suite
-        case .dtls(let path, _):
+        case .dtls(let path, _, _):
             guard let association = media.association else {
                 throw PhoneError(.noSound, "No certificate was told. Offer DTLS, or calls in the clear.")
             }
-            path.connect(association, to: agreement.remote, control: agreement.remoteControl)
+            path.connect(association, media.ice, to: agreement.remote, control: agreement.remoteControl)
             return nil
         }
     }
@@ -97,18 +102,29 @@ enum MediaKeying: Sendable {
     /// - Returns: What was proved; nil where DTLS makes no keys, or the call is over.
     /// - Throws: `PhoneError` when the other side did not prove itself
     func connected() async throws(PhoneError) -> DTLSProof? {
-        guard case .dtls(let path, _) = self else { return nil }
+        guard case .dtls(let path, _, _) = self else { return nil }
         do throws(DTLSError) { return try await path.connected() } catch { throw PhoneError(.security, "\(error)") }
+    }
+
+    /// Where ICE finds the other side, each time that it goes another way; nil without ICE.
+    var ways: AsyncStream<DTLSPath.Way>? {
+        guard case .dtls(let path, _, .some) = self else { return nil }
+        return path.ways
+    }
+
+    /// Waits until the other side has ended DTLS, or is gone; at once where there is none.
+    func ended() async {
+        if case .dtls(let path, _, _) = self { await path.ended() }
     }
 
     /// Why there are no keys; nil when there are, or may be.
     var failure: PhoneError? {
-        guard case .dtls(let path, _) = self, let error = path.failure else { return nil }
+        guard case .dtls(let path, _, _) = self, let error = path.failure else { return nil }
         return PhoneError(.security, "\(error)")
     }
 
     /// Tells the other side that it is over, where that is told.
     func close() async {
-        if case .dtls(let path, _) = self { await path.close() }
+        if case .dtls(let path, _, _) = self { await path.close() }
     }
 }

@@ -28,6 +28,7 @@ struct MediaTool: AsyncParsableCommand {
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
             GroupCommand.self, CoreCommand.self, ProviderCommand.self, SIPCommand.self, PhoneCommand.self,
+            WebRTCCommand.self,
         ]
     )
 

@@ -12,6 +12,8 @@ package enum DTLSError: Error, Hashable, Sendable, CustomStringConvertible {
     case noProfile
     /// The other side did not answer.
     case timedOut
+    /// No check of ICE has come from the other side.
+    case unreached
     /// The other side has ended it, with this alert.
     case alert(String)
     /// The other side has sent what cannot be; what the library says of that.
@@ -35,6 +37,8 @@ package enum DTLSError: Error, Hashable, Sendable, CustomStringConvertible {
             """
         case .timedOut:
             "The other side did not answer over DTLS. Check that its UDP packets arrive here, and ours there."
+        case .unreached:
+            "No check of ICE came from the other side: it found no way to this address. Check that its UDP packets arrive here."
         case .alert(let alert):
             "The other side ended DTLS with the alert \"\(alert)\". Its log may say why."
         case .protocolFailure(let reason):

@@ -1,4 +1,5 @@
 import CallBasics
+import RTP
 package import SDP
 import Synchronization
 
@@ -6,7 +7,8 @@ import Synchronization
 ///
 ///     wait for ClientHello, or send it ──► handshakes, one an address ──► the first whose certificate fits ──► keys
 ///
-/// The address that the description tells always has a place. Behind a NAT the other side comes from another one: of these a
+/// By ICE it is the address that the other side's checks have chosen, and no other: see `LiteAgent`. Without, the address that
+/// the description tells always has a place. Behind a NAT the other side comes from another one: of these a
 /// few may try at once, and one that fails ends none of the others.
 /// Thread: `serve` that of DTLS; the rest any.
 /// Source: RFC 5763, section 6.7; RFC 5764, section 5.1.
@@ -22,6 +24,7 @@ final class DTLSLeg: @unchecked Sendable {
 
     private struct Orders {
         var wanted: AgreedAssociation?
+        var ice: AgreedICE?
         var remote: SocketAddress?
         /// Whether the thread has not taken `wanted` yet.
         var isNew = false
@@ -30,7 +33,16 @@ final class DTLSLeg: @unchecked Sendable {
         var closes = false
         var outcome = Outcome.connecting
         var waiters: [CheckedContinuation<Outcome, Never>] = []
+        /// Who waits for its end, and who waits until the end has been told.
+        var enders: [CheckedContinuation<Void, Never>] = []
         var closers: [CheckedContinuation<Void, Never>] = []
+
+        var isOver: Bool {
+            switch outcome {
+            case .connecting, .connected: false
+            case .failed, .closed: true
+            }
+        }
     }
 
     /// A handshake with one address.
@@ -46,12 +58,19 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     let path = SecurePath()
-    let queue = HandshakeQueue()
+    let queue: HandshakeQueue
     private let identity: DTLSIdentity
+    private let server: any HandshakeServer
     private let orders = Mutex(Orders())
+    /// Takes each address that ICE chooses.
+    private let tellWay: @Sendable (SocketAddress) -> Void
+    private let refusedChecks = Atomic(0)
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
+    private var agent: LiteAgent?
+    /// Whether both sides have agreed on ICE.
+    private var usesICE = false
     private var remote: SocketAddress?
     private var isConnecting = false
     private var attempts: [Attempt] = []
@@ -62,18 +81,29 @@ final class DTLSLeg: @unchecked Sendable {
     /// When it ends, whatever has been sent; nil before it closes.
     private var closing: MediaTime?
 
-    init(_ identity: DTLSIdentity) { self.identity = identity }
+    /// A leg that proves `identity`, and answers checks of ICE that prove `credentials`, where there are some.
+    init(
+        _ identity: DTLSIdentity,
+        _ credentials: ICECredentials?,
+        by server: any HandshakeServer = DTLSThread.shared,
+        tellWay: @escaping @Sendable (SocketAddress) -> Void
+    ) {
+        (self.identity, self.server, self.tellWay) = (identity, server, tellWay)
+        agent = credentials.map(LiteAgent.init)
+        queue = HandshakeQueue(takesChecks: agent != nil)
+    }
 
     // MARK: Orders
 
-    /// Begins the association, or goes on with it; at another address where `remote` is one.
-    func connect(_ association: AgreedAssociation, to remote: SocketAddress?) {
+    /// Begins the association, or goes on with it; at another address where `remote` is one, or where ICE finds one.
+    func connect(_ association: AgreedAssociation, _ ice: AgreedICE?, to remote: SocketAddress?) {
         orders.withLock { orders in
+            orders.ice = ice
             if let remote { orders.remote = remote }
             guard orders.wanted != association else { return }
             (orders.wanted, orders.isNew, orders.outcome) = (association, true, .connecting)
         }
-        let isServed = DTLSThread.shared.add(self)
+        let isServed = server.add(self)
         orders.withLock { $0.isServed = isServed }
         if !isServed { settle(.failed(.protocolFailure("the system has no room for a thread")), evenIfNew: true) }
     }
@@ -87,7 +117,19 @@ final class DTLSLeg: @unchecked Sendable {
                 orders.waiters.append(continuation)
                 return nil
             }
-            if let known { continuation.resume(returning: known) } else { DTLSThread.shared.wake() }
+            if let known { continuation.resume(returning: known) } else { server.wake() }
+        }
+    }
+
+    /// Waits until either side has ended it, or it has failed.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let isOver = orders.withLock { orders in
+                if orders.isOver { return true }
+                orders.enders.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
         }
     }
 
@@ -96,6 +138,9 @@ final class DTLSLeg: @unchecked Sendable {
         if case .failed(let error) = orders.withLock(\.outcome) { return error }
         return nil
     }
+
+    /// Checks of ICE that proved no password.
+    var refusedCheckCount: Int { refusedChecks.load(ordering: .relaxed) }
 
     /// Ends it, and waits until close_notify has been sent, but for no longer than 100 ms.
     func close() async {
@@ -106,19 +151,23 @@ final class DTLSLeg: @unchecked Sendable {
                 orders.closers.append(continuation)
                 return true
             }
-            if waits { DTLSThread.shared.wake() } else { continuation.resume() }
+            if waits { server.wake() } else { continuation.resume() }
         }
     }
 
     /// Tells those who wait, unless another association is wanted by now.
     private func settle(_ outcome: Outcome, evenIfNew: Bool = false) {
-        let waiters = orders.withLock { orders in
-            guard evenIfNew || !orders.isNew else { return [CheckedContinuation<Outcome, Never>]() }
-            defer { orders.waiters = [] }
+        let (waiters, enders) = orders.withLock { orders in
+            typealias Waiting = ([CheckedContinuation<Outcome, Never>], [CheckedContinuation<Void, Never>])
+            guard evenIfNew || !orders.isNew else { return ([], []) as Waiting }
             orders.outcome = outcome
-            return orders.waiters
+            let waiting = (orders.waiters, orders.isOver ? orders.enders : [])
+            orders.waiters = []
+            if orders.isOver { orders.enders = [] }
+            return waiting
         }
         for waiter in waiters { waiter.resume(returning: outcome) }
+        for ender in enders { ender.resume() }
     }
 
     // MARK: The thread of DTLS
@@ -129,7 +178,11 @@ final class DTLSLeg: @unchecked Sendable {
         var takenCount = 0
         while takenCount < Self.datagramLimit, let (bytes, source) = queue.take(into: &buffer) {
             takenCount += 1
-            receive(buffer[bytes], from: source, now)
+            if DatagramKind(of: buffer[bytes].span) == .stun {
+                check(buffer[bytes], from: source, now)
+            } else {
+                receive(buffer[bytes], from: source, now)
+            }
         }
         for attempt in running where attempt.association.timeout.map({ $0 <= .zero }) ?? false {
             attempt.association.handleTimeout()
@@ -142,6 +195,7 @@ final class DTLSLeg: @unchecked Sendable {
             for datagram in attempt.association.takeDatagrams() { queue.post(datagram, to: attempt.peer) }
         }
         judge(now)
+        expectChecks(now)
         if let closing {
             if now < closing, !queue.isSent { return now + Self.closingPause }
             end()
@@ -149,17 +203,23 @@ final class DTLSLeg: @unchecked Sendable {
         }
         // Others come first, however many datagrams there are.
         if takenCount == Self.datagramLimit { return now }
-        return (running.compactMap { $0.association.timeout.map { now + $0 } } + [deadline].compactMap(\.self)).min()
+        let times = running.map { $0.association.timeout.map { now + $0 } } + [deadline, checkDeadline]
+        return times.compactMap(\.self).min()
     }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
     /// Takes what is wanted now; answers whether it is to end.
     private func takeOrders(_ now: MediaTime) -> Bool {
-        let (next, remote, isNew, isTimed, closes) = orders.withLock { orders in
+        let (next, ice, told, isNew, isTimed, closes) = orders.withLock { orders in
             defer { orders.isNew = false }
-            return (orders.wanted, orders.remote, orders.isNew, orders.isTimed, orders.closes)
+            return (orders.wanted, orders.ice, orders.remote, orders.isNew, orders.isTimed, orders.closes)
         }
+        usesICE = ice != nil && agent != nil
+        agent?.remoteFragment = ice?.remote.userFragment
+        // The way of ICE is no news here: what is under way goes there already.
+        let remote = usesICE ? agent?.destination : told
+        if usesICE { self.remote = remote }
         if let connected, let remote, connected.peer == self.remote { connected.peer = remote }
         let hasMoved = remote != self.remote
         self.remote = remote
@@ -169,15 +229,44 @@ final class DTLSLeg: @unchecked Sendable {
             (wanted, connected, attempts, lastError, deadline) = (next, nil, [], nil, nil)
             isConnecting = true
         }
-        guard isConnecting, let wanted, let remote else { return closes }
+        guard isConnecting, let wanted, remote != nil || usesICE else { return closes }
         if isTimed, deadline == nil {
             deadline = now + (lastError == nil ? Self.timeLimit : Self.secondTimeLimit)
         }
-        if wanted.role == .active, isNew || hasMoved || attempts.isEmpty {
+        if let remote, wanted.role == .active, isNew || hasMoved || attempts.isEmpty {
             attempts = []
             begin(wanted, with: remote, now)
         }
         return closes
+    }
+
+    /// Answers a check of ICE, and goes the way that it has shown.
+    private func check(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
+        guard let answer = agent?.answer(Array(datagram), from: source, at: now) else {
+            return refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
+        }
+        queue.post(answer, to: source)
+        guard usesICE, let way = agent?.destination, way != remote else { return }
+        remote = way
+        for attempt in running { attempt.peer = way }
+        tellWay(way)
+        if isConnecting, let wanted, wanted.role == .active, attempts.isEmpty { begin(wanted, with: way, now) }
+    }
+
+    /// When the way of ICE is taken for gone; nil where nothing is secured by it.
+    private var checkDeadline: MediaTime? {
+        guard usesICE, connected != nil else { return nil }
+        return agent?.lastCheck.map { $0 + Self.checkLimit }
+    }
+
+    /// Sends nothing more where the other side has ceased to ask for it.
+    ///
+    /// Source: RFC 7675, section 5.1.
+    private func expectChecks(_ now: MediaTime) {
+        guard let checkDeadline, now >= checkDeadline else { return }
+        connected = nil
+        path.stop()
+        settle(.closed)
     }
 
     private func begin(_ wanted: AgreedAssociation, with peer: SocketAddress, _ now: MediaTime) {
@@ -191,16 +280,21 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     private func receive(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
+        if usesICE {
+            // Of one side, which has proved its password, by whatever way.
+            guard agent?.knows(source) ?? false else { return }
+            if let attempt = running.first { return attempt.association.receive(datagram.span) }
+        }
         if let attempt = running.first(where: { $0.peer == source }) {
             return attempt.association.receive(datagram.span)
         }
         guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
-        if source != remote {
+        if source != remote, !usesICE {
             // A place is free for others after its time.
             attempts.removeAll { $0.peer != remote && now - $0.begin > Self.otherTimeLimit }
             guard attempts.count(where: { $0.peer != remote }) < Self.otherLimit else { return }
         }
-        begin(wanted, with: source, now)
+        begin(wanted, with: usesICE ? remote ?? source : source, now)
         attempts.last?.association.receive(datagram.span)
     }
 
@@ -220,7 +314,9 @@ final class DTLSLeg: @unchecked Sendable {
             case .failed, .closed: break
             }
         }
-        if let deadline, now >= deadline { fail(lastError ?? .timedOut) }
+        if let deadline, now >= deadline {
+            fail(lastError ?? (usesICE && agent?.destination == nil ? .unreached : .timedOut))
+        }
         guard let connected else { return }
         switch connected.association.state {
         case .connecting, .connected: break
@@ -252,7 +348,7 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     private func end() {
-        DTLSThread.shared.remove(self)
+        server.remove(self)
         // Who has hung up since it did not trust this side leaves the reason here.
         if failure == nil { settle(isConnecting ? lastError.map(Outcome.failed) ?? .closed : .closed, evenIfNew: true) }
         (attempts, connected, isConnecting) = ([], nil, false)
@@ -275,6 +371,8 @@ final class DTLSLeg: @unchecked Sendable {
     /// How long the other side may take in all, and to come again when a handshake with it has failed.
     private static let timeLimit = Duration.seconds(20)
     private static let secondTimeLimit = Duration.seconds(1)
+    /// How long a side of ICE that only answers goes on unasked (RFC 7675, section 5.1).
+    private static let checkLimit = Duration.seconds(30)
     /// How many of other addresses may try at once, and for how long each.
     private static let otherLimit = 3
     private static let otherTimeLimit = Duration.seconds(5)

@@ -10,13 +10,31 @@ package import SDP
 /// Thread: any but that of media.
 /// Source: RFC 5763, RFC 5764.
 package final class DTLSPath: LinkSecurity {
+    /// An address that ICE has chosen.
+    package struct Way: Sendable {
+        package let remote: SocketAddress
+        /// Whether it is that of RTCP on a port of its own.
+        package let isOfControl: Bool
+    }
+
     private let media: DTLSLeg
     private let control: DTLSLeg
+    /// Where ICE has found the other side, each time that it goes another way; for one reader, ended by `close`.
+    package let ways: AsyncStream<Way>
+    private let continuation: AsyncStream<Way>.Continuation
 
-    /// A path that proves `identity`.
-    package init(_ identity: DTLSIdentity) { (media, control) = (DTLSLeg(identity), DTLSLeg(identity)) }
+    /// A path that proves `identity`, and whose other side may find the way by checks that prove `credentials`.
+    package init(_ identity: DTLSIdentity, _ credentials: ICECredentials? = nil) {
+        let (ways, continuation) = AsyncStream.makeStream(of: Way.self, bufferingPolicy: .bufferingNewest(8))
+        func leg(isOfControl: Bool) -> DTLSLeg {
+            DTLSLeg(identity, credentials) { continuation.yield(Way(remote: $0, isOfControl: isOfControl)) }
+        }
+        (self.ways, self.continuation) = (ways, continuation)
+        (media, control) = (leg(isOfControl: false), leg(isOfControl: true))
+    }
 
     deinit {
+        continuation.finish()
         for leg in [media, control] { DTLSThread.shared.remove(leg) }
     }
 
@@ -30,15 +48,17 @@ package final class DTLSPath: LinkSecurity {
     ///
     /// - Parameters:
     ///   - association: One that is equal to that of before goes on.
+    ///   - ice: How the other side finds the way, whatever its addresses; nil for those that follow.
     ///   - remote: Where the other side takes RTP; nil while it has told no address.
     ///   - remoteControl: Where it takes RTCP; nil when that shares RTP's port.
     package func connect(
         _ association: AgreedAssociation,
+        _ ice: AgreedICE? = nil,
         to remote: SocketAddress?,
         control remoteControl: SocketAddress?
     ) {
-        media.connect(association, to: remote)
-        if let remoteControl { control.connect(association, to: remoteControl) }
+        media.connect(association, ice, to: remote)
+        if let remoteControl { control.connect(association, ice, to: remoteControl) }
     }
 
     /// Waits until RTP has its keys; the other side has 20 s from now.
@@ -54,14 +74,22 @@ package final class DTLSPath: LinkSecurity {
         }
     }
 
+    /// Waits until it is over: either side has ended it, or the other side proved nothing, or is gone (ICE).
+    package func ended() async { await media.ended() }
+
     /// Why RTP has no keys; nil when it has, or it may come to have some.
     package var failure: DTLSError? { media.failure }
 
     /// What was refused and kept back up to now.
-    package var statistics: SecurityStatistics { media.path.statistics + control.path.statistics }
+    package var statistics: SecurityStatistics {
+        var sum = media.path.statistics + control.path.statistics
+        sum.unprovenChecks = media.refusedCheckCount + control.refusedCheckCount
+        return sum
+    }
 
     /// Tells the other side that it is over, and waits for the tick that sends it.
     package func close() async {
+        continuation.finish()
         for leg in [media, control] { await leg.close() }
     }
 }

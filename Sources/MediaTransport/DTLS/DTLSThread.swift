@@ -2,10 +2,20 @@ import CallBasics
 internal import MediaEngine
 import Synchronization
 
+/// Who serves legs when something has come for them, or their time has.
+protocol HandshakeServer: Sendable {
+    /// Serves `leg` from now on; answers false when that cannot be.
+    func add(_ leg: DTLSLeg) -> Bool
+    /// Forgets `leg`.
+    func remove(_ leg: DTLSLeg)
+    /// Has all legs look at what has come.
+    func wake()
+}
+
 /// The thread that answers DTLS for all legs of the process, so that no handshake touches a tick.
 ///
 /// It sleeps while nothing comes and no datagram is to be sent again, and lasts as long as the process.
-final class DTLSThread: Sendable {
+final class DTLSThread: HandshakeServer {
     static let shared = DTLSThread()
 
     private struct State {

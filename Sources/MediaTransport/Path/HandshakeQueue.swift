@@ -2,7 +2,7 @@ internal import CallBasics
 internal import MediaEngine
 internal import Synchronization
 
-/// Datagrams of DTLS between the media thread, which has the sockets, and the thread that answers them.
+/// Datagrams of DTLS, and of ICE, between the media thread, which has the sockets, and the thread that answers them.
 ///
 ///     socket ──► SecureLink ──► arrived ──► DTLSThread
 ///     socket ◄── SecureLink ◄── leaving ◄── DTLSThread
@@ -13,9 +13,13 @@ final class HandshakeQueue: @unchecked Sendable {
     private let arrived = DatagramPipe(capacity: HandshakeQueue.capacity)
     private let leaving = DatagramPipe(capacity: HandshakeQueue.capacity)
     private static let capacity = 16
+    /// Whether checks of ICE are answered, too.
+    let takesChecks: Bool
     /// Datagrams that were posted, and those of them that were sent.
     private var postedCount = 0
     private let sentCount = Atomic(0)
+
+    init(takesChecks: Bool) { self.takesChecks = takesChecks }
 
     // MARK: The media thread
 

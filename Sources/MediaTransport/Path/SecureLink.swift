@@ -6,7 +6,7 @@ internal import RTP
 ///
 ///     RTP, RTCP ──► SecureLink ──► base: a socket, or a simulated network
 ///
-/// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS go to and from its queue.
+/// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS, and of ICE, go to and from its queue.
 /// Thread: media, one for all links of a path.
 package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
@@ -48,20 +48,27 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
-            if let handshakes, isDTLS(buffer.span, datagram), handshakes.deliver(buffer.span, datagram) { continue }
+            if let handshakes, isShake(buffer.span, datagram, handshakes), handshakes.deliver(buffer.span, datagram) {
+                continue
+            }
             guard let count = path.unprotect(&buffer, count: datagram.byteCount) else { continue }
             return ReceivedDatagram(byteCount: count, source: datagram.source, arrival: datagram.arrival)
         }
         return nil
     }
 
-    private func isDTLS(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
-        datagram.byteCount <= bytes.count && DatagramKind(of: bytes.extracting(..<datagram.byteCount)) == .dtls
+    /// Whether it is one of those that the queue takes.
+    private func isShake(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, _ queue: HandshakeQueue) -> Bool {
+        guard datagram.byteCount <= bytes.count else { return false }
+        let kind = DatagramKind(of: bytes.extracting(..<datagram.byteCount))
+        return kind == .dtls || kind == .stun && queue.takesChecks
     }
 
     @discardableResult
     package func accept(only source: SocketAddress?, or other: SocketAddress?) -> Bool {
-        base.accept(only: source, or: other)
+        // Checks of ICE come from any address.
+        if let handshakes, handshakes.takesChecks { return false }
+        return base.accept(only: source, or: other)
     }
 
     package var droppedCount: Int { base.droppedCount }

@@ -106,6 +106,8 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
     package var replayed = 0
     /// Named another key, or was RTCP in the clear.
     package var otherKey = 0
+    /// Checks of ICE that proved no password.
+    package var unprovenChecks = 0
 
     package init() {}
 
@@ -119,6 +121,7 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
         sum.unauthentic += right.unauthentic
         sum.replayed += right.replayed
         sum.otherKey += right.otherKey
+        sum.unprovenChecks += right.unprovenChecks
         return sum
     }
 

@@ -121,6 +121,8 @@ public struct AgreedMedia: Hashable, Sendable {
     package internal(set) var keys: AgreedKeys?
     /// How keys are made by DTLS; nil unless the descriptions have fingerprints.
     package internal(set) var association: AgreedAssociation?
+    /// How the other side finds the way; nil when it goes to the address of our description.
+    package internal(set) var ice: AgreedICE?
 
     func changes(since earlier: AgreedMedia) -> Set<MediaChange> {
         var changes: Set<MediaChange> = []

@@ -59,6 +59,19 @@ struct AnswerPlan {
             .map { "\(offered[$0].kind.excerpt) \(reasons[$0] ?? "is not configured")" }.joined(separator: ", ")
     }
 
+    /// The line that an answer has in a group of one transport, and its name there: the first that is taken; nil for none.
+    ///
+    /// Others are taken, too, on a transport of their own.
+    /// Source: RFC 9143, section 7.3.
+    func bundled(_ offered: [MediaDescription], _ groups: [MediaGroup]) -> (index: Int, name: String)? {
+        guard let group = groups.first(where: { $0.semantics.isNamed("BUNDLE") }) else { return nil }
+        for (index, medium) in offered.enumerated() where taken[index]?.isMultiplexed ?? false {
+            guard let name = medium.keyingAttributes.mediaIdentifier, group.identifiers.contains(name) else { continue }
+            return (index, name)
+        }
+        return nil
+    }
+
     private static func rank(_ offered: MediaDescription, _ wish: MediaConfiguration, _ index: Int) -> (Int, Int) {
         (wish.protocols.firstIndex(of: offered.transport) ?? wish.protocols.count, index)
     }

@@ -15,6 +15,10 @@ struct MediaSlot: Hashable, Sendable {
     private var key: CryptoAttribute?
     /// Our role in DTLS that was agreed on last.
     private(set) var role: SetupRole?
+    /// Whether our last description tells our side of ICE.
+    private(set) var tellsICE = false
+    /// What the group of one transport (BUNDLE) calls the line; nil while it was in none.
+    private var name: String?
     /// The formats of our last description.
     private var described: [PayloadFormat] = []
 
@@ -42,7 +46,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
-        (key, role) = (nil, nil)
+        (key, role, tellsICE, name) = (nil, nil, false, nil)
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -54,10 +58,21 @@ struct MediaSlot: Hashable, Sendable {
         return medium.port != 0 && medium.isOfKind(kind)
     }
 
-    /// The lines of an offer.
+    /// What a group (BUNDLE) calls the line at `index`, if it may be in one: browsers want media with ICE to be.
+    mutating func bundledName(_ configuration: SessionConfiguration, at index: Int) -> String? {
+        guard let entry, isWanted(configuration), configuration.media[entry].ice != nil,
+            configuration.media[entry].isMultiplexed
+        else { return nil }
+        let name = name ?? String(index)
+        self.name = name
+        return name
+    }
+
+    /// The lines of an offer, which has the line in a group as `name`.
     mutating func offer(
         _ configuration: SessionConfiguration,
         _ scope: OfferAnswer.Scope,
+        bundledAs name: String?,
         by rule: FormatFit.Rule
     ) throws(SDPError) -> [DescriptionLine] {
         guard let entry, isWanted(configuration), scope == .everything || isActive else {
@@ -74,16 +89,27 @@ struct MediaSlot: Hashable, Sendable {
         }
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
-        let controlPort = medium.controlPort.flatMap { $0 == medium.port &+ 1 ? nil : $0 }
+        tellsICE = medium.ice != nil
         return try DescriptionWriter.section(
             medium,
             transport: transport,
             formats: described,
             direction: medium.direction(hold: configuration.hold),
             isMultiplexed: medium.isMultiplexed,
-            controlPort: controlPort,
-            security: offeredSecurity(medium, scope)
+            controlPort: medium.toldControlPort,
+            security: Self.group(name) + offeredSecurity(medium, scope) + way(of: medium, configuration, isMultiplexed: false)
         )
+    }
+
+    /// How the other side may find the way to us, where that is told.
+    private func way(
+        of medium: MediaConfiguration,
+        _ configuration: SessionConfiguration,
+        isMultiplexed: Bool
+    ) -> [SDPAttribute] {
+        guard tellsICE, let ice = medium.ice else { return [] }
+        let control = isMultiplexed ? nil : medium.controlPort ?? medium.port &+ 1
+        return ice.lines(configuration.address, medium.port, control: control)
     }
 
     /// What secures the line: our certificate; or our keys, and while nothing but direction and address changes only that which was
@@ -98,11 +124,15 @@ struct MediaSlot: Hashable, Sendable {
     }
 
     /// The lines of an answer to `offered`: it is taken when `taken` says how, and refused otherwise.
+    ///
+    /// `name` is what a group (BUNDLE) calls the line that the answer has in it.
     mutating func answer(
         _ offered: MediaDescription,
         _ taken: AnswerPlan.Taken?,
-        _ configuration: SessionConfiguration
+        _ configuration: SessionConfiguration,
+        bundledAs name: String?
     ) throws(SDPError) -> [DescriptionLine] {
+        tellsICE = false
         if !kind.isNamed(offered.kind) { payloadTypes = PayloadTypeMap() }
         kind = offered.kind
         transport = offered.transportName
@@ -118,17 +148,21 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        let controlPort = medium.controlPort.flatMap { $0 == medium.port &+ 1 || taken.isMultiplexed ? nil : $0 }
+        tellsICE = medium.ice != nil && offered.keyingAttributes.canCheck
+        self.name = name
         return try DescriptionWriter.section(
             medium,
             transport: transport,
             formats: described,
             direction: taken.direction,
             isMultiplexed: taken.isMultiplexed,
-            controlPort: controlPort,
-            security: answeredSecurity(medium, taken, offered)
+            controlPort: taken.isMultiplexed ? nil : medium.toldControlPort,
+            security: Self.group(name) + answeredSecurity(medium, taken, offered)
+                + way(of: medium, configuration, isMultiplexed: taken.isMultiplexed)
         )
     }
+
+    private static func group(_ name: String?) -> [SDPAttribute] { name.map { [SDPAttribute("mid", $0)] } ?? [] }
 
     private func answeredSecurity(
         _ medium: MediaConfiguration,

@@ -44,7 +44,8 @@ struct MediaView {
             remoteSecurity: remote.keyingAttributes,
             keys: keys(isOfferer: isOfferer),
             association: remote.transport.usesDTLS
-                ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil
+                ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil,
+            ice: AgreedICE(local.keyingAttributes, remote.keyingAttributes)
         )
     }
 

@@ -120,10 +120,13 @@ extension OfferAnswer {
             }
         }
         var sections: [[DescriptionLine]] = []
+        var bundled: String?
         for index in slots.indices {
-            try sections.append(slots[index].offer(configuration, scope, by: rule))
+            let name = bundled == nil ? slots[index].bundledName(configuration, at: index) : nil
+            bundled = bundled ?? name
+            try sections.append(slots[index].offer(configuration, scope, bundledAs: name, by: rule))
         }
-        let written = try write(sections, times: "0 0")
+        let written = try write(sections, times: "0 0", Self.attributes(of: slots, bundled))
         lastWritten = written
         exchange = .ours(OurOffer(description: written.description, slots: slots, configuration: configuration))
         return written.description
@@ -208,14 +211,16 @@ extension OfferAnswer {
         }
         var slots = slots
         var sections: [[DescriptionLine]] = []
+        let bundled = plan.bundled(media, offer.groups)
         for (index, medium) in media.enumerated() {
             if index == slots.count { slots.append(MediaSlot(medium)) }
-            try sections.append(slots[index].answer(medium, plan.taken[index], configuration))
+            let name = bundled?.index == index ? bundled?.name : nil
+            try sections.append(slots[index].answer(medium, plan.taken[index], configuration, bundledAs: name))
         }
         for index in slots.indices where plan.taken[index] == nil {
             if plan.taken.contains(where: { $0?.entry == slots[index].entry }) { slots[index].entry = nil }
         }
-        let written = try write(sections, times: offer.times)
+        let written = try write(sections, times: offer.times, Self.attributes(of: slots, bundled?.name))
         let local = written.description.media
         var result: [AgreedMedia] = []
         for (index, medium) in media.enumerated() {
@@ -304,15 +309,26 @@ extension OfferAnswer {
         }
     }
 
+    /// What the session says of its lines: which one is in a group of one transport, and that this side only answers checks.
+    private static func attributes(of slots: [MediaSlot], _ bundled: String?) -> [SDPAttribute] {
+        (bundled.map { [SDPAttribute("group", "BUNDLE \($0)")] } ?? [])
+            + (slots.contains(where: \.tellsICE) ? [SDPAttribute("ice-lite")] : [])
+    }
+
     /// Puts the session's lines before `sections`, with the version that the whole has.
-    private func write(_ sections: [[DescriptionLine]], times: String) throws(SDPError) -> Written {
+    private func write(
+        _ sections: [[DescriptionLine]],
+        times: String,
+        _ attributes: [SDPAttribute]
+    ) throws(SDPError) -> Written {
         let connection = try DescriptionWriter.connection(configuration.address)
         let wishedName = try DescriptionWriter.word(configuration.userName, "The user's name")
         // All of the o= line but the version stays (RFC 3264, section 8).
         let (userName, address) = (lastWritten?.userName ?? wishedName, lastWritten?.address ?? connection)
         func written(_ version: UInt64) throws(SDPError) -> Written {
             let origin = "\(userName) \(sessionID) \(version) \(address)"
-            let lines = try DescriptionWriter.session(configuration, origin, connection: connection, times: times)
+            var lines = try DescriptionWriter.session(configuration, origin, connection: connection, times: times)
+            for attribute in attributes { try lines.append(DescriptionLine("a", attribute.text)) }
             let description = SessionDescription(sessionLines: lines, sections: sections)
             return Written(description: description, version: version, userName: userName, address: address)
         }

@@ -76,6 +76,8 @@ public struct MediaConfiguration: Hashable, Sendable {
     ///
     /// Without one, keys are the application's: `attributes`.
     package var certificate: OwnCertificate?
+    /// Our side of ICE, with which the medium is offered, and taken from those who have it, too; nil for none.
+    package var ice: OwnICE?
     /// What the medium may take on the wire, in bit/s; nil says nothing.
     public var maximumBitRate: Int?
     /// Further attributes, such as those of keys and of the path.
@@ -88,6 +90,9 @@ public struct MediaConfiguration: Hashable, Sendable {
     }
 
     func isOfKind(_ kind: String) -> Bool { self.kind.isNamed(kind) }
+
+    /// The port of RTCP, where it is not the one that all expect.
+    var toldControlPort: UInt16? { controlPort.flatMap { $0 == port &+ 1 ? nil : $0 } }
 
     /// The direction that we wish, with the hold.
     func direction(hold: SessionConfiguration.Hold?) -> MediaDirection {

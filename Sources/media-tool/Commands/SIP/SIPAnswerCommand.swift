@@ -95,9 +95,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         guard code == nil || policy == .reject else {
             throw ValidationError("'--code' says how a call is refused. Give '--policy reject', or leave it out.")
         }
-        if echo, let other = [("--input", sound.input), ("--output", sound.output)].first(where: { $0.1 != nil })?.0 {
-            throw ValidationError("'--echo' sends back what is heard, in the place of '\(other)'. Leave out one.")
-        }
+        try sound.audio.check(echo: echo)
         let rings = provider != nil || way == .ring || wait > 0 && (way == .accept || way == .reject)
         guard !earlyMedia || rings else {
             throw ValidationError("'--early-media' is about ringing. Give '--after', '--policy ring' or '--provider'.")
@@ -105,12 +103,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         guard sip.header.isEmpty || sip.hasAccount && !sip.noRegister else {
             throw ValidationError("'--header' is about the REGISTER. Give '--account', or leave it out.")
         }
-        guard sound.pcap == nil || calls == 1 else {
+        guard sound.audio.pcap == nil || calls == 1 else {
             throw ValidationError("'--pcap' is the capture of one call. Give '--calls 1', or leave it out.")
         }
-        try sound.roles.check(device: sound.device, beside: "--echo", echo ? "" : nil)
         var files = FileArguments()
-        try sound.check(&files)
+        try sound.audio.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
         guard told.story == nil || calls == 1 else {
@@ -129,7 +126,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         StandardOutput.watch()
         let group = try provider.map { try GroupContainer(directory: $0) }
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
-        try await CallEngine.session(try sound.engineConfiguration()) { engine in
+        try await CallEngine.session(try sound.audio.engineConfiguration()) { engine in
             try await recorder.telling {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     sound.change(&$0)
@@ -251,7 +248,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         )
         let endpoint = party.endpoint
         // One file takes one call at a time.
-        let hasFile = sound.output != nil || sound.pcap != nil || told.story != nil
+        let hasFile = sound.audio.output != nil || sound.audio.pcap != nil || told.story != nil
         let isTaken = await !desk.isEmpty && hasFile
         if isTaken || way == .busy {
             await desk.noteRefusal()
@@ -261,10 +258,10 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         let media = try await CallSound(
             taker.engine,
             at: host,
-            codecs: sound.codecs,
-            packetTime: sound.ptime,
+            codecs: sound.audio.codecs,
+            packetTime: sound.audio.ptime,
             encryption: sound.encryption,
-            sound.ends(echo: echo)
+            sound.audio.ends(echo: echo)
         )
         let run = SIPCallRun(
             handle,

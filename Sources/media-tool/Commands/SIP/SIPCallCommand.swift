@@ -115,7 +115,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
         }
         var files = FileArguments()
-        try sound.check(&files)
+        try sound.audio.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
     }
@@ -142,7 +142,7 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
                 ("--follow-transfers", sound.followTransfers), ("--100rel", sound.hundredRel),
-                ("--device", sound.device != nil), ("--pcap", sound.pcap != nil),
+                ("--device", sound.audio.device != nil), ("--pcap", sound.audio.pcap != nil),
                 ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
                 ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.srtp == .dtls),
             ] + sip.ofNetworks
@@ -157,7 +157,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
         let recorder = told.recorder("call", [sip.account ?? "this side", uri])
-        let report = try await CallEngine.session(try sound.engineConfiguration()) { engine in
+        let report = try await CallEngine.session(try sound.audio.engineConfiguration()) { engine in
             try await recorder.telling {
                 var report = try await call(target, uri, engine, recorder)
                 report.story = told.story
@@ -225,10 +225,10 @@ struct SIPCallCommand: AsyncParsableCommand {
         let media = try await CallSound(
             engine,
             at: host,
-            codecs: sound.codecs,
-            packetTime: sound.ptime,
+            codecs: sound.audio.codecs,
+            packetTime: sound.audio.ptime,
             encryption: sound.encryption,
-            sound.ends()
+            sound.audio.ends()
         )
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)
@@ -264,8 +264,8 @@ struct SIPCallCommand: AsyncParsableCommand {
                     try await CallSound(
                         engine,
                         at: host,
-                        codecs: sound.codecs,
-                        packetTime: sound.ptime,
+                        codecs: sound.audio.codecs,
+                        packetTime: sound.audio.ptime,
                         encryption: sound.encryption
                     ) {
                         ($0.source, $0.sink) = (.silence, .none)
@@ -326,7 +326,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             }
             await step.what()
         }
-        guard seconds == nil, sound.input != nil else { return }
+        guard seconds == nil, sound.audio.input != nil else { return }
         let keys = sound.dtmf.map {
             0.5 + $0.length(duration: .milliseconds(100), gap: .milliseconds(100)).roundedSeconds
         }

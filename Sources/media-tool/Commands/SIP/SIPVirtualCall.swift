@@ -31,8 +31,8 @@ struct SIPVirtualCall {
     func run(on engine: CallEngine) async throws -> SIPCallReport {
         var world = VirtualNetwork(seed: network.seed, conditions)
         for name in ["alice", "bob"] { _ = try world.add(name) }
-        let codec = try engine.registry.codec(named: sound.codecs[0]).description
-        let input = try AudioInput(path: sound.input, seconds: seconds ?? 3, format: codec.format)
+        let codec = try engine.registry.codec(named: sound.audio.codecs[0]).description
+        let input = try AudioInput(path: sound.audio.input, seconds: seconds ?? 3, format: codec.format)
         let (left, right) = MemoryLink.pair()
         let sounds = try [left, right].enumerated().map { index, link in
             try sound(engine, link, input.makePlayback().source, index)
@@ -80,12 +80,12 @@ struct SIPVirtualCall {
     private func sound(_ engine: CallEngine, _ link: MemoryLink, _ source: CallSource, _ index: Int) throws -> CallSound
     {
         let (impairment, seed) = (network.impairment, network.seed &+ UInt64(1 - index))
-        let output = index == Self.alice ? sound.output : nil
+        let output = index == Self.alice ? sound.audio.output : nil
         return try CallSound(
             engine,
             .link(link),
-            codecs: sound.codecs,
-            packetTime: sound.ptime,
+            codecs: sound.audio.codecs,
+            packetTime: sound.audio.ptime,
             encryption: sound.encryption
         ) { configuration in
             configuration.name = index == Self.alice ? "alice" : "bob"

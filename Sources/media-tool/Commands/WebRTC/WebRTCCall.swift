@@ -1,0 +1,180 @@
+import CallBasics
+import CallCore
+import MediaEngine
+import SDP
+
+/// A call with a browser, from the descriptions to the report.
+final class WebRTCCall: Sendable {
+    /// What happens to it.
+    private enum Step: Sendable {
+        case secured
+        case failed(String)
+        /// Ended by the side that is named as reports do.
+        case over(String)
+    }
+
+    let identifier: String
+    private let sound: CallSound
+    private let options: WebRTCOptions
+    private let steps: AsyncStream<Step>
+    private let continuation: AsyncStream<Step>.Continuation
+
+    private init(_ identifier: String, _ sound: CallSound, _ options: WebRTCOptions) {
+        (self.identifier, self.sound, self.options) = (identifier, sound, options)
+        (steps, continuation) = AsyncStream.makeStream()
+    }
+
+    /// Answers what a browser offers.
+    ///
+    /// - Throws: `SDPError` when that cannot be taken; as `CallSound` does
+    static func answering(
+        _ offer: SessionDescription,
+        _ identifier: String = "0",
+        by engine: CallEngine,
+        _ options: WebRTCOptions
+    ) async throws -> (call: WebRTCCall, answer: SessionDescription) {
+        let sound = try await options.sound(of: engine)
+        do {
+            var exchange = OfferAnswer(configuration: sound.session, sessionID: .random(in: .min ... .max))
+            try exchange.receiveOffer(offer)
+            let answer = try exchange.makeAnswer()
+            return (try await made(identifier, sound, exchange, options), answer)
+        } catch {
+            _ = try? await sound.end(after: .zero)
+            throw error
+        }
+    }
+
+    /// Offers a call, and takes the answer that `exchanging` gets for it.
+    ///
+    /// - Throws: `SDPError` when the answer does not fit, what `exchanging` throws; as `CallSound` does
+    static func offering(
+        by engine: CallEngine,
+        _ options: WebRTCOptions,
+        _ exchanging: (SessionDescription) async throws -> SessionDescription
+    ) async throws -> WebRTCCall {
+        let sound = try await options.sound(of: engine)
+        do {
+            var exchange = OfferAnswer(configuration: sound.session, sessionID: .random(in: .min ... .max))
+            try exchange.receiveAnswer(await exchanging(exchange.makeOffer()))
+            return try await made("0", sound, exchange, options)
+        } catch {
+            _ = try? await sound.end(after: .zero)
+            throw error
+        }
+    }
+
+    private static func made(
+        _ identifier: String,
+        _ sound: CallSound,
+        _ exchange: OfferAnswer,
+        _ options: WebRTCOptions
+    ) async throws -> WebRTCCall {
+        guard let agreed = exchange.agreed else { throw ToolFailure("Nothing was agreed on.") }
+        try await sound.apply(agreed)
+        return WebRTCCall(identifier, sound, options)
+    }
+
+    /// Ends it; `run` gives the report.
+    func hangUp() { continuation.yield(.over("us")) }
+
+    /// Follows it to its end.
+    ///
+    /// - Returns: What it came to.
+    /// - Throws: `EngineError` when a file could not be written
+    func run(_ teller: SIPTeller) async throws -> WebRTCReport {
+        let (sound, continuation) = (sound, continuation)
+        let watches = [
+            Task {
+                do throws(PhoneError) {
+                    try await sound.secured()
+                    continuation.yield(.secured)
+                    await sound.ended()
+                    continuation.yield(.over("them"))
+                } catch {
+                    continuation.yield(.failed(error.message))
+                }
+            },
+            Task { [seconds = options.seconds] in
+                await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
+                continuation.yield(.over("us"))
+            },
+        ]
+        defer { for watch in watches { watch.cancel() } }
+        var (begin, end, failure): (MediaTime?, String, String?) = (nil, "us", nil)
+        following: for await step in steps {
+            switch step {
+            case .secured:
+                // It was over before its keys were there.
+                guard let security = await sound.security else { break }
+                begin = MonotonicClock.current
+                teller.tell(
+                    "secured",
+                    [("call", .string(identifier)), ("srtp", security.json)],
+                    text: "Secured by \(security.suite) with \(security.fingerprint ?? "no certificate")."
+                )
+                Task { await sendKeys() }
+            case .failed(let reason):
+                (failure, end) = (reason, "network")
+                break following
+            case .over(let side):
+                end = side
+                break following
+            }
+        }
+        let keys = await sound.call?.receivedKeys ?? ""
+        let talk = begin.map { MonotonicClock.current - $0 } ?? .zero
+        let security = await sound.security
+        let media = try await sound.end(after: talk)
+        return WebRTCReport(
+            identifier: identifier,
+            side: end,
+            talk: talk,
+            keys: keys,
+            media: media,
+            security: security,
+            failure: failure
+        )
+    }
+
+    private func sendKeys() async {
+        guard let digits = options.dtmf, await Interruption.wait(.milliseconds(500)) else { return }
+        do {
+            try await sound.call?.sendDTMF(digits.sequence.description)
+        } catch {
+            StandardError.write("The keys were not sent: \(error)\n")
+        }
+    }
+}
+
+/// What a call with a browser came to.
+struct WebRTCReport: Sendable {
+    let identifier: String
+    let side: String
+    let talk: Duration
+    let keys: String
+    let media: CallReport?
+    let security: CallSecurity?
+    /// Why there was no sound, with the remedy; nil when there was.
+    let failure: String?
+    /// What the browser says that it has heard; nil when it said nothing.
+    var browser: BrowserHearing?
+
+    var members: [(String, JSONValue)] {
+        [
+            ("call", .string(identifier)), ("status", .string(failure == nil ? "ok" : "failed")),
+            ("endedBy", .string(side)), ("talkSeconds", .number(talk.roundedSeconds)),
+            ("legs", .array(media?.legs.map(\.json) ?? [])), ("dtmf", .string(keys)),
+            ("srtp", security.map(\.json) ?? .null), ("browser", browser.map(\.json) ?? .null),
+            ("failure", JSONValue(failure)),
+        ]
+    }
+
+    var text: String {
+        var lines = [failure ?? "Ended by \(side) after \(talk.roundedSeconds) s of talk."]
+        if !keys.isEmpty { lines.append("Keys heard: \(keys)") }
+        if let security { lines.append(security.text) }
+        if let browser { lines.append(browser.text) }
+        return lines.joined(separator: "\n") + "\n" + (media?.table ?? "")
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import CallBasics
+import CallCore
+import MediaEngine
+import SIPTransport
+
+/// The sound of calls with browsers.
+struct WebRTCOptions: ParsableArguments {
+    @OptionGroup var audio: CallSoundOptions
+
+    @Flag(help: "Send back what is heard.")
+    var echo = false
+
+    @Option(help: ArgumentHelp("Keys to send, from 0.5 s after the sound began.", valueName: "digits"))
+    var dtmf: Digits?
+
+    @Option(
+        help: ArgumentHelp(
+            "The own address that sound comes to. Default: that of the way to other networks, else 127.0.0.1.",
+            valueName: "address"
+        )
+    )
+    var media: LocalAddress?
+
+    @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
+    var seconds: Double?
+
+    func validate() throws {
+        try dtmf?.validate(limit: 64)
+        try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try audio.check(echo: echo)
+        guard media.map({ $0.address.port == 0 && !$0.address.isUnspecified }) ?? true else {
+            throw ValidationError("The value of '--media' is one address of this machine, without a port.")
+        }
+    }
+
+    /// Whether several calls at once do not take each other's card or files.
+    var isForSeveral: Bool { echo && audio.pcap == nil || audio.input != nil && audio.output == nil && audio.pcap == nil }
+
+    /// The own address that sound comes to.
+    func host() async -> String {
+        if let media { return media.address.host }
+        // Nothing is sent there (RFC 5737).
+        let outside = SocketAddress(ipv4: 0xC000_0201, port: 9)
+        return await SourceAddress.towards(outside)?.host ?? SocketAddress.loopback(port: 0).host
+    }
+
+    /// The sound of one call, with ports of its own.
+    ///
+    /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
+    func sound(of engine: CallEngine) async throws -> CallSound {
+        try await CallSound(
+            engine,
+            at: await host(),
+            codecs: audio.codecs,
+            packetTime: audio.ptime,
+            encryption: .dtls,
+            hasICE: true,
+            audio.ends(echo: echo)
+        )
+    }
+}

@@ -1,0 +1,99 @@
+/// The page by which a browser calls, and its script.
+enum WebRTCPage {
+    static let html = """
+        <!doctype html>
+        <html lang="en">
+        <meta charset="utf-8">
+        <title>media-tool</title>
+        <link rel="icon" href="data:,">
+        <link rel="stylesheet" href="/call.css">
+        <h1>media-tool</h1>
+        <p><button id="call">Call</button> <button id="end" disabled>Hang up</button></p>
+        <p id="keys"></p>
+        <p id="state">Not in a call.</p>
+        <audio id="sound" autoplay></audio>
+        <script src="/call.js"></script>
+        </html>
+
+        """
+
+    static let style = """
+        body { font: 1.1rem/1.5 system-ui, sans-serif; margin: 3rem auto; max-width: 30rem; padding: 0 1rem }
+        button { font: inherit; min-width: 3rem; padding: .4rem 1rem }
+        #keys button { margin: .1rem }
+
+        """
+
+    /// It posts its offer, and gets the answer for it (WHIP, RFC 9725); each second it tells what it hears.
+    static let script = """
+        const at = id => document.getElementById(id)
+        const say = text => { at('state').textContent = text }
+        let peer, place, timer, sender
+
+        async function call() {
+          at('call').disabled = true
+          try {
+            const microphone = await navigator.mediaDevices.getUserMedia({ audio: true })
+            peer = new RTCPeerConnection()
+            sender = peer.addTrack(microphone.getTracks()[0], microphone)
+            peer.ontrack = event => { at('sound').srcObject = new MediaStream([event.track]) }
+            peer.onconnectionstatechange = () => {
+              if (!peer) return
+              say(`The call is ${peer.connectionState}.`)
+              if (peer.connectionState === 'failed') end()
+            }
+            await peer.setLocalDescription()
+            const response = await fetch('/call', {
+              method: 'POST', headers: { 'Content-Type': 'application/sdp' }, body: peer.localDescription.sdp
+            })
+            const text = await response.text()
+            if (!response.ok) throw new Error(text)
+            place = response.headers.get('Location')
+            await peer.setRemoteDescription({ type: 'answer', sdp: text })
+            at('end').disabled = false
+            timer = setInterval(tell, 1000)
+          } catch (error) {
+            end()
+            say(`No call: ${error.message}`)
+          }
+        }
+
+        async function tell() {
+          const heard = { packets: 0, lost: 0, energy: 0, seconds: 0 }
+          for (const report of (await peer.getStats()).values()) {
+            if (report.type !== 'inbound-rtp' || report.kind !== 'audio') continue
+            heard.packets = report.packetsReceived
+            heard.lost = report.packetsLost
+            heard.energy = report.totalAudioEnergy ?? 0
+            heard.seconds = report.totalSamplesDuration ?? 0
+          }
+          const response = await fetch(`${place}/heard`, {
+            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(heard)
+          }).catch(() => undefined)
+          if (response?.status === 404) end()
+        }
+
+        function end() {
+          clearInterval(timer)
+          peer?.getSenders().forEach(sender => sender.track?.stop())
+          peer?.close()
+          if (place) fetch(place, { method: 'DELETE', keepalive: true })
+          peer = place = sender = undefined
+          at('call').disabled = false
+          at('end').disabled = true
+          say('Not in a call.')
+        }
+
+        for (const key of '123456789*0#') {
+          const button = document.createElement('button')
+          button.textContent = key
+          button.onclick = () => sender?.dtmf?.insertDTMF(key)
+          at('keys').append(button)
+        }
+        at('call').onclick = call
+        at('end').onclick = end
+        addEventListener('pagehide', end)
+        if (location.hash === '#call') call()
+
+        """
+}

@@ -1,0 +1,68 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Calls with headless Chromium, which opens the page of `webrtc serve` in a network of its own: sound both ways, scored.
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .onSteadyMachine,
+    .namespaces,
+    .enabled(if: BrowserRun.program != nil, "needs chromium-headless-shell")
+) struct BrowserRealTimeTests {
+    /// A network with the one address that a browser looks for a way from.
+    private func network() async throws -> NetworkNamespace {
+        let network = try await NetworkNamespace.make()
+        try network.ip("link add a0 type veth peer name b0; link set a0 up; link set b0 up")
+        try network.ip("address add 192.0.2.1/24 dev a0; route add default via 192.0.2.9 dev a0")
+        return network
+    }
+
+    private func serve(_ options: [String], in network: NetworkNamespace) throws -> ToolRun {
+        let command = network.command.dropFirst() + [ToolRun.path, "webrtc", "serve", "--local", "127.0.0.1:0", "--json"]
+        let run = try ToolRun(command + ["--calls", "1"] + options, program: network.command[0])
+        try #require(run.printed(#""event":"listening""#), "\(run.errors)")
+        return run
+    }
+
+    /// The page of `run`, which calls at once.
+    private func page(of run: ToolRun) throws -> String {
+        try #require(run.jsonLines().first?["url"] as? String) + "#call"
+    }
+
+    private func ended(_ run: ToolRun) throws -> [String: Any] {
+        try #require(run.jsonLines().last { $0["event"] as? String == "ended" }, "\(run.output) \(run.errors)")
+    }
+
+    @Test(arguments: ["opus", "PCMU"])
+    func `a browser that opens the page hears our tone, and is heard`(codec: String) async throws {
+        let (network, scratch) = (try await network(), try Scratch())
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
+        let sound = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav"), "--codec", codec]
+        let run = try serve(sound, in: network)
+        let browser = try BrowserRun(page(of: run), in: network, hears: .baresip)
+        #expect(run.printed(#""event":"secured""#), "\(run.output) \(run.errors) \(browser.output)")
+        FileWatch.wait(for: scratch.file("heard.wav"), byteCount: 3 * 2 * 48_000)
+        run.interrupt()
+        #expect(run.wait() == 0, "\(run.errors)")
+        let report = try ended(run)
+        #expect(report["status"] as? String == "ok" && report["endedBy"] as? String == "us")
+        let security = try #require(report["srtp"] as? [String: Any])
+        #expect(security["keying"] as? String == "dtls" && security["suite"] as? String == "AEAD_AES_128_GCM")
+        #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        // A sine of 8000 is at -15.3 dBFS.
+        let heard = try #require(report["browser"] as? [String: Any], "\(report)")
+        #expect(try #require(heard["packets"] as? Int) > 50 && heard["lost"] as? Int == 0, "\(heard)")
+        #expect(try -18 ... -13 ~= #require(heard["level"] as? Double), "\(heard)")
+    }
+
+    @Test func `a browser that is closed ends the call`() async throws {
+        let network = try await network()
+        let run = try serve(["--echo"], in: network)
+        let browser = try BrowserRun(page(of: run), in: network, hears: .baresip)
+        #expect(run.printed(#""event":"secured""#), "\(run.output) \(run.errors) \(browser.output)")
+        browser.close()
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try ended(run)["endedBy"] as? String == "them")
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A headless Chromium that opens a page, with a tone in the place of a microphone.
+final class BrowserRun {
+    /// Debian's; nil where there is none.
+    static let program = Program.path("chromium-headless-shell")
+
+    private let run: ProgramRun
+    private let scratch: Scratch
+
+    /// Opens `page` in `network`; whoever it is, it gets the microphone.
+    init(_ page: String, in network: NetworkNamespace, hears tone: Tone) throws {
+        scratch = try Scratch()
+        try tone.write(to: scratch.file("microphone.wav"), rate: 48_000)
+        let program = try #require(Self.program)
+        run = try ProgramRun(
+            network.command[0],
+            network.command.dropFirst() + [
+                program, "--no-sandbox", "--disable-gpu", "--user-data-dir=\(scratch.file("profile"))",
+                "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+                "--use-file-for-fake-audio-capture=\(scratch.file("microphone.wav"))",
+                "--autoplay-policy=no-user-gesture-required",
+                // It stays, as for somebody who would drive it.
+                "--remote-debugging-port=0", page,
+            ]
+        )
+    }
+
+    deinit { run.send(SIGKILL) }
+
+    /// Closes it as the system does at its end.
+    func close() {
+        run.send(SIGTERM)
+        run.wait()
+    }
+
+    /// Has it gone without a word.
+    func kill() {
+        run.send(SIGKILL)
+        run.wait()
+    }
+
+    var output: String { run.output + run.errors }
+}

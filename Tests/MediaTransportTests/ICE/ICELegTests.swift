@@ -1,0 +1,180 @@
+import CallBasics
+import MediaEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import MediaTransport
+@testable import SDP
+
+/// DTLS over the way that ICE has found; time is an argument, and the test is the thread that serves the leg.
+@Suite struct ICELegTests {
+    /// A leg, and a browser whose datagrams the test carries.
+    private final class Stage {
+        /// Serves nobody: the test does.
+        private struct Server: HandshakeServer {
+            func add(_ leg: DTLSLeg) -> Bool { true }
+            func remove(_ leg: DTLSLeg) {}
+            func wake() {}
+        }
+
+        /// A socket that keeps what is sent.
+        private final class Wire: DatagramLink, @unchecked Sendable {
+            var sent: [(bytes: [UInt8], to: SocketAddress)] = []
+
+            func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+                sent.append((bytes.withUnsafeBytes { Array($0) }, destination))
+                return true
+            }
+
+            func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? { nil }
+            var droppedCount: Int { 0 }
+            var unreachableCount: Int { 0 }
+        }
+
+        let leg: DTLSLeg
+        var browser: DTLSAssociation
+        var checks = ICEChecks()
+        var now = MediaTime.zero
+        let ways: Watched<[UInt16]>
+        private let wire = Wire()
+        private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DatagramPipe.maximumByteCount)
+
+        init(_ role: DTLSRole, usesICE: Bool = true) throws {
+            let ways = Watched<[UInt16]>([])
+            self.ways = ways
+            leg = DTLSLeg(DTLSPair.one, ICEChecks.own, by: Server()) { way in ways.update { $0.append(way.port) } }
+            browser = try DTLSAssociation(
+                DTLSPair.other,
+                role: role == .active ? .passive : .active,
+                fingerprints: [DTLSPair.one.fingerprint]
+            )
+            func lines(_ identity: DTLSIdentity, _ role: SetupRole, _ ice: ICECredentials) -> [SDPAttribute] {
+                [
+                    SDPAttribute("fingerprint", identity.fingerprint.value), SDPAttribute("setup", role.rawValue),
+                    SDPAttribute("ice-ufrag", ice.userFragment), SDPAttribute("ice-pwd", ice.password),
+                ]
+            }
+            let own = lines(DTLSPair.one, role == .active ? .active : .passive, ICEChecks.own)
+            let other = lines(DTLSPair.other, .activeOrPassive, ICEChecks.remote)
+            let ice = try #require(AgreedICE(own, other))
+            // Whatever the description says: the way is that of the checks.
+            leg.connect(try #require(AgreedAssociation(own, other, isOfferer: false)), ice, to: ICEChecks.address(99))
+        }
+
+        deinit { buffer.deallocate() }
+
+        /// What the leg sends when a datagram has come, or time has gone by.
+        @discardableResult
+        func serve(_ datagram: [UInt8]? = nil, from port: UInt16 = 1) -> [(bytes: [UInt8], port: UInt16)] {
+            if let datagram {
+                let source = ICEChecks.address(port)
+                let received = ReceivedDatagram(byteCount: datagram.count, source: source, arrival: now)
+                _ = leg.queue.deliver(datagram.span, received)
+            }
+            var bytes = [UInt8](repeating: 0, count: DatagramPipe.maximumByteCount)
+            _ = leg.serve(at: now, &bytes)
+            wire.sent = []
+            leg.queue.send(over: wire, by: buffer, at: now)
+            return wire.sent.map { ($0.bytes, $0.to.port) }
+        }
+
+        @discardableResult
+        func check(from port: UInt16, nominates: Bool = false) -> [(bytes: [UInt8], port: UInt16)] {
+            serve(checks.check(nominates: nominates), from: port)
+        }
+
+        /// Has both go on from what the leg has sent; the browser sends from `port`.
+        func shake(_ sent: [(bytes: [UInt8], port: UInt16)], from port: UInt16 = 1) -> Set<UInt16> {
+            var ports: Set<UInt16> = []
+            var sent = sent
+            for _ in 0..<20 {
+                for datagram in sent where datagram.bytes[0] >= 20 {
+                    ports.insert(datagram.port)
+                    browser.receive(datagram.bytes.span)
+                }
+                sent = browser.takeDatagrams().flatMap { serve($0, from: port) }
+            }
+            return ports
+        }
+
+        var isConnected: Bool { browser.state.keys != nil && isOpen }
+
+        /// Whether sound may leave.
+        var isOpen: Bool {
+            var buffer = [UInt8](repeating: 0, count: 256)
+            var span = buffer.mutableSpan
+            sequence += 1
+            return leg.path.protect(Packets.media(sequence).span, in: &span) != nil
+        }
+
+        private var sequence: UInt16 = 0
+    }
+
+    // MARK: The way
+
+    @Test func `nothing leaves before a check, and DTLS goes where that came from`() throws {
+        let stage = try Stage(.active)
+        #expect(stage.serve().isEmpty)
+        #expect(stage.serve(stage.checks.check(password: "another password that is long")).isEmpty)
+        let sent = stage.check(from: 7)
+        #expect(sent.map(\.port) == [7, 7] && sent[0].bytes[0] == 1 && sent[1].bytes[0] == 22)
+        #expect(stage.shake(sent, from: 7) == [7] && stage.isConnected)
+        #expect(stage.ways.value == [7] && stage.leg.refusedCheckCount == 1)
+    }
+
+    @Test func `who has checked nothing does not begin DTLS`() throws {
+        let stage = try Stage(.passive)
+        stage.check(from: 1)
+        let hello = stage.browser.takeDatagrams()
+        #expect(hello.flatMap { stage.serve($0, from: 2) }.isEmpty)
+        #expect(hello.flatMap { stage.serve($0, from: 99) }.isEmpty)
+        #expect(stage.shake(hello.flatMap { stage.serve($0, from: 1) }) == [1] && stage.isConnected)
+    }
+
+    @Test func `the association goes on when another way is nominated, in the midst of the handshake and after it`() throws {
+        let stage = try Stage(.active)
+        let hello = stage.check(from: 1)
+        stage.check(from: 2, nominates: true)
+        #expect(stage.shake(hello, from: 2) == [1, 2] && stage.isConnected)
+        stage.check(from: 1)
+        stage.now += .seconds(9)
+        stage.check(from: 3, nominates: true)
+        #expect(stage.ways.value == [1, 2, 3])
+        stage.browser.close()
+        stage.browser.takeDatagrams().forEach { stage.serve($0, from: 3) }
+        #expect(!stage.isOpen)
+    }
+
+    @Test func `who checks nothing is told to have found no way`() async throws {
+        let stage = try Stage(.active)
+        let failure = Watched<DTLSError?>(nil)
+        let waiting = Task { [leg = stage.leg] in
+            if case .failed(let error) = await leg.outcome() { failure.update { $0 = error } }
+        }
+        // Its time goes by once somebody waits.
+        while failure.value == nil {
+            stage.now += .seconds(1)
+            stage.serve()
+            await Task.yield()
+        }
+        await waiting.value
+        #expect(failure.value == .unreached)
+    }
+
+    @Test func `a way that is checked no more is taken for gone after 30 s`() async throws {
+        let stage = try Stage(.active)
+        _ = stage.shake(stage.check(from: 1))
+        stage.now += .seconds(29)
+        stage.serve()
+        #expect(stage.isOpen)
+        stage.check(from: 1)
+        stage.now += .seconds(29)
+        stage.serve()
+        #expect(stage.isOpen)
+        stage.now += .seconds(1)
+        stage.serve()
+        #expect(!stage.isOpen)
+        await stage.leg.ended()
+    }
+}

@@ -1,0 +1,129 @@
+import Testing
+
+@testable import SDP
+
+/// ICE and BUNDLE in descriptions: what this side, which only answers checks, tells and agrees on.
+@Suite struct PathFitTests {
+    private static let own = ICECredentials(userFragment: "ours", password: "password-of-our-own-side")
+
+    private static func side(at address: String = "192.0.2.1", ice: ICECredentials? = own) -> OfferAnswer {
+        var medium = MediaConfiguration(port: 4000, formats: [.pcmu])
+        medium.ice = ice.map(OwnICE.init)
+        return OfferAnswer(configuration: SessionConfiguration(address: address, media: [medium]), sessionID: 1)
+    }
+
+    private static let browser = "a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\na=ice-options:trickle\r\n"
+
+    /// An offer of audio with `attributes`, behind session lines and before other media.
+    private static func offer(
+        _ attributes: String,
+        before: String = "",
+        behind: String = "",
+        host: String = "0.0.0.0"
+    ) throws -> SessionDescription {
+        try SessionDescription(
+            parsing: "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\(before)m=audio 9 RTP/AVP 0\r\n"
+                + "c=IN IP4 \(host)\r\n\(attributes)\(behind)"
+        )
+    }
+
+    private static func answer(_ offer: SessionDescription) throws -> (text: String, audio: AgreedMedia) {
+        var side = side()
+        try side.receiveOffer(offer)
+        let text = try side.makeAnswer().description
+        return (text, try #require(side.agreed?.audio))
+    }
+
+    @Test func `an offer tells the own address for RTP and for RTCP, and that checks are only answered`() throws {
+        var side = Self.side()
+        let text = try side.makeOffer().description
+        let (session, media) = try #require(text.firstRange(of: "m=audio")).split(text)
+        #expect(session.contains("a=ice-lite\r\n") && !media.contains("ice-lite"))
+        #expect(media.contains("a=ice-ufrag:ours\r\na=ice-pwd:password-of-our-own-side\r\n"))
+        #expect(media.contains("a=candidate:1 1 UDP 2130706431 192.0.2.1 4000 typ host\r\n"))
+        #expect(media.contains("a=candidate:1 2 UDP 2130706430 192.0.2.1 4001 typ host\r\na=end-of-candidates\r\n"))
+        let candidates = try SessionDescription(parsing: text).media[0].keyingAttributes.candidates
+        #expect(candidates.map(\.port) == [4000, 4001] && candidates.allSatisfy { $0.kind == "host" })
+        try side.receiveAnswer(Self.offer(Self.browser))
+        let agreed = try #require(side.agreed?.audio?.ice)
+        #expect(agreed.local == Self.own && agreed.remote.userFragment == "abcd")
+    }
+
+    @Test func `an answer on one port tells one address, and the browser may not have one yet`() throws {
+        let (text, audio) = try Self.answer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
+        #expect(text.contains("a=candidate:1 1 UDP 2130706431 192.0.2.1 4000 typ host\r\na=end-of-candidates\r\n"))
+        #expect(text.contains("a=ice-lite\r\n") && !text.contains("4001"))
+        #expect(audio.ice?.remote.password == "0123456789012345678901")
+        #expect(audio.remote == nil && !audio.isHeldRemotely && audio.direction == .sendReceive)
+    }
+
+    @Test(arguments: [
+        "", "a=ice-ufrag:abcd\r\n", browser + "a=ice-mismatch\r\n", browser + "a=ice-lite\r\n",
+        "a=ice-ufrag:abc\r\na=ice-pwd:0123456789012345678901\r\n",
+        "a=ice-ufrag:abcd\r\na=ice-pwd:012345678901234567890\r\n",
+        "a=ice-ufrag:abcd\r\na=ice-pwd:\(String(repeating: "x", count: 257))\r\n",
+    ])
+    func `who checks nothing is answered without ICE`(_ attributes: String) throws {
+        let (text, audio) = try Self.answer(Self.offer(attributes, host: "192.0.2.2"))
+        #expect(!text.contains("ice-") && !text.contains("candidate"))
+        #expect(audio.ice == nil && audio.remote?.host == "192.0.2.2")
+    }
+
+    @Test func `without credentials of our own there is no ICE`() throws {
+        var side = Self.side(ice: nil)
+        try side.receiveOffer(Self.offer(Self.browser, host: "192.0.2.2"))
+        #expect(try !side.makeAnswer().description.contains("ice-"))
+        #expect(side.agreed?.audio?.ice == nil)
+    }
+
+    @Test func `an address of IPv6 is told without its zone`() throws {
+        var side = Self.side(at: "fe80::1%eth0")
+        #expect(try side.makeOffer().description.contains("UDP 2130706431 fe80::1 4000 typ host\r\n"))
+    }
+
+    // MARK: BUNDLE
+
+    private static let video = "m=video 9 RTP/AVP 96\r\nc=IN IP4 0.0.0.0\r\na=mid:v\r\na=rtpmap:96 VP8/90000\r\n"
+
+    @Test func `the line that is taken is alone in its group`() throws {
+        let lines = "a=mid:a\r\n\(Self.browser)a=rtcp-mux\r\n"
+        let (text, _) = try Self.answer(Self.offer(lines, before: "a=group:BUNDLE v a\r\n", behind: Self.video))
+        #expect(text.contains("a=group:BUNDLE a\r\n") && text.contains("a=mid:a\r\n"))
+        #expect(text.contains("m=video 0 ") && !text.contains("a=mid:v"))
+    }
+
+    @Test func `an offer with ICE has its line in a group, and goes on by the name that the line has there`() throws {
+        var side = Self.side()
+        let offer = try side.makeOffer().description
+        #expect(offer.contains("a=group:BUNDLE 0\r\n") && offer.contains("a=mid:0\r\n"))
+        side = Self.side()
+        try side.receiveOffer(Self.offer("a=mid:a\r\n\(Self.browser)a=rtcp-mux\r\n", before: "a=group:BUNDLE a\r\n"))
+        _ = try side.makeAnswer()
+        let next = try side.makeOffer().description
+        #expect(next.contains("a=group:BUNDLE a\r\n") && next.contains("a=mid:a\r\n"))
+        side = Self.side(ice: nil)
+        #expect(try !side.makeOffer().description.contains("a=mid"))
+    }
+
+    @Test(arguments: ["a=group:LS a v\r\n", "a=group:BUNDLE v\r\n", ""])
+    func `a line that is in no such group is not in one here`(_ group: String) throws {
+        let (text, _) = try Self.answer(Self.offer("a=mid:a\r\na=rtcp-mux\r\n", before: group, behind: Self.video))
+        #expect(!text.contains("a=group") && !text.contains("a=mid"))
+    }
+
+    @Test func `a line with a port of its own for RTCP is in no group`() throws {
+        let (text, _) = try Self.answer(Self.offer("a=mid:a\r\n", before: "a=group:BUNDLE a\r\n"))
+        #expect(!text.contains("a=group"))
+    }
+
+    @Test func `a password is not shown`() {
+        #expect(!"\(Self.own)".contains("password") && Mirror(reflecting: Self.own).children.isEmpty)
+    }
+}
+
+extension Range<String.Index> {
+    /// What is before it, and the rest.
+    fileprivate func split(_ text: String) -> (String, String) {
+        (String(text[..<lowerBound]), String(text[lowerBound...]))
+    }
+}

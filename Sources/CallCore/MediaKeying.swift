@@ -12,7 +12,8 @@ enum MediaKeying: Sendable {
     /// The descriptions tell certificates, and DTLS makes the keys.
     case dtls(DTLSPath, DTLSIdentity, ICECredentials?)
 
-    /// - Parameter hasICE: Whether the other side may find the way by ICE; only where DTLS makes the keys.
+    /// The keying of one call, by which the other side may find the way by ICE where `hasICE`, and DTLS makes the keys.
+    ///
     /// - Throws: `PhoneError` when no certificate can be made
     init(_ encryption: MediaEncryption, hasICE: Bool) throws(PhoneError) {
         switch encryption {

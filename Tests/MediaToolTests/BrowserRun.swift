@@ -30,17 +30,5 @@ final class BrowserRun {
 
     deinit { run.send(SIGKILL) }
 
-    /// Closes it as the system does at its end.
-    func close() {
-        run.send(SIGTERM)
-        run.wait()
-    }
-
-    /// Has it gone without a word.
-    func kill() {
-        run.send(SIGKILL)
-        run.wait()
-    }
-
     var output: String { run.output + run.errors }
 }

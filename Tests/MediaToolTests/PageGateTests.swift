@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "http://evil.example", "https://127.0.0.1:8080", "http://127.0.0.1:8081", "http://127.0.0.1:8080.evil.example", "null",
+        "http://evil.example", "https://127.0.0.1:8080", "http://127.0.0.1:8081", "http://127.0.0.1:8080.evil.example",
+        "null",
     ])
     func `a page from elsewhere may not`(page: String) { #expect(Self.status("127.0.0.1:8080", page) == 403) }
 
@@ -34,6 +35,8 @@ import Testing
 
     @Test func `what is no origin is told from one`() {
         #expect(PageGate.host(of: "https://phone.example:8443") == "phone.example:8443")
-        for text in ["phone.example", "https://", "https://a/b", "ftp://a", ""] { #expect(PageGate.host(of: text) == nil) }
+        for text in ["phone.example", "https://", "https://a/b", "ftp://a", ""] {
+            #expect(PageGate.host(of: text) == nil)
+        }
     }
 }

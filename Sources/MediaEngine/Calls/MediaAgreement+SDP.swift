@@ -50,6 +50,9 @@ extension MediaAgreement {
         if let (sent, taken) = Self.pair(media.sending.telephoneEvents, media.receiving.telephoneEvents, at: rate) {
             var events = AgreedEvents(payloadType: sent.payloadType, clockRate: sent.clockRate)
             events.receivedPayloadType = taken.payloadType
+            for other in media.receiving.telephoneEvents where other.payloadType != taken.payloadType {
+                events.furtherReceived[other.payloadType] = other.clockRate
+            }
             telephoneEvents = events
         }
         let rates = codecs.map(\.taken.clockRate)

@@ -76,6 +76,7 @@ package struct AgreedFormats: Sendable {
         }
         if let events = agreement.telephoneEvents {
             add(events.receivedPayloadType ?? events.payloadType, .telephoneEvent, send.eventClockRate)
+            for (type, rate) in events.furtherReceived { add(type, .telephoneEvent, UInt32(clamping: rate)) }
         }
         if let type = agreement.redPayloadType {
             add(agreement.receivedREDPayloadType ?? type, .redundantAudio, rate)

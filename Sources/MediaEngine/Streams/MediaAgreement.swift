@@ -43,6 +43,10 @@ public struct AgreedEvents: Sendable, Hashable {
     public var receivedPayloadType: UInt8?
     /// The clock rate of their time stamps, in Hz; nil is the codec's.
     public var clockRate: Int?
+    /// Further payload types that they come with, each with its clock rate in Hz.
+    ///
+    /// Browsers send keys by those of 8000 Hz beside any codec, where both were agreed on.
+    package var furtherReceived: [UInt8: Int] = [:]
 
     /// Events as `payloadType`.
     public init(payloadType: UInt8, clockRate: Int? = nil) {

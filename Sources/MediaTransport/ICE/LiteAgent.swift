@@ -54,7 +54,9 @@ struct LiteAgent {
             return nil
         }
         let unknown = check.notUnderstood
-        guard unknown.isEmpty else { return refusal(of: check, 420, "Unknown Attribute") { $0.append(unknown: unknown) } }
+        guard unknown.isEmpty else {
+            return refusal(of: check, 420, "Unknown Attribute") { $0.append(unknown: unknown) }
+        }
         // Two sides that only answer would never meet; the other one has to control (RFC 8445, section 7.3.1.1).
         guard check[.iceControlled] == nil else { return refusal(of: check, 487, "Role Conflict") }
         guard let priority = check.number(.priority) else { return refusal(of: check, 400, "Bad Request") }

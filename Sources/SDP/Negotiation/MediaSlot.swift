@@ -97,7 +97,8 @@ struct MediaSlot: Hashable, Sendable {
             direction: medium.direction(hold: configuration.hold),
             isMultiplexed: medium.isMultiplexed,
             controlPort: medium.toldControlPort,
-            security: Self.group(name) + offeredSecurity(medium, scope) + way(of: medium, configuration, isMultiplexed: false)
+            security: Self.group(name) + offeredSecurity(medium, scope)
+                + way(of: medium, configuration, isMultiplexed: false)
         )
     }
 

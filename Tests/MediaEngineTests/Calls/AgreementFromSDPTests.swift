@@ -47,6 +47,22 @@ import Testing
         _ = try AgreedFormats(agreement, in: registry)
     }
 
+    @Test func `keys are taken at each rate that was agreed on, and sent at the codec's`() throws {
+        let registry = PluginRegistry.standard()
+        let formats =
+            try registry.payloadFormats(for: ["opus"])
+            + [PayloadFormat(payloadType: 126, encodingName: "telephone-event", clockRate: 8000)]
+        var offerer = OfferAnswer(configuration: Self.session(formats, port: 4000), sessionID: 1)
+        // A browser takes all that it is offered.
+        let session = try offerer.receiveAnswer(offerer.makeOffer())
+        let agreement = try MediaAgreement(#require(session.audio), in: registry)
+        let events = try #require(agreement.telephoneEvents)
+        #expect(events.clockRate == 48_000 && events.furtherReceived == [126: 8000])
+        var taken = try AgreedFormats(agreement, in: registry).payloads
+        #expect(taken.content(of: 126) == (.telephoneEvent, 8000))
+        #expect(taken.content(of: events.payloadType) == (.telephoneEvent, 48_000))
+    }
+
     @Test(arguments: [MediaProtocol.rtpSAVP, .rtpSAVPF, .dtlsSAVP, .other("TCP/RTP/AVP")])
     func `sound that is to travel secured, or otherwise than by UDP, is no call`(
         transport: MediaProtocol

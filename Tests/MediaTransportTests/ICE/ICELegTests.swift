@@ -132,7 +132,9 @@ import Testing
         #expect(stage.shake(hello.flatMap { stage.serve($0, from: 1) }) == [1] && stage.isConnected)
     }
 
-    @Test func `the association goes on when another way is nominated, in the midst of the handshake and after it`() throws {
+    @Test func `the association goes on when another way is nominated, in the midst of the handshake and after it`()
+        throws
+    {
         let stage = try Stage(.active)
         let hello = stage.check(from: 1)
         stage.check(from: 2, nominates: true)

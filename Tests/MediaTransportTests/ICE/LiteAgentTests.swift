@@ -18,7 +18,9 @@ import Testing
         from port: UInt16 = 1,
         at second: Int64 = 0
     ) -> STUNMessage? {
-        agent.answer(check, from: ICEChecks.address(port), at: .zero + .seconds(second)).flatMap(STUNMessage.init(parsing:))
+        agent.answer(check, from: ICEChecks.address(port), at: .zero + .seconds(second)).flatMap(
+            STUNMessage.init(parsing:)
+        )
     }
 
     private mutating func check(
@@ -104,7 +106,8 @@ import Testing
         #expect(agent.lastCheck == .zero + .seconds(18))
     }
 
-    @Test mutating func `whoever has the password and comes from everywhere uses no memory, and the way in use stays`() {
+    @Test mutating func `whoever has the password and comes from everywhere uses no memory, and the way in use stays`()
+    {
         #expect(check(from: 1, priority: 9, nominates: true) == 1)
         for port in 2...1000 as ClosedRange<UInt16> { #expect(check(from: port) == 1) }
         #expect(agent.knows(ICEChecks.address(1)) && agent.knows(ICEChecks.address(1000)))

@@ -52,7 +52,7 @@ enum PageServer {
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations
                         try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
-                        try pipeline.addHandlers(IdleStateHandler(allTimeout: .seconds(60)), IdleEnd())
+                        try pipeline.addHandlers(IdleStateHandler(allTimeout: .seconds(60)), Edge())
                         return try Connection(wrappingChannelSynchronously: channel)
                     }
                 }
@@ -99,14 +99,26 @@ enum PageServer {
     /// As long as a session description may be.
     private static let bodyLimit = 65_536
 
-    /// Ends connections on which nothing happens.
-    private final class IdleEnd: ChannelInboundHandler {
+    /// Ends connections on which nothing happens, and gives answers the shape that the encoder takes.
+    private final class Edge: ChannelDuplexHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias InboundOut = HTTPServerRequestPart
+        typealias OutboundIn = HTTPPart<HTTPResponseHead, ByteBuffer>
+        typealias OutboundOut = HTTPServerResponsePart
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if event is IdleStateHandler.IdleStateEvent { return context.close(promise: nil) }
             context.fireUserInboundEventTriggered(event)
+        }
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            let part: HTTPServerResponsePart
+            switch unwrapOutboundIn(data) {
+            case .head(let head): part = .head(head)
+            case .body(let bytes): part = .body(.byteBuffer(bytes))
+            case .end(let trailers): part = .end(trailers)
+            }
+            context.write(wrapOutboundOut(part), promise: promise)
         }
     }
 }

@@ -20,7 +20,8 @@ enum DescriptionFile {
     /// Writes it to `path`; without one, to standard output.
     ///
     /// - Throws: `ToolFailure` when it cannot be written
-    static func write(_ description: SessionDescription, as name: String, to path: String?, _ teller: SIPTeller) throws {
+    static func write(_ description: SessionDescription, as name: String, to path: String?, _ teller: SIPTeller) throws
+    {
         let text = description.description
         if let path { return try TextFile.write(text, to: path) }
         teller.tell(name, [("sdp", .string(text))], text: text.replacing("\r\n", with: "\n"))

@@ -75,8 +75,8 @@ final class WebRTCCall: Sendable {
         return WebRTCCall(identifier, sound, options)
     }
 
-    /// Ends it; `run` gives the report.
-    func hangUp() { continuation.yield(.over("us")) }
+    /// Ends it, as one of both sides wishes; `run` gives the report.
+    func hangUp(by side: String = "us") { continuation.yield(.over(side)) }
 
     /// Follows it to its end.
     ///

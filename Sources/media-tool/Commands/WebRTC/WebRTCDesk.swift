@@ -11,14 +11,16 @@ struct BrowserHearing: Sendable, Decodable {
     let energy: Double
     let seconds: Double
 
-    /// The mean level in dBFS; nil while nothing was played.
+    /// The mean level in dBFS, by peaks as Chromium counts it; nil while nothing was played.
     var level: Double? {
         guard seconds > 0, energy > 0 else { return nil }
         return (100 * log10(energy / seconds)).rounded() / 10
     }
 
     var json: JSONValue {
-        .object([("packets", .integer(packets)), ("lost", .integer(lost)), ("level", level.map { .number($0) } ?? .null)])
+        .object([
+            ("packets", .integer(packets)), ("lost", .integer(lost)), ("level", level.map { .number($0) } ?? .null),
+        ])
     }
 
     var text: String {
@@ -71,12 +73,13 @@ actor WebRTCDesk {
         switch (request.method, parts.first, parts.count) {
         case ("GET", nil, 0), ("HEAD", nil, 0):
             return PageResponse(contentType: "text/html; charset=utf-8", WebRTCPage.html)
-        case ("GET", "call.js", 1): return PageResponse(contentType: "text/javascript; charset=utf-8", WebRTCPage.script)
+        case ("GET", "call.js", 1):
+            return PageResponse(contentType: "text/javascript; charset=utf-8", WebRTCPage.script)
         case ("GET", "call.css", 1): return PageResponse(contentType: "text/css; charset=utf-8", WebRTCPage.style)
         case ("POST", "call", 1): return await call(request)
         case ("DELETE", "call", 2):
             guard let call = calls[parts[1]] else { return PageResponse(404, "There is no such call.") }
-            call.hangUp()
+            call.hangUp(by: "them")
             return PageResponse(contentType: "text/plain; charset=utf-8", "")
         case ("POST", "call", 3) where parts[2] == "heard":
             guard calls[parts[1]] != nil else { return PageResponse(404, "There is no such call.") }

@@ -35,7 +35,9 @@ struct WebRTCOptions: ParsableArguments {
     }
 
     /// Whether several calls at once do not take each other's card or files.
-    var isForSeveral: Bool { echo && audio.pcap == nil || audio.input != nil && audio.output == nil && audio.pcap == nil }
+    var isForSeveral: Bool {
+        echo && audio.pcap == nil || audio.input != nil && audio.output == nil && audio.pcap == nil
+    }
 
     /// The own address that sound comes to.
     func host() async -> String {

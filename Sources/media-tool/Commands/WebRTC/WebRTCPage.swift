@@ -93,7 +93,8 @@ enum WebRTCPage {
         at('call').onclick = call
         at('end').onclick = end
         addEventListener('pagehide', end)
-        if (location.hash === '#call') call()
+        const [, now, seconds] = location.hash.match(/^#(call)(?:=(\\d+))?$/) ?? []
+        if (now) call().then(() => { if (seconds) setTimeout(end, seconds * 1000) })
 
         """
 }

@@ -12,7 +12,7 @@ struct WebRTCServeCommand: AsyncParsableCommand {
             The page calls by WHIP (RFC 9725), and so may any program: POST /call with an offer (application/sdp) is answered with \
             201, the answer and the call's place, which DELETE ends. Browsers give no microphone to a page of another machine \
             without HTTPS: have a proxy of your own in front, and name it by --origin, to serve others than this one. Anybody who \
-            reaches the port may call.
+            reaches the port may call. With #call behind its address the page calls at once, with #call=5 for 5 s.
 
             With --json each thing that happens is a line, "listening" first, and each call ends with its report; "browser" there is what \
             the page says that it has heard.
@@ -26,7 +26,12 @@ struct WebRTCServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where the page is: ADDRESS:PORT. Default: 127.0.0.1:8080.", valueName: "address"))
     var local: LocalAddress?
 
-    @Option(help: ArgumentHelp("Another address of the page that browsers may call from: https://phone.example.", valueName: "origin"))
+    @Option(
+        help: ArgumentHelp(
+            "Another address of the page that browsers may call from: https://phone.example.",
+            valueName: "origin"
+        )
+    )
     var origin: String?
 
     @Option(help: ArgumentHelp("End after so many calls.", valueName: "n"))
@@ -41,7 +46,9 @@ struct WebRTCServeCommand: AsyncParsableCommand {
             throw ValidationError("'--pcap' is the capture of one call. Give '--calls 1', or leave it out.")
         }
         if let origin, PageGate.host(of: origin) == nil {
-            throw ValidationError("The value '\(origin)' of '--origin' is no origin. Write https://NAME or https://NAME:PORT.")
+            throw ValidationError(
+                "The value '\(origin)' of '--origin' is no origin. Write https://NAME or https://NAME:PORT."
+            )
         }
         var files = FileArguments()
         try options.audio.check(&files)
@@ -60,6 +67,8 @@ struct WebRTCServeCommand: AsyncParsableCommand {
                     try await PageServer.serve(at: address, listening: { Self.tell($0, teller) }) { request in
                         await desk.answer(request)
                     }
+                } catch is CancellationError {
+                    // All calls have ended.
                 } catch {
                     await desk.close()
                     throw error

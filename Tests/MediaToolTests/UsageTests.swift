@@ -207,6 +207,14 @@ import Testing
             "16 levels"
         ),
         (["group", "nosuch"], "nosuch"),
+        (["webrtc", "serve", "--echo", "--input", "a.wav"], "--input"),
+        (["webrtc", "serve", "--pcap", "a.pcap"], "--calls 1"),
+        (["webrtc", "serve", "--origin", "phone.example"], "phone.example"),
+        (["webrtc", "serve", "--media", "127.0.0.1:5000"], "--media"),
+        (["webrtc", "serve", "--media", "0.0.0.0"], "--media"),
+        (["webrtc", "answer", "--dtmf", "15x"], "15x"),
+        (["webrtc", "answer", "--offer", "a.sdp", "--answer", "a.sdp"], "a.sdp"),
+        (["webrtc", "offer", "--ptime", "15"], "15"),
         (["devices", "--log-level", "loud"], "loud"),
         (["nosuch"], "nosuch"),
         (["codecs", "--nosuch"], "--nosuch"),
@@ -226,7 +234,7 @@ import Testing
         "sip", "sip parse", "sip torture", "sip resolve", "sip call", "sip answer", "sip register", "sip message",
         "sip options", "sip server", "sip load", "sip account", "sip account add", "sip push", "phone",
         "core main", "core notify", "core calls", "core act", "core status", "provider", "provider serve",
-        "provider act", "provider status",
+        "provider act", "provider status", "webrtc", "webrtc serve", "webrtc answer", "webrtc offer",
     ])
     func `help shows examples`(command: String) throws {
         let words = command.split(separator: " ").map(String.init)

@@ -2,6 +2,7 @@ internal import CallBasics
 package import MediaEngine
 internal import MediaTransport
 package import SDP
+internal import Synchronization
 
 /// The seam between signalling and sound: the ports of one SIP call, what it offers, and the engine's call once both sides
 /// have agreed.
@@ -34,7 +35,11 @@ package actor CallSound {
     private let way: Way
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
-    private nonisolated let keying: MediaKeying
+    /// What is offered instead, one after the other, where that is not acceptable.
+    package nonisolated let spareSessions: [SessionConfiguration]
+    /// What may secure it, and what does from the first agreement on.
+    private nonisolated let keyings: [MediaKeying]
+    private nonisolated let chosen: Mutex<MediaKeying?>
     /// The suite that secures it now, and the certificate that was proved.
     private var proof: (suite: SRTPSuite, fingerprint: Fingerprint?)?
     package private(set) var call: Call?
@@ -53,6 +58,7 @@ package actor CallSound {
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - encryption: What secures it.
     ///   - hasICE: Whether the other side may find the way by ICE: only where it is secured by DTLS.
+    ///   - isPrivate: Whether nobody on the way reads the descriptions: then keys are offered in them where others are preferred.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     package init(
@@ -62,6 +68,7 @@ package actor CallSound {
         packetTime: Int?,
         encryption: MediaEncryption = .none,
         hasICE: Bool = false,
+        isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
         let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
@@ -73,6 +80,7 @@ package actor CallSound {
             packetTime: packetTime,
             encryption: encryption,
             hasICE: hasICE,
+            isPrivate: isPrivate,
             ends
         )
     }
@@ -88,6 +96,7 @@ package actor CallSound {
         packetTime: Int?,
         encryption: MediaEncryption = .none,
         hasICE: Bool = false,
+        isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
         var stream = AudioStreamConfiguration()
@@ -98,9 +107,16 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        keying = try MediaKeying(encryption, hasICE: hasICE)
-        keying.secure(&medium)
-        session = SessionConfiguration(address: local.host, media: [medium])
+        let keyings = try MediaKeying.all(encryption, hasICE: hasICE)
+        self.keyings = keyings
+        chosen = Mutex(keyings.count == 1 ? keyings[0] : nil)
+        let sessions = keyings.indices.compactMap { first -> SessionConfiguration? in
+            if first > 0, case .sdes = keyings[first], !isPrivate { return nil }
+            var offered = medium
+            keyings.secure(&offered, offering: first)
+            return SessionConfiguration(address: local.host, media: [offered])
+        }
+        (session, spareSessions) = (sessions[0], Array(sessions.dropFirst()))
         (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
     }
 
@@ -110,9 +126,15 @@ package actor CallSound {
     /// - Returns: The same but for what secures it.
     package nonisolated func sessionForAnother(like session: SessionConfiguration? = nil) -> SessionConfiguration {
         var session = session ?? self.session
-        keying.secure(&session.media[0])
+        (keying.map { [$0] } ?? keyings).secure(&session.media[0])
         return session
     }
+
+    /// What secures it, or that nothing does; nil before the first agreement where there is a choice.
+    private nonisolated var keying: MediaKeying? { chosen.withLock { $0 } }
+
+    /// What secures it as far as is known: nothing before the first agreement where there is a choice.
+    package nonisolated var encryption: MediaEncryption { keying?.encryption ?? .none }
 
     /// Telephone events of 8000 Hz, which some phones have with any codec, where the codecs' own are of other rates.
     private static func commonEvents(beside formats: [PayloadFormat]) -> PayloadFormat? {
@@ -141,7 +163,11 @@ package actor CallSound {
         guard let media = session.audio else {
             throw PhoneError(.noSound, "No sound was agreed: the other side refused it. Offer another codec.")
         }
-        let agreement = try agreement(on: media)
+        let keying = chosen.withLock { chosen in
+            chosen = chosen ?? keyings.keying(of: media.transport)
+            return chosen ?? MediaKeying.none
+        }
+        let agreement = try agreement(on: media, keying)
         // Keys that are those of before go on as they are.
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
@@ -158,7 +184,7 @@ package actor CallSound {
         }
     }
 
-    private func agreement(on media: AgreedMedia) throws -> MediaAgreement {
+    private func agreement(on media: AgreedMedia, _ keying: MediaKeying) throws -> MediaAgreement {
         var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
         guard media.ice != nil else { return agreement }
         if let address = found.media { agreement.remote = address }
@@ -169,7 +195,7 @@ package actor CallSound {
     /// Sends to where ICE has found the other side.
     private func follow(_ way: DTLSPath.Way) async {
         if way.isOfControl { found.control = way.remote } else { found.media = way.remote }
-        guard let agreed, let call, let agreement = try? agreement(on: agreed) else { return }
+        guard let agreed, let call, let keying, let agreement = try? agreement(on: agreed, keying) else { return }
         try? await call.update(agreement)
     }
 
@@ -177,18 +203,18 @@ package actor CallSound {
     ///
     /// - Throws: `PhoneError` when the other side did not prove itself
     package func secured() async throws(PhoneError) {
-        if let proof = try await keying.connected() { self.proof = (proof.suite, proof.fingerprint) }
+        if let proof = try await keying?.connected() { self.proof = (proof.suite, proof.fingerprint) }
     }
 
     /// Waits until the other side has ended DTLS, or is gone; at once where there is none.
-    package nonisolated func ended() async { await keying.ended() }
+    package nonisolated func ended() async { await keying?.ended() }
 
     /// Why no sound can flow, though it was agreed on; nil when it can, or may come to.
-    package nonisolated var securityFailure: PhoneError? { keying.failure }
+    package nonisolated var securityFailure: PhoneError? { keying?.failure }
 
     /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
-        guard let proof else { return nil }
+        guard let proof, let keying else { return nil }
         return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint)
     }
 
@@ -203,7 +229,7 @@ package actor CallSound {
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     package func end(after talk: Duration) async throws -> CallReport? {
         _ = await change?.result
-        await keying.close()
+        await keying?.close()
         guard let call else {
             way.release()
             return nil

@@ -14,6 +14,11 @@ public enum MediaEncryption: Hashable, Sendable {
     /// The messages of SIP tell fingerprints of certificates: who changes them on the way can be in the middle, who only reads
     /// them hears nothing. A call whose other side does not prove itself ends as `failed`.
     case dtls
+    /// SRTP where the other side has it, else RTP in the clear: who can hear it, the report of each call says.
+    ///
+    /// Calls are offered with keys by DTLS, then by SDES where all messages of SIP go by TLS, then in the clear, each once the one
+    /// before was refused (488). Of what others offer the same order is taken. What a call has begun with, it goes on with.
+    case preferred
 }
 
 /// How the sound of one call is secured.

@@ -12,22 +12,26 @@ enum MediaKeying: Sendable {
     /// The descriptions tell certificates, and DTLS makes the keys.
     case dtls(DTLSPath, DTLSIdentity, ICECredentials?)
 
-    /// The keying of one call, by which the other side may find the way by ICE where `hasICE`, and DTLS makes the keys.
+    /// What one call may have, the preferred one first; by DTLS the other side may find the way by ICE where `hasICE`.
     ///
     /// - Throws: `PhoneError` when no certificate can be made
-    init(_ encryption: MediaEncryption, hasICE: Bool) throws(PhoneError) {
+    static func all(_ encryption: MediaEncryption, hasICE: Bool) throws(PhoneError) -> [MediaKeying] {
         switch encryption {
-        case .none: self = .none
-        case .sdes: self = .sdes(SecurePath())
-        case .dtls:
-            do throws(DTLSError) {
-                let identity = try DTLSIdentity.ofToday()
-                var generator = SystemRandomNumberGenerator()
-                let credentials = hasICE ? ICECredentials(using: &generator) : nil
-                self = .dtls(DTLSPath(identity, credentials), identity, credentials)
-            } catch {
-                throw PhoneError(.security, "\(error)")
-            }
+        case .none: [.none]
+        case .sdes: [.sdes(SecurePath())]
+        case .dtls: [try byDTLS(hasICE: hasICE)]
+        case .preferred: [try byDTLS(hasICE: hasICE), .sdes(SecurePath()), .none]
+        }
+    }
+
+    private static func byDTLS(hasICE: Bool) throws(PhoneError) -> MediaKeying {
+        do throws(DTLSError) {
+            let identity = try DTLSIdentity.ofToday()
+            var generator = SystemRandomNumberGenerator()
+            let credentials = hasICE ? ICECredentials(using: &generator) : nil
+            return .dtls(DTLSPath(identity, credentials), identity, credentials)
+        } catch {
+            throw PhoneError(.security, "\(error)")
         }
     }
 
@@ -65,6 +69,16 @@ enum MediaKeying: Sendable {
         case .dtls(_, let identity, let credentials):
             medium.secure(by: identity, using: &generator)
             if let credentials { medium.answerChecks(proving: credentials) }
+        }
+    }
+
+    /// How a medium may travel that has it.
+    fileprivate var protocols: [MediaProtocol] {
+        switch self {
+        case .none: [.rtpAVP, .rtpAVPF]
+        case .sdes: [.rtpSAVP, .rtpSAVPF]
+        case .dtls(_, _, nil): [.dtlsSAVP, .dtlsSAVPF]
+        case .dtls: [.dtlsSAVPF, .dtlsSAVP]
         }
     }
 
@@ -128,4 +142,18 @@ enum MediaKeying: Sendable {
     func close() async {
         if case .dtls(let path, _, _) = self { await path.close() }
     }
+}
+
+extension [MediaKeying] {
+    /// Has `medium` taken with whichever of them the other side has, in their order, and what it began with kept.
+    ///
+    /// - Parameter first: The place of the one that is offered.
+    func secure(_ medium: inout MediaConfiguration, offering first: Int = 0) {
+        for keying in self { keying.secure(&medium) }
+        medium.protocols = self[first].protocols + flatMap(\.protocols).filter { !self[first].protocols.contains($0) }
+        medium.keepsKeying = true
+    }
+
+    /// The one that `transport` belongs to.
+    func keying(of transport: MediaProtocol) -> MediaKeying? { first { $0.protocols.contains(transport) } }
 }

@@ -35,9 +35,9 @@ extension Phone {
     ) async throws -> PhoneCall {
         let target = try PhoneError.uri(uri)
         let sender = try account.map(handle) ?? accounts.first?.handle
-        return try await place(uri, sound) { agent, session, now throws(SIPError) in
-            var wishes = UserAgent.CallWishes(session: session, account: sender)
-            wishes.headers = headers
+        return try await place(uri, sound) { agent, media, now throws(SIPError) in
+            var wishes = UserAgent.CallWishes(session: media.session, account: sender)
+            (wishes.spareSessions, wishes.headers) = (media.spareSessions, headers)
             return try agent.call(target, wishes, at: now)
         }
     }
@@ -48,8 +48,14 @@ extension Phone {
         from call: CallHandle,
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws -> PhoneCall {
-        let made = try await place(transfer.target, sound) { agent, session, now throws(SIPError) in
-            try agent.acceptTransfer(call, number: transfer.number, session, at: now)
+        let made = try await place(transfer.target, sound) { agent, media, now throws(SIPError) in
+            try agent.acceptTransfer(
+                call,
+                number: transfer.number,
+                media.session,
+                spares: media.spareSessions,
+                at: now
+            )
         }
         let update = CallUpdate(remote: transfer.target)
         consult { desk, _ in desk.noteOutgoing(made.handle, callID: made.callID, update) }
@@ -60,18 +66,17 @@ extension Phone {
     private func place(
         _ uri: String,
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void,
-        _ begin: @Sendable (inout UserAgent, SessionConfiguration, MediaTime) throws(SIPError) -> CallHandle
+        _ begin: @Sendable (inout UserAgent, CallSound, MediaTime) throws(SIPError) -> CallHandle
     ) async throws -> PhoneCall {
         guard !isClosed else { throw Self.closed }
         let media = try await makeSound(sound)
-        let session = media.session
         let (handle, callID): (CallHandle, String)
         do throws(PhoneError) {
             // Meanwhile, ports were opened.
             guard !isClosed else { throw Self.closed }
             (handle, callID) = try PhoneError.wrapping(.invalid) { () throws(SIPError) in
                 try act { agent, now throws(SIPError) in
-                    let handle = try begin(&agent, session, now)
+                    let handle = try begin(&agent, media, now)
                     return (handle, agent.callID(of: handle) ?? "")
                 }
             }
@@ -94,7 +99,7 @@ extension Phone {
         Task { await call.run() }
         // Meanwhile, the phone may have moved.
         let address = localAddress
-        if session.address != address.host { Task { await call.move(to: address) } }
+        if media.session.address != address.host { Task { await call.move(to: address) } }
         return call
     }
 
@@ -124,6 +129,7 @@ extension Phone {
             codecs: configuration.codecs,
             packetTime: configuration.packetTime,
             encryption: configuration.mediaEncryption,
+            isPrivate: configuration.transports == [.tls] || localAddress.isLoopback,
             ends
         )
     }

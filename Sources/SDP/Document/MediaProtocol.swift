@@ -60,6 +60,11 @@ public enum MediaProtocol: Hashable, Sendable {
     /// Whether it is SRTP, however the keys come.
     package var isSecuredRTP: Bool { hasKeysInDescription || usesDTLS }
 
+    /// Whether keys come in the same way as with `other`, or both are in the clear.
+    func isKeyed(as other: MediaProtocol) -> Bool {
+        usesDTLS == other.usesDTLS && hasKeysInDescription == other.hasKeysInDescription
+    }
+
     private static let known: [(name: String, value: MediaProtocol)] = [
         ("RTP/AVP", .rtpAVP), ("RTP/AVPF", .rtpAVPF), ("RTP/SAVP", .rtpSAVP), ("RTP/SAVPF", .rtpSAVPF),
         ("UDP/TLS/RTP/SAVP", .dtlsSAVP), ("UDP/TLS/RTP/SAVPF", .dtlsSAVPF),

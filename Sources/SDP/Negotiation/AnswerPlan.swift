@@ -37,6 +37,11 @@ struct AnswerPlan {
                 reason = "is secured, and offered in the clear"
                 return nil
             }
+            let isKept = slots.allSatisfy { $0.entry != entry || $0.isKeyed(as: medium.transport) }
+            guard isKept || !configuration.media[entry].keepsKeying else {
+                reason = "is not secured as it was"
+                return nil
+            }
             let role = index < slots.count && slots[index].isActive ? slots[index].role : nil
             return Self.take(medium, entry, configuration, role, by: rule, &reason)
         }

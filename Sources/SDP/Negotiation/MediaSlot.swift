@@ -52,6 +52,9 @@ struct MediaSlot: Hashable, Sendable {
     /// Whether media travels over the line, and not in the clear.
     var isSecured: Bool { isActive && MediaProtocol(transport).isSecured }
 
+    /// Whether media that was agreed on for the line goes on as `other` has it, as far as keys are concerned.
+    func isKeyed(as other: MediaProtocol) -> Bool { !isActive || MediaProtocol(transport).isKeyed(as: other) }
+
     func isWanted(_ configuration: SessionConfiguration) -> Bool {
         guard let entry, configuration.media.indices.contains(entry) else { return false }
         let medium = configuration.media[entry]

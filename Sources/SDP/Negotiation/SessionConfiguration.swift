@@ -76,6 +76,8 @@ public struct MediaConfiguration: Hashable, Sendable {
     ///
     /// Without one, keys are the application's: `attributes`.
     package var certificate: OwnCertificate?
+    /// Whether a medium that was agreed on goes on with keys from where they came, or in the clear, and is not taken otherwise.
+    package var keepsKeying = false
     /// Our side of ICE, with which the medium is offered, and taken from those who have it, too; nil for none.
     package var ice: OwnICE?
     /// What the medium may take on the wire, in bit/s; nil says nothing.

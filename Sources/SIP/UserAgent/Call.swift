@@ -38,6 +38,8 @@ struct Call: Sendable {
     @Boxed var answer: SentAnswer?
     var timer: SessionTimer?
     var timerWishes: SessionTimer.Wishes
+    /// What is offered, one after the other, when what was offered before is not acceptable.
+    var spareSessions: [SessionConfiguration] = []
     /// When ringing ends.
     var ringEnd: MediaTime?
     /// What the session is to become.

@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import SDP
 
 /// A request on its way: past names, targets, flows and challenges, to its final response.
 ///
@@ -240,6 +241,7 @@ extension UserAgent {
             return goOn(id, failure, response, at: now)
         }
         if status == 422, lengthen(errand, id, after: response, on: flow, at: now) { return }
+        if status == 488 || status == 606, offerOther(errand, id, on: flow, at: now) { return }
         if status >= 300, redirect(id, after: response, at: now) { return }
         if status < 300, let account = errand.account, var known = accounts[account] {
             known.digest.handleSuccess(response, to: errand.request)
@@ -294,6 +296,25 @@ extension UserAgent {
         var changed = errand
         do { try SessionTimer.ask(in: &changed.request, wishes, current: nil) } catch { return false }
         call.timerWishes = wishes
+        put(call, handle)
+        errands[id] = changed
+        depart(id, on: flow, at: now)
+        return true
+    }
+
+    /// Sends the INVITE of a call once more, with the next session that may be acceptable; false when there is none.
+    private mutating func offerOther(_ errand: Errand, _ id: ErrandID, on flow: Flow, at now: MediaTime) -> Bool {
+        guard case .invite(let handle) = errand.owner, !errand.isTakenBack, var call = calls[handle],
+            call.stage == .calling, let next = call.spareSessions.first, var session = call.session
+        else { return false }
+        call.spareSessions.removeFirst()
+        session.rollBack()
+        session.configuration = next
+        var changed = errand
+        do { try changed.request.setDescription(session.offer(.everything)) } catch { return false }
+        call.session = session
+        // What others described before they were refused was to the other offer.
+        call.early = []
         put(call, handle)
         errands[id] = changed
         depart(id, on: flow, at: now)

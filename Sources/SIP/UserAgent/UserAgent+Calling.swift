@@ -6,6 +6,8 @@ extension UserAgent {
     package struct CallWishes: Sendable {
         package var account: AccountHandle?
         package var session: SessionConfiguration
+        /// What is offered instead, one after the other, when the other side answers 488 or 606.
+        package var spareSessions: [SessionConfiguration] = []
         /// Whether the other side makes the offer.
         package var isOfferDelayed = false
         /// Further headers of the INVITE.
@@ -32,6 +34,7 @@ extension UserAgent {
         }
         _ = call.exchange.send(.invite, hasDescription: !wishes.isOfferDelayed)
         call.session = session
+        call.spareSessions = wishes.isOfferDelayed ? [] : wishes.spareSessions
         call.ringEnd = now + configuration.callPatience
         let handle = calls.insert { _ in call }
         call.errand = begin(request, .invite(handle), account: wishes.account, at: now)

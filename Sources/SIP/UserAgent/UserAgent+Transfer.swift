@@ -141,12 +141,14 @@ extension UserAgent {
         _ handle: CallHandle,
         number: Int? = nil,
         _ session: SessionConfiguration,
+        spares: [SessionConfiguration] = [],
         at now: MediaTime
     ) throws(SIPError) -> CallHandle {
         guard let call = calls[handle], let received = call.transfer.received, received.deadline != nil,
             number ?? received.wishes.number == received.wishes.number
         else { throw Self.noCall }
         var wishes = CallWishes(session: session, account: call.account)
+        wishes.spareSessions = spares
         if let replaces = received.wishes.replaces { wishes.headers.append(("Replaces", replaces.bytes.text)) }
         if let referrer = received.wishes.referrer { wishes.headers.append(("Referred-By", referrer)) }
         update(handle) { $0.transfer.received?.deadline = nil }

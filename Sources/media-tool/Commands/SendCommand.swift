@@ -65,9 +65,10 @@ struct SendCommand: AsyncParsableCommand {
     func validate() throws {
         try Quantity.check("--payload-type", payloadType, in: 0...127)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
-        try srtp.check()
-        guard srtp != .dtls else {
-            throw ValidationError("DTLS needs an answer: '--srtp dtls' is for calls. Say sdes, which tells the key.")
+        guard srtp == .off || srtp == .sdes else {
+            throw ValidationError(
+                "DTLS needs an answer: '--srtp \(srtp.rawValue)' is for calls. Say sdes, which tells the key."
+            )
         }
         guard srtp == .off || sdp != nil else {
             throw ValidationError("'--srtp sdes' tells the key by a description. Give '--sdp', the file for it.")

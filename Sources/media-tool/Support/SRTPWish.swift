@@ -7,32 +7,23 @@ enum SRTPWish: String, ExpressibleByArgument, CaseIterable {
     case off, sdes, dtls, auto
 
     static let help: ArgumentHelp =
-        "What secures the sound: off, sdes (SRTP, keys in the messages, RFC 4568) or dtls (SRTP, keys by DTLS, RFC 5763), and no call without. No auto yet."
+        "What secures the sound: off, sdes (SRTP, keys in the messages, RFC 4568) or dtls (SRTP, keys by DTLS, RFC 5763), and no call without; auto is SRTP where the other side has it."
 
     init(_ encryption: MediaEncryption) {
         switch encryption {
         case .none: self = .off
         case .sdes: self = .sdes
         case .dtls: self = .dtls
-        }
-    }
-
-    /// Refuses what is not there yet.
-    ///
-    /// - Throws: `ValidationError`
-    func check() throws {
-        guard self != .auto else {
-            throw ValidationError(
-                "There is no choice yet: '--srtp auto' cannot be had. Say dtls, sdes, or off: all can hear it."
-            )
+        case .preferred: self = .auto
         }
     }
 
     var encryption: MediaEncryption {
         switch self {
-        case .off, .auto: .none
+        case .off: .none
         case .sdes: .sdes
         case .dtls: .dtls
+        case .auto: .preferred
         }
     }
 

@@ -32,7 +32,6 @@ struct CoreCallsCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        try srtp.check()
         guard from.mailbox == nil else { throw ValidationError("A mailbox has no calls. Leave out '--mailbox'.") }
     }
 

@@ -47,7 +47,6 @@ struct CoreMainCommand: AsyncParsableCommand {
         if let seconds, !(seconds > 0 && seconds <= 1e9) {
             throw ValidationError("--seconds takes a number above 0, not \(seconds).")
         }
-        try srtp.check()
         if !calls, let wrong = (roles.given + [("--srtp", srtp != .off)]).first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' is about the sound of calls. Give '--calls', or leave it out.")
         }

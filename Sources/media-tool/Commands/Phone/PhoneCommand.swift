@@ -57,7 +57,6 @@ struct PhoneCommand: AsyncParsableCommand {
         guard accounts == nil || own.account == nil else {
             throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
         }
-        try srtp.check()
         try own.check([("--proxy", !own.proxy.isEmpty)])
         guard own.passwordFile != "-" else {
             throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")

@@ -145,6 +145,7 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--device", sound.audio.device != nil), ("--pcap", sound.audio.pcap != nil),
                 ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
                 ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.srtp == .dtls),
+                ("--srtp auto", sound.srtp == .auto),
             ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -221,18 +222,21 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
+        let isTLS = sip.transport == .tls || target.goesByTLS
+        sound.srtp.warn(at: party.local, isTLS: isTLS)
+        let isPrivate = isTLS || party.local.isLoopback
         let media = try await CallSound(
             engine,
             at: host,
             codecs: sound.audio.codecs,
             packetTime: sound.audio.ptime,
             encryption: sound.encryption,
+            isPrivate: isPrivate,
             sound.audio.ends()
         )
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)
-        made.isOfferDelayed = delayedOffer
+        (made.spareSessions, made.isOfferDelayed) = (media.spareSessions, delayedOffer)
         made.headers = try sip.headers()
         let wishes = made
         let (handle, callID) = try await party.endpoint.perform { agent, now in
@@ -266,7 +270,8 @@ struct SIPCallCommand: AsyncParsableCommand {
                         at: host,
                         codecs: sound.audio.codecs,
                         packetTime: sound.audio.ptime,
-                        encryption: sound.encryption
+                        encryption: sound.encryption,
+                        isPrivate: isPrivate
                     ) {
                         ($0.source, $0.sink) = (.silence, .none)
                     }

@@ -41,7 +41,6 @@ struct SIPCallOptions: ParsableArguments {
     var srtp = SRTPWish.off
 
     func validate() throws {
-        try srtp.check()
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try dtmf?.validate(limit: 64)
         guard dtmfWay == nil || dtmf != nil else {

@@ -43,13 +43,13 @@ extension SIPCallRun {
         case .agreed(_, let session):
             followedSession = session
             // An association of DTLS that another one replaces does not come back, should the target refuse.
-            if options.srtp != .dtls { await agree(session) }
+            if sound.encryption != .dtls { await agree(session) }
         case .established(let handle):
             if formerEnd == nil { left.append(current) }
             (current, followed, formerEnd) = (handle, nil, nil)
             (lastSession, peer) = (followedSession, transferTarget)
             tell("done", 200)
-            if options.srtp == .dtls, let lastSession { await agree(lastSession) }
+            if sound.encryption == .dtls, let lastSession { await agree(lastSession) }
         case .ended(_, let end):
             followed = nil
             tell("failed", end.code ?? 408)

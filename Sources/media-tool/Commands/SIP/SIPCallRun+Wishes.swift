@@ -61,7 +61,9 @@ extension SIPCallRun {
         await setHeld(true)
         do {
             let silence = try await makeSound()
-            let wishes = UserAgent.CallWishes(session: silence.session, account: party.account)
+            var made = UserAgent.CallWishes(session: silence.session, account: party.account)
+            made.spareSessions = silence.spareSessions
+            let wishes = made
             do {
                 let handle = try await party.endpoint.perform { agent, now in try agent.call(target, wishes, at: now) }
                 other = (handle, silence)

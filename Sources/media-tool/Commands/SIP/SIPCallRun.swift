@@ -197,7 +197,8 @@ actor SIPCallRun {
                 ("payloadType", codec.map { .integer(Int($0.payloadType)) } ?? .null),
                 ("remoteMedia", remote.map { .string($0) } ?? .null),
                 ("direction", media.map { .string($0.direction.rawValue) } ?? .null),
-                ("srtp", .string(options.srtp.rawValue)), ("suite", JSONValue(await sound.security?.suite)),
+                ("srtp", .string(SRTPWish(sound.encryption).rawValue)),
+                ("suite", JSONValue(await sound.security?.suite)),
             ],
             text: "Connected with \(peer) after \(Int(setup)) ms: \(codec?.encodingName ?? "no codec yet")."
         )

@@ -46,7 +46,7 @@ package actor CallSound {
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
     /// Where ICE has found the other side, and who waits for it to be found elsewhere.
-    private var found: (media: SocketAddress?, control: SocketAddress?) = (nil, nil)
+    private var found: SocketAddress?
     private var finder: Task<Void, Never>?
 
     /// Opens the ports of a call on an own address.
@@ -172,30 +172,36 @@ package actor CallSound {
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
         agreed = media
+        if media.ice != nil, finder == nil, let ways = keying.ways {
+            finder = Task { [weak self] in
+                for await way in ways { await self?.follow(way) }
+            }
+        }
         if let call { return try await call.update(agreement) }
         var configuration = CallConfiguration(network: way.network)
         (configuration.agreement, configuration.stream, configuration.security) = (agreement, stream, keying.security)
         configuration.name = "sip"
         ends(&configuration)
-        call = try await engine.makeCall(configuration)
-        guard media.ice != nil, finder == nil, let ways = keying.ways else { return }
-        finder = Task { [weak self] in
-            for await way in ways { await self?.follow(way) }
-        }
+        let made = try await engine.makeCall(configuration)
+        call = made
+        // Meanwhile ICE may have found the other side.
+        if media.ice != nil, found != agreement.remote { try await made.update(self.agreement(on: media, keying)) }
     }
 
     private func agreement(on media: AgreedMedia, _ keying: MediaKeying) throws -> MediaAgreement {
         var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
         guard media.ice != nil else { return agreement }
-        if let address = found.media { agreement.remote = address }
-        if let address = found.control, !media.isMultiplexed { agreement.remoteControl = address }
+        // Keys prove who sends, and the other side's checks say where it is: nothing else does, nor its description.
+        (agreement.remote, agreement.isSymmetric) = (found, false)
+        (agreement.sourceRules.startPatience, agreement.sourceRules.relocatesAfter) = (.zero, .zero)
         return agreement
     }
 
     /// Sends to where ICE has found the other side.
-    private func follow(_ way: DTLSPath.Way) async {
-        if way.isOfControl { found.control = way.remote } else { found.media = way.remote }
+    private func follow(_ way: SocketAddress) async {
+        found = way
         guard let agreed, let call, let keying, let agreement = try? agreement(on: agreed, keying) else { return }
+        // What was agreed on was taken before with another address; else the call is over.
         try? await call.update(agreement)
     }
 

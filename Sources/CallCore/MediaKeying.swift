@@ -122,7 +122,7 @@ enum MediaKeying: Sendable {
     }
 
     /// Where ICE finds the other side, each time that it goes another way; nil without ICE.
-    var ways: AsyncStream<DTLSPath.Way>? {
+    var ways: AsyncStream<SocketAddress>? {
         guard case .dtls(let path, _, .some) = self else { return nil }
         return path.ways
     }

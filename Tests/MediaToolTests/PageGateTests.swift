@@ -39,4 +39,14 @@ import Testing
             #expect(PageGate.host(of: text) == nil)
         }
     }
+
+    @Test(
+        arguments: [("none", nil), ("same-origin", nil), ("cross-site", 403), ("same-site", 403)] as [(String, Int?)]
+    )
+    func `a page that calls at once is not opened by others`(site: String, status: Int?) {
+        var request = PageRequest(method: "GET", path: "/", host: "127.0.0.1:8080", body: "")
+        request.site = site
+        #expect(PageGate().refusal(of: request)?.status == status)
+        #expect(PageGate(origin: "https://phone.example").refusal(of: request) == nil)
+    }
 }

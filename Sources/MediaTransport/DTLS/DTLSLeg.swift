@@ -68,9 +68,9 @@ final class DTLSLeg: @unchecked Sendable {
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
+    /// Answers checks, where both sides have agreed on ICE.
     private var agent: LiteAgent?
-    /// Whether both sides have agreed on ICE.
-    private var usesICE = false
+    private var ice: AgreedICE?
     private var remote: SocketAddress?
     private var isConnecting = false
     private var attempts: [Attempt] = []
@@ -81,16 +81,15 @@ final class DTLSLeg: @unchecked Sendable {
     /// When it ends, whatever has been sent; nil before it closes.
     private var closing: MediaTime?
 
-    /// A leg that proves `identity`, and answers checks of ICE that prove `credentials`, where there are some.
+    /// A leg that proves `identity`, and may answer checks of ICE for `userFragment`, where there is one.
     init(
         _ identity: DTLSIdentity,
-        _ credentials: ICECredentials?,
+        _ userFragment: String? = nil,
         by server: any HandshakeServer = DTLSThread.shared,
-        tellWay: @escaping @Sendable (SocketAddress) -> Void
+        tellWay: @escaping @Sendable (SocketAddress) -> Void = { _ in }
     ) {
         (self.identity, self.server, self.tellWay) = (identity, server, tellWay)
-        agent = credentials.map(LiteAgent.init)
-        queue = HandshakeQueue(takesChecks: agent != nil)
+        queue = HandshakeQueue(checksFor: userFragment)
     }
 
     // MARK: Orders
@@ -215,11 +214,12 @@ final class DTLSLeg: @unchecked Sendable {
             defer { orders.isNew = false }
             return (orders.wanted, orders.ice, orders.remote, orders.isNew, orders.isTimed, orders.closes)
         }
-        usesICE = ice != nil && agent != nil
-        agent?.remoteFragment = ice?.remote.userFragment
-        // The way of ICE is no news here: what is under way goes there already.
-        let remote = usesICE ? agent?.destination : told
-        if usesICE { self.remote = remote }
+        if ice != self.ice {
+            (self.ice, agent) = (ice, ice.map(LiteAgent.init))
+            if agent != nil { self.remote = nil }
+        }
+        // By ICE each check tells the way, and what is under way goes there already.
+        let remote = agent == nil ? told : self.remote
         if let connected, let remote, connected.peer == self.remote { connected.peer = remote }
         let hasMoved = remote != self.remote
         self.remote = remote
@@ -229,7 +229,7 @@ final class DTLSLeg: @unchecked Sendable {
             (wanted, connected, attempts, lastError, deadline) = (next, nil, [], nil, nil)
             isConnecting = true
         }
-        guard isConnecting, let wanted, remote != nil || usesICE else { return closes }
+        guard isConnecting, let wanted, remote != nil || agent != nil else { return closes }
         if isTimed, deadline == nil {
             deadline = now + (lastError == nil ? Self.timeLimit : Self.secondTimeLimit)
         }
@@ -246,7 +246,7 @@ final class DTLSLeg: @unchecked Sendable {
             return refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
         }
         queue.post(answer, to: source)
-        guard usesICE, let way = agent?.destination, way != remote else { return }
+        guard let way = agent?.destination, way != remote else { return }
         remote = way
         for attempt in running { attempt.peer = way }
         tellWay(way)
@@ -255,7 +255,7 @@ final class DTLSLeg: @unchecked Sendable {
 
     /// When the way of ICE is taken for gone; nil where nothing is secured by it.
     private var checkDeadline: MediaTime? {
-        guard usesICE, connected != nil else { return nil }
+        guard connected != nil else { return nil }
         return agent?.lastCheck.map { $0 + Self.checkLimit }
     }
 
@@ -280,21 +280,21 @@ final class DTLSLeg: @unchecked Sendable {
     }
 
     private func receive(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
-        if usesICE {
+        if let agent {
             // Of one side, which has proved its password, by whatever way.
-            guard agent?.knows(source) ?? false else { return }
+            guard agent.knows(source) else { return }
             if let attempt = running.first { return attempt.association.receive(datagram.span) }
         }
         if let attempt = running.first(where: { $0.peer == source }) {
             return attempt.association.receive(datagram.span)
         }
         guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
-        if source != remote, !usesICE {
+        if source != remote, agent == nil {
             // A place is free for others after its time.
             attempts.removeAll { $0.peer != remote && now - $0.begin > Self.otherTimeLimit }
             guard attempts.count(where: { $0.peer != remote }) < Self.otherLimit else { return }
         }
-        begin(wanted, with: usesICE ? remote ?? source : source, now)
+        begin(wanted, with: agent?.destination ?? source, now)
         attempts.last?.association.receive(datagram.span)
     }
 
@@ -315,7 +315,7 @@ final class DTLSLeg: @unchecked Sendable {
             }
         }
         if let deadline, now >= deadline {
-            fail(lastError ?? (usesICE && agent?.destination == nil ? .unreached : .timedOut))
+            fail(lastError ?? (agent != nil && remote == nil ? .unreached : .timedOut))
         }
         guard let connected else { return }
         switch connected.association.state {

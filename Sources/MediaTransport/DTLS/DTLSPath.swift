@@ -10,27 +10,19 @@ package import SDP
 /// Thread: any but that of media.
 /// Source: RFC 5763, RFC 5764.
 package final class DTLSPath: LinkSecurity {
-    /// An address that ICE has chosen.
-    package struct Way: Sendable {
-        package let remote: SocketAddress
-        /// Whether it is that of RTCP on a port of its own.
-        package let isOfControl: Bool
-    }
-
     private let media: DTLSLeg
     private let control: DTLSLeg
     /// Where ICE has found the other side, each time that it goes another way; for one reader, ended by `close`.
-    package let ways: AsyncStream<Way>
-    private let continuation: AsyncStream<Way>.Continuation
+    package let ways: AsyncStream<SocketAddress>
+    private let continuation: AsyncStream<SocketAddress>.Continuation
 
-    /// A path that proves `identity`, and whose other side may find the way by checks that prove `credentials`.
+    /// A path that proves `identity`, and whose other side may find the way by checks for `credentials`, which takes RTCP on RTP's
+    /// port.
     package init(_ identity: DTLSIdentity, _ credentials: ICECredentials? = nil) {
-        let (ways, continuation) = AsyncStream.makeStream(of: Way.self, bufferingPolicy: .bufferingNewest(8))
-        func leg(isOfControl: Bool) -> DTLSLeg {
-            DTLSLeg(identity, credentials) { continuation.yield(Way(remote: $0, isOfControl: isOfControl)) }
-        }
+        let (ways, continuation) = AsyncStream.makeStream(of: SocketAddress.self, bufferingPolicy: .bufferingNewest(8))
         (self.ways, self.continuation) = (ways, continuation)
-        (media, control) = (leg(isOfControl: false), leg(isOfControl: true))
+        media = DTLSLeg(identity, credentials?.userFragment) { continuation.yield($0) }
+        control = DTLSLeg(identity)
     }
 
     deinit {
@@ -58,7 +50,7 @@ package final class DTLSPath: LinkSecurity {
         control remoteControl: SocketAddress?
     ) {
         media.connect(association, ice, to: remote)
-        if let remoteControl { control.connect(association, ice, to: remoteControl) }
+        if let remoteControl { control.connect(association, nil, to: remoteControl) }
     }
 
     /// Waits until RTP has its keys; the other side has 20 s from now.
@@ -83,7 +75,7 @@ package final class DTLSPath: LinkSecurity {
     /// What was refused and kept back up to now.
     package var statistics: SecurityStatistics {
         var sum = media.path.statistics + control.path.statistics
-        sum.unprovenChecks = media.refusedCheckCount + control.refusedCheckCount
+        sum.unprovenChecks = media.refusedCheckCount
         return sum
     }
 

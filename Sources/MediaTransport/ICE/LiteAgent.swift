@@ -13,24 +13,25 @@ struct LiteAgent {
     /// An address of the other side.
     private struct Way {
         let source: SocketAddress
-        var priority: UInt32
-        var isNominated: Bool
-        var lastCheck: MediaTime
+        let priority: UInt32
+        /// Whether its last check nominates it, and whether one ever did.
+        let nominates: Bool
+        var wasNominated: Bool
+        let lastCheck: MediaTime
     }
 
-    private let credentials: ICECredentials
     private let key: STUNKey
-    /// The other side's name; nil while its description is not known: our own password is proof enough.
-    var remoteFragment: String?
+    /// What USERNAME says of both sides.
+    private let name: String
     /// Where checks came from, the last one at the end.
     private var ways: [Way] = []
     private var current: Way?
     /// Checks that proved no password.
     private(set) var refusedCount = 0
 
-    init(_ credentials: ICECredentials) {
-        self.credentials = credentials
-        key = STUNKey(shortTerm: credentials.password)
+    init(_ agreed: AgreedICE) {
+        key = STUNKey(shortTerm: agreed.local.password)
+        name = agreed.local.userFragment + ":" + agreed.remote.userFragment
     }
 
     /// Where to send to; nil before the first check.
@@ -49,7 +50,7 @@ struct LiteAgent {
         guard let check = STUNMessage(parsing: datagram), check.kind == .request, check.method == .binding else {
             return nil
         }
-        guard check.hasRightFingerprint != false, isForUs(check), check.isSigned(with: key) else {
+        guard check.hasRightFingerprint != false, check.text(.username) == name, check.isSigned(with: key) else {
             refusedCount += 1
             return nil
         }
@@ -60,15 +61,9 @@ struct LiteAgent {
         // Two sides that only answer would never meet; the other one has to control (RFC 8445, section 7.3.1.1).
         guard check[.iceControlled] == nil else { return refusal(of: check, 487, "Role Conflict") }
         guard let priority = check.number(.priority) else { return refusal(of: check, 400, "Bad Request") }
-        note(Way(source: source, priority: priority, isNominated: check[.useCandidate] != nil, lastCheck: now))
+        let nominates = check[.useCandidate] != nil
+        note(Way(source: source, priority: priority, nominates: nominates, wasNominated: nominates, lastCheck: now))
         return signed(.success, check) { $0.append(.xorMappedAddress, source) }
-    }
-
-    /// Whether USERNAME is our name and the other side's.
-    private func isForUs(_ check: STUNMessage) -> Bool {
-        guard let name = check.text(.username) else { return false }
-        let own = credentials.userFragment + ":"
-        return remoteFragment.map { name == own + $0 } ?? name.hasPrefix(own)
     }
 
     private func refusal(
@@ -97,7 +92,7 @@ struct LiteAgent {
     private mutating func note(_ way: Way) {
         var way = way
         if let index = ways.firstIndex(where: { $0.source == way.source }) {
-            way.isNominated = way.isNominated || ways[index].isNominated
+            way.wasNominated = way.nominates || ways[index].wasNominated
             ways.remove(at: index)
         } else if ways.count == Self.wayLimit {
             let place = ways.firstIndex { $0.source != current?.source } ?? 0
@@ -107,11 +102,15 @@ struct LiteAgent {
         if shouldTake(way) { current = way }
     }
 
-    /// Old peers nominate each way that works: of these the best counts, for as long as it is checked.
+    /// The newest nomination counts; of the ways that old peers nominate with each check the best one does, for as long as it is
+    /// checked.
     private func shouldTake(_ way: Way) -> Bool {
         guard let current, current.source != way.source else { return true }
-        if way.isNominated != current.isNominated { return way.isNominated }
-        return way.priority > current.priority || way.lastCheck - current.lastCheck > Self.silenceLimit
+        let isSilent = way.lastCheck - current.lastCheck > Self.silenceLimit
+        let isBetter = way.priority > current.priority || isSilent
+        if way.nominates { return !current.nominates || isBetter }
+        if current.wasNominated { return way.wasNominated && isSilent }
+        return isBetter
     }
 
     private static let wayLimit = 16

@@ -1,10 +1,11 @@
 internal import CallBasics
 internal import MediaEngine
+internal import RTP
 internal import Synchronization
 
 /// Datagrams of DTLS, and of ICE, between the media thread, which has the sockets, and the thread that answers them.
 ///
-///     socket ──► SecureLink ──► arrived ──► DTLSThread
+///     socket ──► SecureLink ──► arrived, checks ──► DTLSThread
 ///     socket ◄── SecureLink ◄── leaving ◄── DTLSThread
 ///
 /// Neither side waits for the other, and nothing is allocated after `init`: what finds no room is lost, as on a network, and
@@ -12,22 +13,62 @@ internal import Synchronization
 final class HandshakeQueue: @unchecked Sendable {
     private let arrived = DatagramPipe(capacity: HandshakeQueue.capacity)
     private let leaving = DatagramPipe(capacity: HandshakeQueue.capacity)
+    /// Checks of ICE, in a ring of their own: whoever floods this side with DTLS keeps none of them out.
+    private let checks: DatagramPipe?
+    /// What begins the USERNAME of checks: a number that only those know who have read the description.
+    private let name: [UInt8]
     private static let capacity = 16
-    /// Whether checks of ICE are answered, too.
-    let takesChecks: Bool
     /// Datagrams that were posted, and those of them that were sent.
     private var postedCount = 0
     private let sentCount = Atomic(0)
 
-    init(takesChecks: Bool) { self.takesChecks = takesChecks }
+    /// A queue that takes checks of ICE for `userFragment`, too, where there is one.
+    init(checksFor userFragment: String? = nil) {
+        checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
+        name = Array((userFragment.map { $0 + ":" } ?? "").utf8)
+    }
 
     // MARK: The media thread
 
-    /// Hands a datagram on; answers false when there is no room.
-    func deliver(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
-        let isTaken = arrived.send(buffer.extracting(..<datagram.byteCount), from: datagram.source, due: .zero)
-        if isTaken { DTLSThread.shared.wake() }
-        return isTaken
+    /// Whether checks of ICE may come, from any address.
+    var takesChecks: Bool { checks != nil }
+
+    /// Hands on what a handshake is made of, while there is room; answers false for what is nothing of that kind.
+    func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
+        guard datagram.byteCount <= buffer.count else { return false }
+        let bytes = buffer.extracting(..<datagram.byteCount)
+        switch DatagramKind(of: bytes) {
+        case .dtls: deliver(bytes, datagram, to: arrived)
+        case .stun:
+            guard let checks, isCheck(bytes) else { return false }
+            deliver(bytes, datagram, to: checks)
+        case .rtp, .rtcp, .unknown: return false
+        }
+        return true
+    }
+
+    private func deliver(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, to pipe: DatagramPipe) {
+        if pipe.send(bytes, from: datagram.source, due: .zero) { DTLSThread.shared.wake() }
+    }
+
+    /// Whether it is a Binding request whose USERNAME begins with our name.
+    ///
+    /// Source: RFC 8489, section 5; RFC 8445, section 7.2.2.
+    private func isCheck(_ bytes: Span<UInt8>) -> Bool {
+        guard bytes.count >= 20, bytes[0] == 0, bytes[1] == 1, bytes[4] == 0x21, bytes[5] == 0x12, bytes[6] == 0xA4,
+            bytes[7] == 0x42
+        else { return false }
+        var place = 20
+        while place + 4 <= bytes.count {
+            let count = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
+            let value = place + 4
+            guard value + count <= bytes.count else { return false }
+            if bytes[place] == 0, bytes[place + 1] == 6 {
+                return count >= name.count && name.indices.allSatisfy { bytes[value + $0] == name[$0] }
+            }
+            place = value + (count + 3) & ~3
+        }
+        return false
     }
 
     /// Sends what is to leave over `link`, by way of `buffer`.
@@ -44,7 +85,8 @@ final class HandshakeQueue: @unchecked Sendable {
     /// Takes the next datagram that has come, and who sent it.
     func take(into buffer: inout [UInt8]) -> (bytes: Range<Int>, source: SocketAddress)? {
         var span = buffer.mutableSpan
-        return arrived.receive(into: &span, dueBy: .zero).map { (0..<$0.byteCount, $0.source) }
+        let datagram = checks?.receive(into: &span, dueBy: .zero) ?? arrived.receive(into: &span, dueBy: .zero)
+        return datagram.map { (0..<$0.byteCount, $0.source) }
     }
 
     /// Has a datagram sent to `destination` with the next tick.

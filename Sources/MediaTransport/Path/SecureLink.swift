@@ -48,20 +48,11 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
-            if let handshakes, isShake(buffer.span, datagram, handshakes), handshakes.deliver(buffer.span, datagram) {
-                continue
-            }
+            if let handshakes, handshakes.take(buffer.span, datagram) { continue }
             guard let count = path.unprotect(&buffer, count: datagram.byteCount) else { continue }
             return ReceivedDatagram(byteCount: count, source: datagram.source, arrival: datagram.arrival)
         }
         return nil
-    }
-
-    /// Whether it is one of those that the queue takes.
-    private func isShake(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, _ queue: HandshakeQueue) -> Bool {
-        guard datagram.byteCount <= bytes.count else { return false }
-        let kind = DatagramKind(of: bytes.extracting(..<datagram.byteCount))
-        return kind == .dtls || kind == .stun && queue.takesChecks
     }
 
     @discardableResult

@@ -68,10 +68,16 @@ struct AnswerPlan {
     ///
     /// Others are taken, too, on a transport of their own.
     /// Source: RFC 9143, section 7.3.
-    func bundled(_ offered: [MediaDescription], _ groups: [MediaGroup]) -> (index: Int, name: String)? {
+    func bundled(
+        _ offered: [MediaDescription],
+        _ groups: [MediaGroup],
+        _ configuration: SessionConfiguration
+    ) -> (index: Int, name: String)? {
         guard let group = groups.first(where: { $0.semantics.isNamed("BUNDLE") }) else { return nil }
-        for (index, medium) in offered.enumerated() where taken[index]?.isMultiplexed ?? false {
-            guard let name = medium.keyingAttributes.mediaIdentifier, group.identifiers.contains(name) else { continue }
+        for (index, medium) in offered.enumerated() {
+            guard let taken = taken[index], taken.isMultiplexed, configuration.media[taken.entry].mayBeBundled,
+                let name = medium.keyingAttributes.mediaIdentifier, group.identifiers.contains(name)
+            else { continue }
             return (index, name)
         }
         return nil

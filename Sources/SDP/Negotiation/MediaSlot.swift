@@ -61,10 +61,14 @@ struct MediaSlot: Hashable, Sendable {
         return medium.port != 0 && medium.isOfKind(kind)
     }
 
-    /// What a group (BUNDLE) calls the line at `index`, if it may be in one: browsers want media with ICE to be.
-    mutating func bundledName(_ configuration: SessionConfiguration, at index: Int) -> String? {
-        guard let entry, isWanted(configuration), configuration.media[entry].ice != nil,
-            configuration.media[entry].isMultiplexed
+    /// What a group (BUNDLE) calls the line at `index`, if an offer has it in one: browsers want media with ICE to be.
+    mutating func bundledName(
+        _ configuration: SessionConfiguration,
+        _ scope: OfferAnswer.Scope,
+        at index: Int
+    ) -> String? {
+        guard let entry, isWanted(configuration), scope == .everything || isActive,
+            configuration.media[entry].mayBeBundled
         else { return nil }
         let name = name ?? String(index)
         self.name = name
@@ -92,7 +96,7 @@ struct MediaSlot: Hashable, Sendable {
         }
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
-        tellsICE = medium.ice != nil
+        tellsICE = medium.ice != nil && medium.isMultiplexed
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -101,19 +105,14 @@ struct MediaSlot: Hashable, Sendable {
             isMultiplexed: medium.isMultiplexed,
             controlPort: medium.toldControlPort,
             security: Self.group(name) + offeredSecurity(medium, scope)
-                + way(of: medium, configuration, isMultiplexed: false)
+                + way(of: medium, configuration)
         )
     }
 
     /// How the other side may find the way to us, where that is told.
-    private func way(
-        of medium: MediaConfiguration,
-        _ configuration: SessionConfiguration,
-        isMultiplexed: Bool
-    ) -> [SDPAttribute] {
+    private func way(of medium: MediaConfiguration, _ configuration: SessionConfiguration) -> [SDPAttribute] {
         guard tellsICE, let ice = medium.ice else { return [] }
-        let control = isMultiplexed ? nil : medium.controlPort ?? medium.port &+ 1
-        return ice.lines(configuration.address, medium.port, control: control)
+        return ice.lines(configuration.address, medium.port)
     }
 
     /// What secures the line: our certificate; or our keys, and while nothing but direction and address changes only that which was
@@ -152,7 +151,7 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        tellsICE = medium.ice != nil && offered.keyingAttributes.canCheck
+        tellsICE = medium.ice != nil && taken.isMultiplexed && offered.keyingAttributes.canCheck
         self.name = name
         return try DescriptionWriter.section(
             medium,
@@ -162,7 +161,7 @@ struct MediaSlot: Hashable, Sendable {
             isMultiplexed: taken.isMultiplexed,
             controlPort: taken.isMultiplexed ? nil : medium.toldControlPort,
             security: Self.group(name) + answeredSecurity(medium, taken, offered)
-                + way(of: medium, configuration, isMultiplexed: taken.isMultiplexed)
+                + way(of: medium, configuration)
         )
     }
 

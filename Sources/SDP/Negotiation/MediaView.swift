@@ -45,7 +45,7 @@ struct MediaView {
             keys: keys(isOfferer: isOfferer),
             association: remote.transport.usesDTLS
                 ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil,
-            ice: AgreedICE(local.keyingAttributes, remote.keyingAttributes)
+            ice: isMultiplexed ? AgreedICE(local.keyingAttributes, remote.keyingAttributes) : nil
         )
     }
 

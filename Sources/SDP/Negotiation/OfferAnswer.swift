@@ -122,7 +122,7 @@ extension OfferAnswer {
         var sections: [[DescriptionLine]] = []
         var bundled: String?
         for index in slots.indices {
-            let name = bundled == nil ? slots[index].bundledName(configuration, at: index) : nil
+            let name = bundled == nil ? slots[index].bundledName(configuration, scope, at: index) : nil
             bundled = bundled ?? name
             try sections.append(slots[index].offer(configuration, scope, bundledAs: name, by: rule))
         }
@@ -211,7 +211,7 @@ extension OfferAnswer {
         }
         var slots = slots
         var sections: [[DescriptionLine]] = []
-        let bundled = plan.bundled(media, offer.groups)
+        let bundled = plan.bundled(media, offer.groups, configuration)
         for (index, medium) in media.enumerated() {
             if index == slots.count { slots.append(MediaSlot(medium)) }
             let name = bundled?.index == index ? bundled?.name : nil
@@ -312,7 +312,8 @@ extension OfferAnswer {
     /// What the session says of its lines: which one is in a group of one transport, and that this side only answers checks.
     private static func attributes(of slots: [MediaSlot], _ bundled: String?) -> [SDPAttribute] {
         (bundled.map { [SDPAttribute("group", "BUNDLE \($0)")] } ?? [])
-            + (slots.contains(where: \.tellsICE) ? [SDPAttribute("ice-lite")] : [])
+            + (slots.contains(where: \.tellsICE)
+                ? [SDPAttribute("ice-lite"), SDPAttribute("ice-options", "ice2")] : [])
     }
 
     /// Puts the session's lines before `sections`, with the version that the whole has.

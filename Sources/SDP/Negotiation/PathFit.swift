@@ -27,7 +27,7 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
 
 /// What descriptions tell of our side of ICE: one that has a public address, and only answers checks (ICE-lite).
 ///
-/// It has one candidate, the medium's own address, for RTP, and another for RTCP on a port of its own.
+/// It has one candidate, the medium's own address: RTP and RTCP have to share a port.
 /// Source: RFC 8445, section 2.5; RFC 8839, sections 5.1 and 5.3.
 package struct OwnICE: Hashable, Sendable {
     /// What the other side's checks prove.
@@ -35,18 +35,16 @@ package struct OwnICE: Hashable, Sendable {
 
     package init(_ credentials: ICECredentials) { self.credentials = credentials }
 
-    /// What an offer, or an answer, says of it for a medium that comes to `host`, at these ports.
-    func lines(_ host: String, _ port: UInt16, control: UInt16?) -> [SDPAttribute] {
+    /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`.
+    func lines(_ host: String, _ port: UInt16) -> [SDPAttribute] {
         let host = String(host.prefix { $0 != "%" })
-        let ports = [port] + [control].compactMap(\.self)
-        let candidates = ports.enumerated().map { index, port in
-            // 126 for an own address, and the only one of it (RFC 8445, section 5.1.2.1).
-            let priority = 126 << 24 | 65_535 << 8 | 255 - index
-            return SDPAttribute("candidate", "1 \(index + 1) UDP \(priority) \(host) \(port) typ host")
-        }
+        // 126 for an own address, and the only one of it (RFC 8445, section 5.1.2.1).
+        let priority = 126 << 24 | 65_535 << 8 | 255
         return [
             SDPAttribute("ice-ufrag", credentials.userFragment), SDPAttribute("ice-pwd", credentials.password),
-        ] + candidates + [SDPAttribute("end-of-candidates")]
+            SDPAttribute("candidate", "1 1 UDP \(priority) \(host) \(port) typ host"),
+            SDPAttribute("end-of-candidates"),
+        ]
     }
 }
 
@@ -62,8 +60,10 @@ package struct AgreedICE: Hashable, Sendable {
     /// What an exchange has come to; nil when one side has no ICE, or none that checks: both would only answer.
     init?(_ local: [SDPAttribute], _ remote: [SDPAttribute]) {
         guard remote.canCheck, let own = ICECredentials(local), let other = ICECredentials(remote) else { return nil }
-        (self.local, self.remote) = (own, other)
+        self.init(local: own, remote: other)
     }
+
+    init(local: ICECredentials, remote: ICECredentials) { (self.local, self.remote) = (local, remote) }
 }
 
 extension [SDPAttribute] {

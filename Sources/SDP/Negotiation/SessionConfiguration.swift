@@ -93,6 +93,9 @@ public struct MediaConfiguration: Hashable, Sendable {
 
     func isOfKind(_ kind: String) -> Bool { self.kind.isNamed(kind) }
 
+    /// Whether it may be in a group of one transport: with ICE alone, and not where attributes name it otherwise.
+    var mayBeBundled: Bool { ice != nil && isMultiplexed && !attributes.contains { $0.name.isNamed("mid") } }
+
     /// The port of RTCP, where it is not the one that all expect.
     var toldControlPort: UInt16? { controlPort.flatMap { $0 == port &+ 1 ? nil : $0 } }
 

@@ -10,6 +10,8 @@ struct ICEChecks {
     static let own = ICECredentials(userFragment: "ours", password: "password-of-our-own-side")
     static let remote = ICECredentials(userFragment: "abcd", password: "password-of-the-browser")
 
+    static let agreed = AgreedICE(local: own, remote: remote)
+
     private var generator = SeededGenerator(seed: 1)
 
     /// A check as a browser sends it, but for what `change` adds before the signature.

@@ -14,6 +14,10 @@ struct PageGate: Sendable {
         guard isOurs(host) else {
             return PageResponse(421, "This server is called by its address, or the name of --origin.")
         }
+        // A page that calls at once may not be opened by others.
+        if origin == nil, let site = request.site, site != "none", site != "same-origin" {
+            return PageResponse(403, "Another page leads here. Type the address yourself.")
+        }
         // Programs that are no browsers name no page.
         guard let page = request.origin, page != "http://\(host)", page != origin else { return nil }
         return PageResponse(403, "A page from elsewhere may not call. Name its address by --origin.")

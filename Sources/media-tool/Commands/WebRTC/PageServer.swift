@@ -2,6 +2,7 @@ internal import CallBasics
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Synchronization
 
 /// A request of a browser, whole.
 struct PageRequest: Sendable {
@@ -10,6 +11,8 @@ struct PageRequest: Sendable {
     var host: String?
     var origin: String?
     var contentType: String?
+    /// Where the page is from that asks, or leads here, as browsers tell (Sec-Fetch-Site).
+    var site: String?
     var body: String
 }
 
@@ -17,14 +20,27 @@ struct PageRequest: Sendable {
 struct PageResponse: Sendable {
     var status: Int
     var contentType = "text/plain; charset=utf-8"
-    var location: String?
+    /// Further headers.
+    var headers: [(String, String)] = []
     var body = ""
 
     /// A refusal, with the reason as its text.
     init(_ status: Int, _ reason: String) { (self.status, body) = (status, reason + "\n") }
 
-    init(status: Int = 200, contentType: String, location: String? = nil, _ body: String) {
-        (self.status, self.contentType, self.location, self.body) = (status, contentType, location, body)
+    init(status: Int = 200, contentType: String = "text/plain; charset=utf-8", _ body: String) {
+        (self.status, self.contentType, self.body) = (status, contentType, body)
+    }
+
+    /// A refusal of a method, where others can be had.
+    init(refusing method: String, allowing others: String) {
+        self.init(405, "There is no \(method) of this.")
+        headers = [("Allow", others)]
+    }
+
+    /// What can be had, and what may be posted.
+    init(allowing methods: String, accepting type: String) {
+        self.init("")
+        headers = [("Allow", methods), ("Accept-Post", type)]
     }
 }
 
@@ -52,7 +68,7 @@ enum PageServer {
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations
                         try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
-                        try pipeline.addHandlers(IdleStateHandler(allTimeout: .seconds(60)), Edge())
+                        try pipeline.addHandlers(IdleStateHandler(allTimeout: idleTime), Edge())
                         return try Connection(wrappingChannelSynchronously: channel)
                     }
                 }
@@ -60,11 +76,16 @@ enum PageServer {
             throw ToolFailure("\(address) cannot be listened at: \(error). Give another --local.")
         }
         listening(address.with(port: UInt16(server.channel.localAddress?.port ?? Int(address.port))))
+        let open = ConnectionCount()
         try await server.executeThenClose { connections in
             try await withThrowingDiscardingTaskGroup { group in
                 for try await connection in connections {
-                    // Who goes in the midst of a request is no news.
-                    group.addTask { try? await serve(connection, answer) }
+                    let isOneTooMany = open.add(1) > connectionLimit
+                    group.addTask {
+                        defer { open.add(-1) }
+                        // Who goes in the midst of a request is no news.
+                        try? await isOneTooMany ? connection.channel.close() : serve(connection, answer)
+                    }
                 }
             }
         }
@@ -81,16 +102,18 @@ enum PageServer {
                 switch part {
                 case .head(let next): (head, body) = (next, [])
                 case .body(let bytes):
-                    body += bytes.readableBytesView.prefix(bodyLimit + 1 - body.count)
+                    guard let next = head else { return }
+                    guard body.count + bytes.readableBytes <= bodyLimit else {
+                        let refusal = PageResponse(413, "That is too long.")
+                        return try await out.write(contentsOf: refusal.parts(next, isKept: false))
+                    }
+                    body += bytes.readableBytesView
                 case .end:
                     guard let next = head else { return }
                     head = nil
-                    let isTooLong = body.count > bodyLimit
-                    let response =
-                        isTooLong ? PageResponse(413, "That is too long.") : await answer(PageRequest(next, body))
-                    let isKept = next.isKeepAlive && !isTooLong
-                    try await out.write(contentsOf: response.parts(next, isKept: isKept))
-                    guard isKept else { return }
+                    let response = await answer(PageRequest(next, body))
+                    try await out.write(contentsOf: response.parts(next, isKept: next.isKeepAlive))
+                    guard next.isKeepAlive else { return }
                 }
             }
         }
@@ -98,13 +121,50 @@ enum PageServer {
 
     /// As long as a session description may be.
     private static let bodyLimit = 65_536
+    private static let connectionLimit = 64
+    /// How long a request may take to come, and a connection wait for one.
+    private static let requestTime = TimeAmount.seconds(10)
+    private static let idleTime = TimeAmount.seconds(60)
 
-    /// Ends connections on which nothing happens, and gives answers the shape that the encoder takes.
+    private final class ConnectionCount: Sendable {
+        private let count = Atomic(0)
+
+        /// Answers how many there are then.
+        @discardableResult func add(_ more: Int) -> Int { count.wrappingAdd(more, ordering: .relaxed).newValue }
+    }
+
+    /// Ends connections on which nothing happens, or a request does not come to its end, and gives answers the shape that the encoder takes.
     private final class Edge: ChannelDuplexHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias InboundOut = HTTPServerRequestPart
         typealias OutboundIn = HTTPPart<HTTPResponseHead, ByteBuffer>
         typealias OutboundOut = HTTPServerResponsePart
+
+        private var deadline: Scheduled<Void>?
+
+        func channelActive(context: ChannelHandlerContext) {
+            expect(context.channel)
+            context.fireChannelActive()
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            deadline?.cancel()
+            context.fireChannelInactive()
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            switch unwrapInboundIn(data) {
+            case .head: expect(context.channel)
+            case .body: break
+            case .end: deadline?.cancel()
+            }
+            context.fireChannelRead(data)
+        }
+
+        private func expect(_ channel: any Channel) {
+            deadline?.cancel()
+            deadline = channel.eventLoop.scheduleTask(in: requestTime) { channel.close(promise: nil) }
+        }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if event is IdleStateHandler.IdleStateEvent { return context.close(promise: nil) }
@@ -132,6 +192,7 @@ extension PageRequest {
             host: one("Host"),
             origin: one("Origin"),
             contentType: one("Content-Type"),
+            site: one("Sec-Fetch-Site"),
             body: String(decoding: body, as: UTF8.self)
         )
     }
@@ -144,7 +205,7 @@ extension PageResponse {
             ("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"),
             ("X-Content-Type-Options", "nosniff"), ("Connection", isKept ? "keep-alive" : "close"),
         ])
-        if let location { headers.add(name: "Location", value: location) }
+        for (name, value) in self.headers { headers.add(name: name, value: value) }
         let head = HTTPResponseHead(
             version: request.version,
             status: HTTPResponseStatus(statusCode: status),

@@ -67,9 +67,9 @@ struct WebRTCAnswerCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        Interruption.catchSignals()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let offered = try DescriptionFile.read(offer)
+        Interruption.catchSignals()
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
             let (call, answered) = try await WebRTCCall.answering(offered, by: engine, options)
             try DescriptionFile.write(answered, as: "answer", to: answer, teller)
@@ -115,13 +115,14 @@ struct WebRTCOfferCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        Interruption.catchSignals()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
             let call = try await WebRTCCall.offering(by: engine, options) { offered in
                 try DescriptionFile.write(offered, as: "offer", to: offer, teller)
                 return try await BlockingWork.run { [answer] in try DescriptionFile.read(answer) }
             }
+            // A signal ended it while it waited for the answer.
+            Interruption.catchSignals()
             try await call.finish(teller)
         }
     }

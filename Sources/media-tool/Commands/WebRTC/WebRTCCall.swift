@@ -13,6 +13,13 @@ final class WebRTCCall: Sendable {
         case over(String)
     }
 
+    /// The other side would not show that sound is wanted where its description says.
+    struct NoWay: Error, CustomStringConvertible {
+        var description: String {
+            "The description has no ICE with rtcp-mux, or its side of ICE only answers. Have the other side check the way."
+        }
+    }
+
     let identifier: String
     private let sound: CallSound
     private let options: WebRTCOptions
@@ -70,7 +77,7 @@ final class WebRTCCall: Sendable {
         _ exchange: OfferAnswer,
         _ options: WebRTCOptions
     ) async throws -> WebRTCCall {
-        guard let agreed = exchange.agreed else { throw ToolFailure("Nothing was agreed on.") }
+        guard let agreed = exchange.agreed, agreed.audio?.ice != nil else { throw NoWay() }
         try await sound.apply(agreed)
         return WebRTCCall(identifier, sound, options)
     }
@@ -84,7 +91,7 @@ final class WebRTCCall: Sendable {
     /// - Throws: `EngineError` when a file could not be written
     func run(_ teller: SIPTeller) async throws -> WebRTCReport {
         let (sound, continuation) = (sound, continuation)
-        let watches = [
+        var tasks = [
             Task {
                 do throws(PhoneError) {
                     try await sound.secured()
@@ -100,7 +107,7 @@ final class WebRTCCall: Sendable {
                 continuation.yield(.over("us"))
             },
         ]
-        defer { for watch in watches { watch.cancel() } }
+        defer { for task in tasks { task.cancel() } }
         var (begin, end, failure): (MediaTime?, String, String?) = (nil, "us", nil)
         following: for await step in steps {
             switch step {
@@ -113,7 +120,7 @@ final class WebRTCCall: Sendable {
                     [("call", .string(identifier)), ("srtp", security.json)],
                     text: "Secured by \(security.suite) with \(security.fingerprint ?? "no certificate")."
                 )
-                Task { await sendKeys() }
+                tasks.append(Task { await sendKeys() })
             case .failed(let reason):
                 (failure, end) = (reason, "network")
                 break following
@@ -138,7 +145,9 @@ final class WebRTCCall: Sendable {
     }
 
     private func sendKeys() async {
-        guard let digits = options.dtmf, await Interruption.wait(.milliseconds(500)) else { return }
+        guard let digits = options.dtmf, await Interruption.wait(.milliseconds(500)), !Task.isCancelled else {
+            return
+        }
         do {
             try await sound.call?.sendDTMF(digits.sequence.description)
         } catch {

@@ -1,4 +1,5 @@
 import CallBasics
+import CallCore
 import Foundation
 import MediaEngine
 import SDP
@@ -70,28 +71,43 @@ actor WebRTCDesk {
     func answer(_ request: PageRequest) async -> PageResponse {
         if let refusal = gate.refusal(of: request) { return refusal }
         let parts = request.path.split(separator: "/").map(String.init)
-        switch (request.method, parts.first, parts.count) {
-        case ("GET", nil, 0), ("HEAD", nil, 0):
-            return PageResponse(contentType: "text/html; charset=utf-8", WebRTCPage.html)
-        case ("GET", "call.js", 1):
-            return PageResponse(contentType: "text/javascript; charset=utf-8", WebRTCPage.script)
-        case ("GET", "call.css", 1): return PageResponse(contentType: "text/css; charset=utf-8", WebRTCPage.style)
-        case ("POST", "call", 1): return await call(request)
-        case ("DELETE", "call", 2):
-            guard let call = calls[parts[1]] else { return PageResponse(404, "There is no such call.") }
+        switch (parts.first, parts.count) {
+        case (nil, 0): return page(request, "text/html", WebRTCPage.html)
+        case ("call.js", 1): return page(request, "text/javascript", WebRTCPage.script)
+        case ("call.css", 1): return page(request, "text/css", WebRTCPage.style)
+        case ("call", 1):
+            switch request.method {
+            case "POST": return await call(request)
+            case "OPTIONS": return PageResponse(allowing: "POST, OPTIONS", accepting: "application/sdp")
+            default: return PageResponse(refusing: request.method, allowing: "POST, OPTIONS")
+            }
+        case ("call", 2):
+            guard let call = calls[parts[1]] else { return Self.noCall }
+            guard request.method == "DELETE" else { return PageResponse(refusing: request.method, allowing: "DELETE") }
             call.hangUp(by: "them")
-            return PageResponse(contentType: "text/plain; charset=utf-8", "")
-        case ("POST", "call", 3) where parts[2] == "heard":
-            guard calls[parts[1]] != nil else { return PageResponse(404, "There is no such call.") }
+            return PageResponse("")
+        case ("call", 3) where parts[2] == "heard":
+            guard calls[parts[1]] != nil else { return Self.noCall }
+            guard request.method == "POST" else { return PageResponse(refusing: request.method, allowing: "POST") }
             guard let said = try? JSONDecoder().decode(BrowserHearing.self, from: Data(request.body.utf8)) else {
                 return PageResponse(400, "That is not what a page tells.")
             }
             heard[parts[1]] = said
-            return PageResponse(contentType: "text/plain; charset=utf-8", "")
-        default: return PageResponse(404, "There is no \(request.method) \(request.path).")
+            return PageResponse("")
+        default: return PageResponse(404, "There is no \(request.path).")
         }
     }
 
+    private func page(_ request: PageRequest, _ type: String, _ text: String) -> PageResponse {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return PageResponse(refusing: request.method, allowing: "GET, HEAD")
+        }
+        return PageResponse(contentType: "\(type); charset=utf-8", text)
+    }
+
+    private static let noCall = PageResponse(404, "There is no such call.")
+
+    /// Answers an offer (RFC 9725, section 4.2).
     private func call(_ request: PageRequest) async -> PageResponse {
         guard request.contentType?.lowercased().hasPrefix("application/sdp") ?? false else {
             return PageResponse(415, "Send an offer as application/sdp.")
@@ -112,11 +128,16 @@ actor WebRTCDesk {
             calls[identifier] = call
             if isClosed { call.hangUp() }
             Task { await follow(call) }
-            let place = "/call/\(identifier)"
-            return PageResponse(status: 201, contentType: "application/sdp", location: place, answer.description)
+            var response = PageResponse(status: 201, contentType: "application/sdp", answer.description)
+            response.headers = [("Location", "/call/\(identifier)")]
+            return response
         } catch {
             madeCount -= 1
-            return PageResponse(error is SDPError ? 406 : 500, "\(error)")
+            switch error {
+            case let error as SDPError where error.code != .notAcceptable: return PageResponse(400, error.message)
+            case is SDPError, is PhoneError, is WebRTCCall.NoWay: return PageResponse(422, "\(error)")
+            default: return PageResponse(500, "\(error)")
+            }
         }
     }
 

@@ -59,6 +59,7 @@ enum WebRTCPage {
         }
 
         async function tell() {
+          const mine = place
           const heard = { packets: 0, lost: 0, energy: 0, seconds: 0 }
           for (const report of (await peer.getStats()).values()) {
             if (report.type !== 'inbound-rtp' || report.kind !== 'audio') continue
@@ -67,10 +68,10 @@ enum WebRTCPage {
             heard.energy = report.totalAudioEnergy ?? 0
             heard.seconds = report.totalSamplesDuration ?? 0
           }
-          const response = await fetch(`${place}/heard`, {
+          const response = await fetch(`${mine}/heard`, {
             method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(heard)
           }).catch(() => undefined)
-          if (response?.status === 404) end()
+          if (response?.status === 404 && place === mine) end()
         }
 
         function end() {

@@ -145,9 +145,8 @@ enum MediaKeying: Sendable {
 }
 
 extension [MediaKeying] {
-    /// Has `medium` taken with whichever of them the other side has, in their order, and what it began with kept.
-    ///
-    /// - Parameter first: The place of the one that is offered.
+    /// Has `medium` offered with the one at `first`, taken with whichever the other side has, in their order, and what it
+    /// began with kept.
     func secure(_ medium: inout MediaConfiguration, offering first: Int = 0) {
         for keying in self { keying.secure(&medium) }
         medium.protocols = self[first].protocols + flatMap(\.protocols).filter { !self[first].protocols.contains($0) }

@@ -65,6 +65,35 @@ import Testing
         await close(alice, bob)
     }
 
+    @Test(arguments: [MediaEncryption.none, .sdes, .dtls, .preferred])
+    func `who prefers SRTP has what the other side has, from either side`(other: MediaEncryption) async throws {
+        let (alice, bob) = (try await phone(.preferred), try await phone(other))
+        for (caller, callee) in [(alice, bob), (bob, alice)] {
+            let out = try await caller.call("sip:\(callee.localAddress)", CallConfiguration.buzz)
+            let come = try await firstAnswered(callee)
+            try await out.answered()
+            for call in [out, come] {
+                #expect(await call.sound?.encryption == (other == .preferred ? .dtls : other))
+                #expect(await Polling.eventually { await call.media?.report().received.packets ?? 0 > 5 })
+            }
+            // What it began with it goes on with.
+            await out.setHeld(true)
+            #expect(await Polling.eventually { await come.state == .heldRemotely })
+            await out.hangUp()
+            #expect(await come.ended().cause == .hungUp)
+        }
+        await close(alice, bob)
+    }
+
+    /// The first call that comes and can be answered: others offer what the phone has not.
+    private func firstAnswered(_ phone: Phone) async throws -> PhoneCall {
+        for await event in phone.events {
+            guard case .incoming(let call) = event else { continue }
+            if (try? await call.answer(CallConfiguration.buzz)) != nil { return call }
+        }
+        throw PhoneError(.state, "No call has come.")
+    }
+
     @Test func `a call through somebody who changes the fingerprint ends, and says so`() async throws {
         let (alice, bob) = (try await phone(.dtls), try await phone(.dtls))
         let middle = try Middle(to: bob.localAddress)

@@ -29,6 +29,23 @@ import Testing
         #expect(told.allSatisfy { $0.count == 1 } && told[0] != told[1], "\(told)")
     }
 
+    @Test(arguments: [("off", 3), ("sdes", 2), ("auto", 1)])
+    func `a call that prefers SRTP is in the clear only where the other side has none`(srtp: String, tries: Int) throws
+    {
+        let scratch = try Scratch()
+        let answering = try SecuredRuns.answer(["--echo", "--calls", "\(tries)"], srtp: srtp)
+        let uri = "sip:bob@\(try answering.address())"
+        let call = try SecuredRuns.call(uri, scratch, ["--seconds", "1"], srtp: "auto")
+        #expect(call.wait() == 0, "\(call.errors)")
+        let used = srtp == "auto" ? "dtls" : srtp
+        let lines = try call.jsonLines()
+        #expect(lines.first { $0["event"] as? String == "connected" }?["srtp"] as? String == used, "\(lines)")
+        let security = lines.last?["srtp"] as? [String: Any]
+        #expect(security?["keying"] as? String == (used == "off" ? nil : used), "\(lines)")
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 3)
+        #expect(answering.wait() == 0, "\(answering.errors)")
+    }
+
     @Test func `a call by DTLS is handed on to somebody with a certificate of his own`() throws {
         let scratch = try Scratch()
         let first = try answer(["--echo", "--calls", "1", "--follow-transfers"])

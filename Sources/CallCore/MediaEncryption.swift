@@ -14,11 +14,16 @@ public enum MediaEncryption: Hashable, Sendable {
     /// The messages of SIP tell fingerprints of certificates: who changes them on the way can be in the middle, who only reads
     /// them hears nothing. A call whose other side does not prove itself ends as `failed`.
     case dtls
-    /// SRTP where the other side has it, else RTP in the clear: who can hear it, the report of each call says.
+    /// SRTP where the other side has it, else RTP in the clear: `PhoneCall.encryption` says which.
     ///
     /// Calls are offered with keys by DTLS, then by SDES where all messages of SIP go by TLS, then in the clear, each once the one
     /// before was refused (488). Of what others offer the same order is taken. What a call has begun with, it goes on with.
     case preferred
+}
+
+extension PhoneCall {
+    /// What secures its sound, by what both have agreed on: `none` before, and for a call in the clear.
+    public var encryption: MediaEncryption { sound?.encryption ?? .none }
 }
 
 /// How the sound of one call is secured.

@@ -68,7 +68,7 @@ enum MediaKeying: Sendable {
         case .sdes: medium.secure(by: SDESKeys(using: &generator))
         case .dtls(_, let identity, let credentials):
             medium.secure(by: identity, using: &generator)
-            if let credentials { medium.answerChecks(proving: credentials) }
+            medium.ice = credentials.map(OwnICE.init)
         }
     }
 

@@ -73,7 +73,7 @@ import Testing
             let come = try await firstAnswered(callee)
             try await out.answered()
             for call in [out, come] {
-                #expect(await call.sound?.encryption == (other == .preferred ? .dtls : other))
+                #expect(await call.encryption == (other == .preferred ? .dtls : other))
                 #expect(await Polling.eventually { await call.media?.report().received.packets ?? 0 > 5 })
             }
             // What it began with it goes on with.

@@ -45,7 +45,7 @@ enum SecuredRuns {
         #expect(security["unsent"] as? Int == 0, "\(security)")
         let refused = try #require(security["refused"] as? [String: Int])
         #expect(
-            refused.count == 5 && refused.allSatisfy { $1 <= allowed[$0] ?? ($0 == "early" ? 10 : 0) },
+            refused.count == 6 && refused.allSatisfy { $1 <= allowed[$0] ?? ($0 == "early" ? 10 : 0) },
             "\(security)"
         )
         let leg = try #require((report["legs"] as? [[String: Any]])?.first)

@@ -12,11 +12,3 @@ extension ICECredentials {
         self.init(userFragment: text(6), password: text(18))
     }
 }
-
-extension MediaConfiguration {
-    /// Has the other side find the way to the medium by checks that prove `credentials`, as in WebRTC.
-    package mutating func answerChecks(proving credentials: ICECredentials) {
-        protocols = [.dtlsSAVPF, .dtlsSAVP]
-        ice = OwnICE(credentials)
-    }
-}

@@ -33,22 +33,23 @@ final class HandshakeQueue: @unchecked Sendable {
     /// Whether checks of ICE may come, from any address.
     var takesChecks: Bool { checks != nil }
 
-    /// Hands on what a handshake is made of, while there is room; answers false for what is nothing of that kind.
+    /// Hands on what a handshake is made of; answers false for what is nothing of that kind, and when there is no room.
     func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
         guard datagram.byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<datagram.byteCount)
         switch DatagramKind(of: bytes) {
-        case .dtls: deliver(bytes, datagram, to: arrived)
+        case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:
             guard let checks, isCheck(bytes) else { return false }
-            deliver(bytes, datagram, to: checks)
+            return deliver(bytes, datagram, to: checks)
         case .rtp, .rtcp, .unknown: return false
         }
-        return true
     }
 
-    private func deliver(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, to pipe: DatagramPipe) {
-        if pipe.send(bytes, from: datagram.source, due: .zero) { DTLSThread.shared.wake() }
+    private func deliver(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, to pipe: DatagramPipe) -> Bool {
+        let isTaken = pipe.send(bytes, from: datagram.source, due: .zero)
+        if isTaken { DTLSThread.shared.wake() }
+        return isTaken
     }
 
     /// Whether it is a Binding request whose USERNAME begins with our name.

@@ -15,6 +15,7 @@ extension CallSecurity {
                     ("early", .integer(counts.early)), ("malformed", .integer(counts.malformed)),
                     ("unauthentic", .integer(counts.unauthentic)), ("replayed", .integer(counts.replayed)),
                     ("otherKey", .integer(counts.otherKey)),
+                    ("unprovenChecks", .integer(counts.unprovenChecks)),
                 ])
             ),
         ])
@@ -25,6 +26,7 @@ extension CallSecurity {
         let refused = [
             (counts.early, "before its key"), (counts.malformed, "no RTP"), (counts.unauthentic, "not authentic"),
             (counts.replayed, "repeated"), (counts.otherKey, "of another key"),
+            (counts.unprovenChecks, "checks without the password"),
         ]
         let reasons = refused.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
         let keying = SRTPWish(encryption).rawValue.uppercased()

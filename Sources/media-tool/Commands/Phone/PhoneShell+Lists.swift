@@ -9,7 +9,8 @@ extension PhoneShell {
         var items: [JSONValue] = []
         var lines: [String] = []
         for (number, call) in calls.sorted(by: { $0.key < $1.key }) {
-            let media = await phone?.call(of: call.uuid)?.media
+            let made = await phone?.call(of: call.uuid)
+            let (media, encryption) = (await made?.media, await made?.encryption ?? .none)
             let leg = media?.report()
             let score = leg?.quality.mosListening
             let state =
@@ -20,12 +21,13 @@ extension PhoneShell {
                     ("muted", .bool(call.isMuted)), ("grouped", .bool(call.update.isGrouped)),
                     ("receivedPackets", leg.map { .integer(Int($0.received.packets)) } ?? .null),
                     ("mosListening", score.map { .number($0) } ?? .null),
+                    ("srtp", .string(SRTPWish(encryption).rawValue)),
                 ])
             )
             let quality = score.map { ", quality \($0) of 5" } ?? ""
             lines.append(
                 "\(number)  \(call.update.remote.printable)  \(state)\(call.update.isGrouped ? " in the conference" : "")"
-                    + "\(call.isMuted ? ", muted" : "")\(quality)"
+                    + "\(call.isMuted ? ", muted" : "")\(quality)\(encryption == .none ? "" : ", secured")"
             )
         }
         teller.tell(

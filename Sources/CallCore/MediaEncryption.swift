@@ -21,6 +21,23 @@ public enum MediaEncryption: Hashable, Sendable {
     case preferred
 }
 
+extension MediaEncryption {
+    /// Whether sound is offered that may be taken; without an offer it is left to this side.
+    package func takes(_ offer: SessionDescription?) -> Bool {
+        let audio = (offer?.media ?? []).filter { $0.kind == "audio" && $0.port != 0 }
+        return audio.isEmpty || audio.contains { takes($0.transport) }
+    }
+
+    private func takes(_ transport: MediaProtocol) -> Bool {
+        switch self {
+        case .none: !transport.isSecuredRTP
+        case .sdes: transport.hasKeysInDescription
+        case .dtls: transport.usesDTLS
+        case .preferred: true
+        }
+    }
+}
+
 extension PhoneCall {
     /// What secures its sound, by what both have agreed on: `none` before, and for a call in the clear.
     public var encryption: MediaEncryption { sound?.encryption ?? .none }

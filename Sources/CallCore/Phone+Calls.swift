@@ -137,6 +137,10 @@ extension Phone {
     // MARK: What the agent tells
 
     func report(_ handle: CallHandle, _ invite: SIPMessage) {
+        // Nobody is disturbed for what cannot be answered.
+        guard configuration.mediaEncryption.takes(try? invite.sessionDescription()) else {
+            return act { agent, now in agent.reject(handle, status: 488, at: now) }
+        }
         let from = try? invite.from()
         let remote = (from?.uri.bytes.text ?? "", from?.displayName?.text)
         let callID = invite.callID?.text ?? ""

@@ -10,7 +10,7 @@ import Testing
 
     @Test func `a secured call is told with its suite; one in the clear is refused on either side`() throws {
         let scratch = try Scratch()
-        let secured = try SecuredRuns.answer(["--echo", "--calls", "2"])
+        let secured = try SecuredRuns.answer(["--echo", "--calls", "1"])
         let uri = "sip:bob@\(try secured.address())"
         let plain = try ToolRun.finished("sip", "call", uri, "--seconds", "1", "--json")
         #expect(plain.status == 1)

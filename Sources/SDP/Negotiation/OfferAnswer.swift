@@ -255,6 +255,18 @@ extension OfferAnswer {
         exchange = nil
     }
 
+    /// What is wished of a session that takes the place of this one: media that keep their keying may have no other.
+    package func wishes(ofSuccessor configuration: SessionConfiguration) -> SessionConfiguration {
+        var wishes = configuration
+        for slot in slots where slot.isActive {
+            guard let entry = slot.entry, wishes.media.indices.contains(entry), wishes.media[entry].keepsKeying else {
+                continue
+            }
+            wishes.media[entry].protocols.removeAll { !slot.isKeyed(as: $0) }
+        }
+        return wishes
+    }
+
     private mutating func complete(
         _ session: AgreedSession,
         _ slots: [MediaSlot],

@@ -38,8 +38,10 @@ struct Call: Sendable {
     @Boxed var answer: SentAnswer?
     var timer: SessionTimer?
     var timerWishes: SessionTimer.Wishes
-    /// What is offered, one after the other, when what was offered before is not acceptable.
-    var spareSessions: [SessionConfiguration] = []
+    /// What an own INVITE offers, one after the other, while what was offered before is not acceptable; empty for one session.
+    var offers: [SessionConfiguration] = []
+    /// The place of the one that is offered.
+    var offerIndex = 0
     /// When ringing ends.
     var ringEnd: MediaTime?
     /// What the session is to become.

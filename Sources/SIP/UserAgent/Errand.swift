@@ -1,5 +1,4 @@
 internal import CallBasics
-internal import SDP
 
 /// A request on its way: past names, targets, flows and challenges, to its final response.
 ///
@@ -142,7 +141,7 @@ extension UserAgent {
     }
 
     /// Hands the request to a transaction of its own.
-    private mutating func depart(_ id: ErrandID, on flow: Flow, at now: MediaTime) {
+    mutating func depart(_ id: ErrandID, on flow: Flow, at now: MediaTime) {
         guard var errand = errands[id] else { return }
         do {
             if errand.hasDeparted { try renumber(&errand) }
@@ -296,25 +295,6 @@ extension UserAgent {
         var changed = errand
         do { try SessionTimer.ask(in: &changed.request, wishes, current: nil) } catch { return false }
         call.timerWishes = wishes
-        put(call, handle)
-        errands[id] = changed
-        depart(id, on: flow, at: now)
-        return true
-    }
-
-    /// Sends the INVITE of a call once more, with the next session that may be acceptable; false when there is none.
-    private mutating func offerOther(_ errand: Errand, _ id: ErrandID, on flow: Flow, at now: MediaTime) -> Bool {
-        guard case .invite(let handle) = errand.owner, !errand.isTakenBack, var call = calls[handle],
-            call.stage == .calling, let next = call.spareSessions.first, var session = call.session
-        else { return false }
-        call.spareSessions.removeFirst()
-        session.rollBack()
-        session.configuration = next
-        var changed = errand
-        do { try changed.request.setDescription(session.offer(.everything)) } catch { return false }
-        call.session = session
-        // What others described before they were refused was to the other offer.
-        call.early = []
         put(call, handle)
         errands[id] = changed
         depart(id, on: flow, at: now)

@@ -54,6 +54,10 @@ extension UserAgent {
         errand.request.remove(.proxyAuthorization)
         if let former = errand.transaction { errandOfTransaction[former] = nil }
         (errand.attempt, errand.targets, errand.transaction) = (DigestAttempt(), nil, nil)
+        // Whoever comes next may have what the one before had not.
+        if case .invite(let handle) = errand.owner, calls[handle]?.offerIndex ?? 0 > 0 {
+            _ = offer(0, in: &errand, of: handle)
+        }
         errands[id] = errand
         errands.setDeadline(of: id, to: nil)
         if case .invite(let handle) = errand.owner {

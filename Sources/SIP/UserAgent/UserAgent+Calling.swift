@@ -34,7 +34,9 @@ extension UserAgent {
         }
         _ = call.exchange.send(.invite, hasDescription: !wishes.isOfferDelayed)
         call.session = session
-        call.spareSessions = wishes.isOfferDelayed ? [] : wishes.spareSessions
+        if !wishes.isOfferDelayed, !wishes.spareSessions.isEmpty {
+            call.offers = [wishes.session] + wishes.spareSessions
+        }
         call.ringEnd = now + configuration.callPatience
         let handle = calls.insert { _ in call }
         call.errand = begin(request, .invite(handle), account: wishes.account, at: now)

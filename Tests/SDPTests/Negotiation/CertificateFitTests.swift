@@ -169,4 +169,28 @@ import Testing
         }
         #expect(try side.makeOffer().media[0].transport == .dtlsSAVP)
     }
+
+    // MARK: What it began with
+
+    private static let transports = [MediaProtocol.dtlsSAVP, .rtpSAVP, .rtpAVP]
+
+    @Test(arguments: transports)
+    func `a medium that keeps its keying goes on as it began, and so does a session in its place`(
+        _ first: MediaProtocol
+    ) throws {
+        var side = Self.side(1)
+        (side.configuration.media[0].protocols, side.configuration.media[0].keepsKeying) = (Self.transports, true)
+        try side.receiveOffer(Self.description(Self.lines(2, "actpass"), transport: first.name))
+        _ = try side.makeAnswer()
+        #expect(side.agreed?.audio?.transport == first)
+        for other in Self.transports where other != first {
+            try side.receiveOffer(Self.description(Self.lines(2, "actpass"), transport: other.name))
+            #expect(throws: SDPError.self) { _ = try side.makeAnswer() }
+            side.rollBack()
+        }
+        #expect(try side.makeOffer().media[0].transport == first)
+        #expect(side.wishes(ofSuccessor: side.configuration).media[0].protocols == [first])
+        side.configuration.media[0].keepsKeying = false
+        #expect(side.wishes(ofSuccessor: side.configuration).media[0].protocols == Self.transports)
+    }
 }

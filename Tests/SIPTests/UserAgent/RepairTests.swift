@@ -27,11 +27,17 @@ import Testing
     }
 
     /// An agent has another address, and tells the other side of its call.
-    private mutating func move(_ index: Int, to host: String, _ handle: CallHandle) throws {
+    private mutating func move(
+        _ index: Int,
+        to host: String,
+        _ handle: CallHandle,
+        _ change: @Sendable (inout SessionConfiguration) -> Void = { _ in }
+    ) throws {
         test.world.move(index, to: try #require(SocketAddress(host: host, port: 5060)))
         test.world.with(index) { agent, now in
             guard var session = agent.session(of: handle) else { return }
             session.address = host
+            change(&session)
             agent.change(handle, to: session, at: now)
         }
     }
@@ -57,6 +63,20 @@ import Testing
         #expect(hers != former && hers.callID == his.callID)
         #expect(hers.localTag == his.remoteTag && hers.remoteTag == his.localTag)
         for node in test.world.nodes { #expect(node.agent.callOfDialog.count == 1) }
+    }
+
+    @Test mutating func `a call that may have been secured otherwise is repaired as it began`() throws {
+        let former = dialog(0, alice)
+        cut(true)
+        try move(0, to: "192.0.2.77", alice) { session in
+            (session.media[0].protocols, session.media[0].keepsKeying) = ([.dtlsSAVP, .rtpAVP], true)
+        }
+        test.world.run(for: .seconds(33))
+        cut(false)
+        test.world.run(for: .seconds(3))
+        #expect(test.world.words(1) == ["agreed sendsreceives"])
+        try expectRepaired(from: former)
+        #expect(test.world.nodes[0].agent.calls[alice]?.session?.agreed?.audio?.transport == .rtpAVP)
     }
 
     @Test mutating func `a call whose change was not answered behind a move goes on in another dialog`() throws {

@@ -39,6 +39,11 @@ import Testing
 
     private var invites: Int { world.lines.count { $0.hasPrefix("0 INVITE") } }
 
+    private func lastOffer() throws -> SessionDescription? {
+        try world.sent.last { $0.startLine.hasPrefix("INVITE") }
+            .flatMap { try SIPMessage(datagram: $0.bytes).sessionDescription() }
+    }
+
     private func offeredTransports() throws -> [String] {
         try world.sent.compactMap { sent in
             guard let message = try? SIPMessage(datagram: sent.bytes), message.method == .invite else { return nil }
@@ -73,13 +78,55 @@ import Testing
         #expect(world.words(0) == ["ended them refused(488)"] && invites == 2)
     }
 
-    @Test(arguments: [(606, 2), (486, 1), (480, 1), (603, 1)])
-    mutating func `other refusals are final`(status: Int, count: Int) throws {
+    @Test(arguments: [(488, 2), (606, 2), (486, 1), (480, 1), (603, 1)])
+    mutating func `only what is not acceptable is offered otherwise`(status: Int, count: Int) throws {
         _ = try begin([.dtlsSAVP, .rtpAVP])
         let call = try world.call(1)
         world.with(1) { agent, now in agent.reject(call, status: status, at: now) }
         world.run(for: .milliseconds(50))
         #expect(invites == count)
+    }
+
+    @Test mutating func `whom the call is led on to is offered all, from the first on`() throws {
+        _ = try begin([.dtlsSAVP, .rtpAVP])
+        _ = try world.add("carol")
+        let first = try world.call(1)
+        world.with(1) { agent, now in agent.reject(first, status: 488, at: now) }
+        world.run(for: .milliseconds(50))
+        let (second, carol) = (try world.call(1), try SIPURI("sip:carol@192.0.2.3"))
+        world.with(1) { agent, now in agent.redirect(second, to: carol, at: now) }
+        world.run(for: .milliseconds(50))
+        #expect(try offeredTransports() == ["UDP/TLS/RTP/SAVP", "RTP/AVP", "UDP/TLS/RTP/SAVP"])
+        let third = try world.call(2)
+        try world.with(2) { agent, now in try agent.answer(third, Self.session("192.0.2.3", by: .dtlsSAVP), at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0).last == "established")
+    }
+
+    @Test mutating func `what was agreed on before the answer is not offered otherwise`() throws {
+        _ = try begin([.dtlsSAVP, .rtpAVP])
+        let call = try world.call(1)
+        try world.with(1) { agent, now in
+            try agent.ring(call, with: Self.session("192.0.2.2", by: .dtlsSAVP), at: now)
+        }
+        world.run(for: .milliseconds(50))
+        world.with(1) { agent, now in agent.reject(call, status: 488, at: now) }
+        world.run(for: .seconds(40))
+        #expect(invites == 1 && world.words(0).last == "ended them refused(488)")
+    }
+
+    @Test mutating func `a move and a hold of while it rang are in the next offer`() throws {
+        let alice = try begin([.dtlsSAVP, .rtpAVP])
+        world.with(0) { agent, now in
+            guard var session = agent.session(of: alice) else { return }
+            (session.address, session.hold) = ("192.0.2.77", .silent)
+            agent.change(alice, to: session, at: now)
+        }
+        let call = try world.call(1)
+        world.with(1) { agent, now in agent.reject(call, status: 488, at: now) }
+        world.run(for: .milliseconds(50))
+        let offer = try #require(lastOffer()?.media.first)
+        #expect(offer.transport == .rtpAVP && offer.host == "192.0.2.77" && offer.direction == .inactive)
     }
 
     @Test mutating func `a call that was taken back is not offered otherwise`() throws {

@@ -200,7 +200,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 if case .established(run.handle) = event, sound.dtmf != nil { Task { await Self.key(run) } }
                 if await run.hasEnded { try await finish(run, by: taker) }
                 if case .ended = event { await desk.forget(handle) }
-            } else if case .ended(_, let end) = event {
+            } else if case .ended(let handle, let end) = event, await !desk.wasUnacceptable(handle) {
                 // It was refused before it had sound.
                 try taker.recorder?.finish(end)
             }
@@ -236,6 +236,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     /// Does with a call what the policy says, or the screen.
     private func receive(_ invite: SIPMessage, _ handle: CallHandle, by taker: Taker) async throws {
         let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
+        guard sound.encryption.takes(try? invite.sessionDescription()) else {
+            // The caller may offer otherwise: that is the call.
+            await desk.noteUnacceptable(handle)
+            return await party.endpoint.perform { agent, now in agent.reject(handle, status: 488, at: now) }
+        }
         let from = try? invite.from()
         let callID = invite.callID?.text ?? ""
         teller.tell(
@@ -310,6 +315,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 /// The calls that are up.
 actor AnswerDesk {
     private var runs: [CallHandle: SIPCallRun] = [:]
+    private var unacceptable: Set<CallHandle> = []
     private(set) var endedCount = 0
     private(set) var isClosed = false
 
@@ -317,6 +323,12 @@ actor AnswerDesk {
 
     func run(_ handle: CallHandle) -> SIPCallRun? { runs[handle] }
     func add(_ run: SIPCallRun, as handle: CallHandle) { runs[handle] = run }
+
+    /// What a caller offers cannot be taken: no call has come yet.
+    func noteUnacceptable(_ handle: CallHandle) { unacceptable.insert(handle) }
+
+    /// Whether that was so of a call that has ended, asked once.
+    func wasUnacceptable(_ handle: CallHandle) -> Bool { unacceptable.remove(handle) != nil }
 
     /// A call was refused without sound.
     func noteRefusal() { endedCount += 1 }

@@ -222,9 +222,9 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        let isTLS = sip.transport == .tls || target.goesByTLS
-        sound.srtp.warn(at: party.local, isTLS: isTLS)
-        let isPrivate = isTLS || party.local.isLoopback
+        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
+        // A proxy on the way, or another target, may go by something else.
+        let isPrivate = sip.transport == .tls || party.local.isLoopback
         let media = try await CallSound(
             engine,
             at: host,

@@ -68,7 +68,7 @@ enum PageServer {
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations
                         try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
-                        try pipeline.addHandlers(IdleStateHandler(allTimeout: idleTime), Edge())
+                        try pipeline.addHandler(Edge())
                         return try Connection(wrappingChannelSynchronously: channel)
                     }
                 }
@@ -84,7 +84,7 @@ enum PageServer {
                     group.addTask {
                         defer { open.add(-1) }
                         // Who goes in the midst of a request is no news.
-                        try? await isOneTooMany ? connection.channel.close() : serve(connection, answer)
+                        try? await isOneTooMany ? connection.executeThenClose { _, _ in } : serve(connection, answer)
                     }
                 }
             }
@@ -143,7 +143,7 @@ enum PageServer {
         private var deadline: Scheduled<Void>?
 
         func channelActive(context: ChannelHandlerContext) {
-            expect(context.channel)
+            expect(context.channel, in: requestTime)
             context.fireChannelActive()
         }
 
@@ -154,21 +154,16 @@ enum PageServer {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             switch unwrapInboundIn(data) {
-            case .head: expect(context.channel)
+            case .head: expect(context.channel, in: requestTime)
             case .body: break
             case .end: deadline?.cancel()
             }
             context.fireChannelRead(data)
         }
 
-        private func expect(_ channel: any Channel) {
+        private func expect(_ channel: any Channel, in time: TimeAmount) {
             deadline?.cancel()
-            deadline = channel.eventLoop.scheduleTask(in: requestTime) { channel.close(promise: nil) }
-        }
-
-        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if event is IdleStateHandler.IdleStateEvent { return context.close(promise: nil) }
-            context.fireUserInboundEventTriggered(event)
+            deadline = channel.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
         }
 
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -176,7 +171,9 @@ enum PageServer {
             switch unwrapOutboundIn(data) {
             case .head(let head): part = .head(head)
             case .body(let bytes): part = .body(.byteBuffer(bytes))
-            case .end(let trailers): part = .end(trailers)
+            case .end(let trailers):
+                expect(context.channel, in: idleTime)
+                part = .end(trailers)
             }
             context.write(wrapOutboundOut(part), promise: promise)
         }

@@ -134,8 +134,11 @@ actor WebRTCDesk {
         } catch {
             madeCount -= 1
             switch error {
-            case let error as SDPError where error.code != .notAcceptable: return PageResponse(400, error.message)
-            case is SDPError, is PhoneError, is WebRTCCall.NoWay: return PageResponse(422, "\(error)")
+            case let error as SDPError where error.code == .invalidConfiguration:
+                return PageResponse(500, error.message)
+            case let error as SDPError: return PageResponse(error.code == .notAcceptable ? 422 : 400, error.message)
+            case let error as PhoneError where error.code == .noSound: return PageResponse(422, error.message)
+            case is WebRTCCall.NoWay: return PageResponse(422, "\(error)")
             default: return PageResponse(500, "\(error)")
             }
         }

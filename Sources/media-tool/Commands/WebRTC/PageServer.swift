@@ -133,7 +133,8 @@ enum PageServer {
         @discardableResult func add(_ more: Int) -> Int { count.wrappingAdd(more, ordering: .relaxed).newValue }
     }
 
-    /// Ends connections on which nothing happens, or a request does not come to its end, and gives answers the shape that the encoder takes.
+    /// Ends connections on which nothing happens, or a request does not come to its end, and gives answers the shape that the
+    /// encoder takes.
     private final class Edge: ChannelDuplexHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias InboundOut = HTTPServerRequestPart

@@ -147,13 +147,13 @@ actor WebRTCDesk {
     private func follow(_ call: WebRTCCall) async {
         do {
             var report = try await call.run(teller)
-            report.browser = heard.removeValue(forKey: call.identifier)
+            report.browser = heard[call.identifier]
             teller.tell("ended", report.members, text: report.text)
         } catch {
             failure = failure ?? error
             isClosed = true
         }
-        calls[call.identifier] = nil
+        (calls[call.identifier], heard[call.identifier]) = (nil, nil)
         finishIfDone()
     }
 

@@ -22,6 +22,7 @@ import Testing
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
         #expect(answering.wait() == 0, "\(answering.errors)")
         try expectSecured(answering)
+        #expect(try answering.jsonLines().count { $0["event"] as? String == "unacceptable" } == 2)
         // Each tells the certificate of the other, of one association alone.
         let told = try [call, answering].map { run in
             try run.jsonLines().filter { $0["event"] as? String == "secured" }.map { $0["fingerprint"] as? String }

@@ -43,6 +43,18 @@ final class DTLSLeg: @unchecked Sendable {
             case .failed, .closed: true
             }
         }
+
+        /// Notes what has become of it; answers who has waited for that.
+        mutating func settle(_ outcome: Outcome) -> (
+            waiters: [CheckedContinuation<Outcome, Never>], enders: [CheckedContinuation<Void, Never>]
+        ) {
+            self.outcome = outcome
+            defer {
+                waiters = []
+                if isOver { enders = [] }
+            }
+            return (waiters, isOver ? enders : [])
+        }
     }
 
     /// A handshake with one address.
@@ -89,7 +101,7 @@ final class DTLSLeg: @unchecked Sendable {
         tellWay: @escaping @Sendable (SocketAddress) -> Void = { _ in }
     ) {
         (self.identity, self.server, self.tellWay) = (identity, server, tellWay)
-        queue = HandshakeQueue(checksFor: userFragment)
+        queue = HandshakeQueue(checksFor: userFragment, by: server)
     }
 
     // MARK: Orders
@@ -156,17 +168,11 @@ final class DTLSLeg: @unchecked Sendable {
 
     /// Tells those who wait, unless another association is wanted by now.
     private func settle(_ outcome: Outcome, evenIfNew: Bool = false) {
-        let (waiters, enders) = orders.withLock { orders in
-            typealias Waiting = ([CheckedContinuation<Outcome, Never>], [CheckedContinuation<Void, Never>])
-            guard evenIfNew || !orders.isNew else { return ([], []) as Waiting }
-            orders.outcome = outcome
-            let waiting = (orders.waiters, orders.isOver ? orders.enders : [])
-            orders.waiters = []
-            if orders.isOver { orders.enders = [] }
-            return waiting
+        let waiting = orders.withLock { orders in
+            evenIfNew || !orders.isNew ? orders.settle(outcome) : (waiters: [], enders: [])
         }
-        for waiter in waiters { waiter.resume(returning: outcome) }
-        for ender in enders { ender.resume() }
+        for waiter in waiting.waiters { waiter.resume(returning: outcome) }
+        for ender in waiting.enders { ender.resume() }
     }
 
     // MARK: The thread of DTLS

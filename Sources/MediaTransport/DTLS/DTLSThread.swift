@@ -9,6 +9,8 @@ protocol HandshakeServer: Sendable {
     /// Forgets `leg`.
     func remove(_ leg: DTLSLeg)
     /// Has all legs look at what has come.
+    ///
+    /// Thread: any, media too.
     func wake()
 }
 

@@ -22,8 +22,11 @@ final class HandshakeQueue: @unchecked Sendable {
     private var postedCount = 0
     private let sentCount = Atomic(0)
 
-    /// A queue that takes checks of ICE for `userFragment`, too, where there is one.
-    init(checksFor userFragment: String? = nil) {
+    private let server: any HandshakeServer
+
+    /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one.
+    init(checksFor userFragment: String?, by server: any HandshakeServer) {
+        self.server = server
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
         name = Array((userFragment.map { $0 + ":" } ?? "").utf8)
     }
@@ -48,7 +51,7 @@ final class HandshakeQueue: @unchecked Sendable {
 
     private func deliver(_ bytes: Span<UInt8>, _ datagram: ReceivedDatagram, to pipe: DatagramPipe) -> Bool {
         let isTaken = pipe.send(bytes, from: datagram.source, due: .zero)
-        if isTaken { DTLSThread.shared.wake() }
+        if isTaken { server.wake() }
         return isTaken
     }
 

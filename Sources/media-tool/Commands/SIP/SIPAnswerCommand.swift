@@ -236,13 +236,18 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     /// Does with a call what the policy says, or the screen.
     private func receive(_ invite: SIPMessage, _ handle: CallHandle, by taker: Taker) async throws {
         let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
+        let from = try? invite.from()
+        let callID = invite.callID?.text ?? ""
         guard sound.encryption.takes(try? invite.sessionDescription()) else {
             // The caller may offer otherwise: that is the call.
             await desk.noteUnacceptable(handle)
+            teller.tell(
+                "unacceptable",
+                [("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null)],
+                text: "\(from?.uri.bytes.text ?? "Somebody") offered no sound that --srtp \(sound.srtp.rawValue) takes."
+            )
             return await party.endpoint.perform { agent, now in agent.reject(handle, status: 488, at: now) }
         }
-        let from = try? invite.from()
-        let callID = invite.callID?.text ?? ""
         teller.tell(
             "incoming",
             [

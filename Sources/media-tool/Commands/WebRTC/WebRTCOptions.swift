@@ -51,14 +51,17 @@ struct WebRTCOptions: ParsableArguments {
     ///
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     func sound(of engine: CallEngine) async throws -> CallSound {
-        try await CallSound(
+        let ends = audio.ends(echo: echo)
+        return try await CallSound(
             engine,
             at: await host(),
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: .dtls,
-            hasICE: true,
-            audio.ends(echo: echo)
-        )
+            hasICE: true
+        ) { configuration in
+            ends(&configuration)
+            configuration.name = "webrtc"
+        }
     }
 }

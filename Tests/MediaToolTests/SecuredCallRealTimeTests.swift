@@ -178,13 +178,14 @@ import Testing
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let sender = try ToolRun([
-            "send", "--to", "127.0.0.1:\(port)", "--seconds", "1", "--srtp", "sdes", "--sdp", scratch.file("x.sdp"),
+            "send", "--to", "127.0.0.1:\(port)", "--seconds", "60", "--srtp", "sdes", "--sdp", scratch.file("x.sdp"),
             "--json",
         ])
         FileWatch.wait(for: scratch.file("x.sdp"))
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
         FreePort.waitUntilTaken(port)
         let stranger = try ToolRun.finished("send", "--to", "127.0.0.1:\(port)", "--seconds", "0.2")
+        sender.interrupt()
         #expect(stranger.status == 0 && sender.wait() == 0 && receiver.wait() == 0, "\(receiver.errors)")
         let attributes = try FileManager.default.attributesOfItem(atPath: scratch.file("x.sdp"))
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
@@ -195,7 +196,7 @@ import Testing
         let packets = try #require((leg["received"] as? [String: Any])?["packets"] as? Int)
         let sent = try #require((try sender.json()["legs"] as? [[String: Any]])?.first?["sent"] as? [String: Any])
         // What was sent before it listened did not come.
-        #expect(packets > 10 && packets <= (sent["packets"] as? Int ?? 0))
+        #expect(packets > 5 && packets <= (sent["packets"] as? Int ?? 0))
     }
 
     @Test func `a description without a key, or with one of an unknown suite, is told`() throws {
@@ -214,24 +215,8 @@ import Testing
     @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"))
     func `FFmpeg plays what is sent by the key of the description`() throws {
         let scratch = try Scratch()
-        let port = try FreePort.pair()
-        let sender = try ToolRun([
-            "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--seconds", "3", "--srtp", "sdes", "--sdp",
-            scratch.file("x.sdp"),
-        ])
-        FileWatch.wait(for: scratch.file("x.sdp"))
-        let player = try ToolRun(
-            [
-                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp,srtp", "-analyzeduration", "300000", "-i",
-                scratch.file("x.sdp"), "-t", "1.5", "-y", scratch.file("heard.wav"),
-            ],
-            program: try #require(Program.path("ffmpeg"))
-        )
-        sender.wait()
-        // When the RTP ends before it has heard enough it would wait on.
-        if !player.ends(within: .seconds(2)) { player.interrupt() }
-        player.wait()
-        #expect(try loudTenths(scratch.file("heard.wav")) >= 4, "\(player.errors)")
+        let errors = try FFmpegRun.plays(["--codec", "PCMU", "--srtp", "sdes"], into: scratch.file("heard.wav"))
+        #expect(try loudTenths(scratch.file("heard.wav")) >= 4, "\(errors)")
     }
 
     @Test(.enabled(if: Program.path("ffmpeg") != nil, "needs ffmpeg"))

@@ -262,24 +262,8 @@ import Testing
     )
     func `ffmpeg plays what is sent`(codec: String) throws {
         let scratch = try Scratch()
-        let port = try FreePort.pair()
-        let sender = try ToolRun(
-            ["send", "--to", "127.0.0.1:\(port)", "--codec", codec, "--seconds", "3", "--sdp", scratch.file("x.sdp")]
-        )
-        FileWatch.wait(for: scratch.file("x.sdp"))
-        let player = try ToolRun(
-            [
-                "-loglevel", "error", "-protocol_whitelist", "file,udp,rtp", "-analyzeduration", "300000", "-i",
-                scratch.file("x.sdp"), "-t", "1.5",
-                "-y", scratch.file("heard.wav"),
-            ],
-            program: try #require(Program.path("ffmpeg"))
-        )
-        sender.wait()
-        // When the RTP ends before it has heard enough it would wait on.
-        if !player.ends(within: .seconds(2)) { player.interrupt() }
-        player.wait()
-        #expect(try loudSeconds(scratch.file("heard.wav")) > 0.4, "\(player.errors)")
+        let errors = try FFmpegRun.plays(["--codec", codec], into: scratch.file("heard.wav"))
+        #expect(try loudSeconds(scratch.file("heard.wav")) > 0.4, "\(errors)")
     }
 
     @Test(

@@ -57,7 +57,7 @@ package actor CallSound {
     ///   - codecs: The preferred one first.
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - encryption: What secures it.
-    ///   - hasICE: Whether the other side may find the way by ICE: only where it is secured by DTLS.
+    ///   - search: How the way is found (ICE), where it is secured by DTLS; nil sends to where the other side says.
     ///   - isPrivate: Whether nobody on the way reads the descriptions: then keys are offered in them where others are preferred.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
@@ -67,7 +67,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
-        hasICE: Bool = false,
+        search: PathSearch? = nil,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
@@ -79,7 +79,7 @@ package actor CallSound {
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
-            hasICE: hasICE,
+            ice: await search?.side(of: reservation),
             isPrivate: isPrivate,
             ends
         )
@@ -87,7 +87,7 @@ package actor CallSound {
 
     /// The sound of a call whose ports, or whose network in memory, are there.
     ///
-    /// - Parameters: As above.
+    /// - Parameters: As above; `ice` is this side of ICE.
     /// - Throws: `EngineError` when there is no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
@@ -95,7 +95,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
-        hasICE: Bool = false,
+        ice: OwnICE? = nil,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
@@ -107,7 +107,7 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        let keyings = try MediaKeying.all(encryption, hasICE: hasICE)
+        let keyings = try MediaKeying.all(encryption, ice)
         self.keyings = keyings
         chosen = Mutex(keyings.count == 1 ? keyings[0] : nil)
         let sessions = keyings.indices.compactMap { first -> SessionConfiguration? in
@@ -221,7 +221,8 @@ package actor CallSound {
     /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
         guard let proof, let keying else { return nil }
-        return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint)
+        let path = agreed?.ice.flatMap { ice in found.map { (ice.kind(of: $0).rawValue, $0) } }
+        return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint, path: path)
     }
 
     /// Goes to another own address, with the same ports; nothing but the own end changes.

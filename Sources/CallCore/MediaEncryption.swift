@@ -1,3 +1,4 @@
+package import CallBasics
 package import MediaTransport
 package import SDP
 
@@ -51,6 +52,8 @@ package struct CallSecurity: Sendable {
     package let suite: String
     /// Of the certificate that the other side has proved; nil without DTLS.
     package let fingerprint: String?
+    /// Where ICE has found the other side, and what kind of address that is: host, srflx, prflx or relay; nil without ICE.
+    package let path: (kind: String, address: SocketAddress)?
     /// What was not sent and not taken.
     package let counts: SecurityStatistics
 
@@ -58,9 +61,10 @@ package struct CallSecurity: Sendable {
         _ encryption: MediaEncryption,
         suite: SRTPSuite,
         _ counts: SecurityStatistics,
-        _ fingerprint: Fingerprint? = nil
+        _ fingerprint: Fingerprint? = nil,
+        path: (kind: String, address: SocketAddress)? = nil
     ) {
         (self.encryption, self.suite, self.counts) = (encryption, suite.rawValue, counts)
-        self.fingerprint = fingerprint?.value
+        (self.fingerprint, self.path) = (fingerprint?.value, path)
     }
 }

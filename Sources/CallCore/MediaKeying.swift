@@ -10,26 +10,24 @@ enum MediaKeying: Sendable {
     /// Keys are in the descriptions.
     case sdes(SecurePath)
     /// The descriptions tell certificates, and DTLS makes the keys.
-    case dtls(DTLSPath, DTLSIdentity, ICECredentials?)
+    case dtls(DTLSPath, DTLSIdentity, OwnICE?)
 
-    /// What one call may have, the preferred one first; by DTLS the other side may find the way by ICE where `hasICE`.
+    /// What one call may have, the preferred one first; by DTLS the way is found by `ice`, where there is one.
     ///
     /// - Throws: `PhoneError` when no certificate can be made
-    static func all(_ encryption: MediaEncryption, hasICE: Bool) throws(PhoneError) -> [MediaKeying] {
+    static func all(_ encryption: MediaEncryption, _ ice: OwnICE?) throws(PhoneError) -> [MediaKeying] {
         switch encryption {
         case .none: [.none]
         case .sdes: [.sdes(SecurePath())]
-        case .dtls: [try byDTLS(hasICE: hasICE)]
-        case .preferred: [try byDTLS(hasICE: hasICE), .sdes(SecurePath()), .none]
+        case .dtls: [try byDTLS(ice)]
+        case .preferred: [try byDTLS(ice), .sdes(SecurePath()), .none]
         }
     }
 
-    private static func byDTLS(hasICE: Bool) throws(PhoneError) -> MediaKeying {
+    private static func byDTLS(_ ice: OwnICE?) throws(PhoneError) -> MediaKeying {
         do throws(DTLSError) {
             let identity = try DTLSIdentity.ofToday()
-            var generator = SystemRandomNumberGenerator()
-            let credentials = hasICE ? ICECredentials(using: &generator) : nil
-            return .dtls(DTLSPath(identity, credentials), identity, credentials)
+            return .dtls(DTLSPath(identity, ice?.credentials), identity, ice)
         } catch {
             throw PhoneError(.security, "\(error)")
         }
@@ -66,9 +64,9 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: break
         case .sdes: medium.secure(by: SDESKeys(using: &generator))
-        case .dtls(_, let identity, let credentials):
+        case .dtls(_, let identity, let ice):
             medium.secure(by: identity, using: &generator)
-            medium.ice = credentials.map(OwnICE.init)
+            medium.ice = ice
         }
     }
 

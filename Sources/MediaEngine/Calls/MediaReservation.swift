@@ -32,6 +32,9 @@ public final class MediaReservation: Sendable {
         do throws(NetworkError) { try sockets?.move(to: host) } catch { throw .network(error) }
     }
 
+    /// RTP's socket, unless a call has it.
+    var socket: UDPSocket? { sockets.withLock { $0?.link as? UDPSocket } }
+
     /// The ports, once.
     func take() throws(EngineError) -> CallSockets {
         guard let sockets = sockets.withLock({ $0.take() }) else {

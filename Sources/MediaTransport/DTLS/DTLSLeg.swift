@@ -7,7 +7,7 @@ import Synchronization
 ///
 ///     wait for ClientHello, or send it ──► handshakes, one an address ──► the first whose certificate fits ──► keys
 ///
-/// By ICE it is the address that the other side's checks have chosen, and no other: see `LiteAgent`. Without, the address that
+/// By ICE it is the address that checks have chosen, and no other: see `PathAgent`. Without, the address that
 /// the description tells always has a place. Behind a NAT the other side comes from another one: of these a
 /// few may try at once, and one that fails ends none of the others.
 /// Thread: `serve` that of DTLS; the rest any.
@@ -80,8 +80,8 @@ final class DTLSLeg: @unchecked Sendable {
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
-    /// Answers checks, where both sides have agreed on ICE.
-    private var agent: LiteAgent?
+    /// Finds the way, where both sides have agreed on ICE.
+    private var agent: (any PathAgent)?
     private var ice: AgreedICE?
     private var remote: SocketAddress?
     private var isConnecting = false
@@ -184,11 +184,12 @@ final class DTLSLeg: @unchecked Sendable {
         while takenCount < Self.datagramLimit, let (bytes, source) = queue.take(into: &buffer) {
             takenCount += 1
             if DatagramKind(of: buffer[bytes].span) == .stun {
-                check(buffer[bytes], from: source, now)
+                agent?.take(Array(buffer[bytes]), from: source, at: now)
             } else {
                 receive(buffer[bytes], from: source, now)
             }
         }
+        goOn(now)
         for attempt in running where attempt.association.timeout.map({ $0 <= .zero }) ?? false {
             attempt.association.handleTimeout()
         }
@@ -200,7 +201,6 @@ final class DTLSLeg: @unchecked Sendable {
             for datagram in attempt.association.takeDatagrams() { queue.post(datagram, to: attempt.peer) }
         }
         judge(now)
-        expectChecks(now)
         if let closing {
             if now < closing, !queue.isSent { return now + Self.closingPause }
             end()
@@ -208,8 +208,8 @@ final class DTLSLeg: @unchecked Sendable {
         }
         // Others come first, however many datagrams there are.
         if takenCount == Self.datagramLimit { return now }
-        let times = running.map { $0.association.timeout.map { now + $0 } } + [deadline, checkDeadline]
-        return times.compactMap(\.self).min()
+        let times = running.map { $0.association.timeout.map { now + $0 } }
+        return (times + [deadline, connected == nil ? nil : agent?.end, agent?.next]).compactMap(\.self).min()
     }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
@@ -220,10 +220,7 @@ final class DTLSLeg: @unchecked Sendable {
             defer { orders.isNew = false }
             return (orders.wanted, orders.ice, orders.remote, orders.isNew, orders.isTimed, orders.closes)
         }
-        if ice != self.ice {
-            (self.ice, agent) = (ice, ice.map(LiteAgent.init))
-            if agent != nil { self.remote = nil }
-        }
+        takeWay(ice, now)
         // By ICE each check tells the way, and what is under way goes there already.
         let remote = agent == nil ? told : self.remote
         if let connected, let remote, connected.peer == self.remote { connected.peer = remote }
@@ -246,33 +243,37 @@ final class DTLSLeg: @unchecked Sendable {
         return closes
     }
 
-    /// Answers a check of ICE, and goes the way that it has shown.
-    private func check(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
-        guard let answer = agent?.answer(Array(datagram), from: source, at: now) else {
-            return refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
+    /// Looks for the way that descriptions agree on: anew for other names and passwords.
+    private func takeWay(_ ice: AgreedICE?, _ now: MediaTime) {
+        defer { self.ice = ice }
+        if let ice, ice.session == self.ice?.session {
+            if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
+        } else if let ice {
+            agent =
+                ice.isFull
+                ? FullAgent(ice, tag: queue.tag, SystemRandomNumberGenerator(), at: now) : LiteAgent(ice)
+            remote = nil
+        } else {
+            agent = nil
         }
-        queue.post(answer, to: source)
+    }
+
+    /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
+    private func goOn(_ now: MediaTime) {
+        guard agent != nil else { return }
+        if connected != nil, let end = agent?.end, now >= end {
+            connected = nil
+            path.stop()
+            settle(.closed)
+        }
+        agent?.advance(to: now)
+        for (datagram, destination) in agent?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
+        refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
         guard let way = agent?.destination, way != remote else { return }
         remote = way
         for attempt in running { attempt.peer = way }
         tellWay(way)
         if isConnecting, let wanted, wanted.role == .active, attempts.isEmpty { begin(wanted, with: way, now) }
-    }
-
-    /// When the way of ICE is taken for gone; nil where nothing is secured by it.
-    private var checkDeadline: MediaTime? {
-        guard connected != nil else { return nil }
-        return agent?.lastCheck.map { $0 + Self.checkLimit }
-    }
-
-    /// Sends nothing more where the other side has ceased to ask for it.
-    ///
-    /// Source: RFC 7675, section 5.1.
-    private func expectChecks(_ now: MediaTime) {
-        guard let checkDeadline, now >= checkDeadline else { return }
-        connected = nil
-        path.stop()
-        settle(.closed)
     }
 
     private func begin(_ wanted: AgreedAssociation, with peer: SocketAddress, _ now: MediaTime) {
@@ -377,8 +378,6 @@ final class DTLSLeg: @unchecked Sendable {
     /// How long the other side may take in all, and to come again when a handshake with it has failed.
     private static let timeLimit = Duration.seconds(20)
     private static let secondTimeLimit = Duration.seconds(1)
-    /// How long a side of ICE that only answers goes on unasked (RFC 7675, section 5.1).
-    private static let checkLimit = Duration.seconds(30)
     /// How many of other addresses may try at once, and for how long each.
     private static let otherLimit = 3
     private static let otherTimeLimit = Duration.seconds(5)

@@ -9,7 +9,7 @@ import SDP
 /// It never asks. The way in use is the one that the other side nominates, and the best that it has checked until then. What is
 /// not signed is not answered: nobody is reached by way of this side.
 /// Source: RFC 8445, sections 2.5 and 7.3; RFC 8489, section 9.1.
-struct LiteAgent {
+struct LiteAgent: PathAgent {
     /// An address of the other side.
     private struct Way {
         let source: SocketAddress
@@ -20,73 +20,50 @@ struct LiteAgent {
         let lastCheck: MediaTime
     }
 
-    private let key: STUNKey
-    /// What USERNAME says of both sides.
-    private let name: String
+    private var checks: CheckGuard
     /// Where checks came from, the last one at the end.
     private var ways: [Way] = []
     private var current: Way?
-    /// Checks that proved no password.
-    private(set) var refusedCount = 0
+    private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
 
-    init(_ agreed: AgreedICE) {
-        key = STUNKey(shortTerm: agreed.local.password)
-        name = agreed.local.userFragment + ":" + agreed.remote.userFragment
-    }
+    init(_ agreed: AgreedICE) { checks = CheckGuard(agreed.session) }
 
-    /// Where to send to; nil before the first check.
     var destination: SocketAddress? { current?.source }
+    var end: MediaTime? { current.map { $0.lastCheck + Self.endLimit } }
+    var next: MediaTime? { nil }
+    var refusedCount: Int { checks.refusedCount }
 
-    /// When the way in use was checked last.
-    var lastCheck: MediaTime? { current?.lastCheck }
-
-    /// Whether the other side has shown that it is there.
     func knows(_ source: SocketAddress) -> Bool { ways.contains { $0.source == source } }
 
-    /// Takes a datagram of STUN.
-    ///
-    /// - Returns: What is sent back to `source`; nil for what is no check, or of somebody else.
-    mutating func answer(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) -> [UInt8]? {
-        guard let check = STUNMessage(parsing: datagram), check.kind == .request, check.method == .binding else {
-            return nil
-        }
-        guard check.hasRightFingerprint != false, check.text(.username) == name, check.isSigned(with: key) else {
-            refusedCount += 1
-            return nil
-        }
-        let unknown = check.notUnderstood
-        guard unknown.isEmpty else {
-            return refusal(of: check, 420, "Unknown Attribute") { $0.append(unknown: unknown) }
-        }
+    mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) {
+        guard let check = STUNMessage(parsing: datagram), check.kind == .request, check.method == .binding,
+            let reading = checks.read(check)
+        else { return }
+        leaving.append((answer(to: check, reading, from: source, at: now), source))
+    }
+
+    mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {}
+    mutating func advance(to now: MediaTime) {}
+
+    mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+        defer { leaving = [] }
+        return leaving
+    }
+
+    private mutating func answer(
+        to check: STUNMessage,
+        _ reading: CheckGuard.Reading,
+        from source: SocketAddress,
+        at now: MediaTime
+    ) -> [UInt8] {
+        switch reading {
+        case .refused(let refusal): return refusal
         // Two sides that only answer would never meet; the other one has to control (RFC 8445, section 7.3.1.1).
-        guard check[.iceControlled] == nil else { return refusal(of: check, 487, "Role Conflict") }
-        guard let priority = check.number(.priority) else { return refusal(of: check, 400, "Bad Request") }
-        let nominates = check[.useCandidate] != nil
-        note(Way(source: source, priority: priority, nominates: nominates, wasNominated: nominates, lastCheck: now))
-        return signed(.success, check) { $0.append(.xorMappedAddress, source) }
-    }
-
-    private func refusal(
-        of check: STUNMessage,
-        _ code: Int,
-        _ reason: String,
-        _ append: (inout STUNWriter) -> Void = { _ in }
-    ) -> [UInt8] {
-        signed(.failure, check) {
-            $0.append(errorCode: code, reason: reason)
-            append(&$0)
+        case .asks where check[.iceControlled] != nil: return checks.refusal(of: check, 487, "Role Conflict")
+        case .asks(let priority, let nominates):
+            note(Way(source: source, priority: priority, nominates: nominates, wasNominated: nominates, lastCheck: now))
+            return checks.answer(to: check, from: source)
         }
-    }
-
-    private func signed(
-        _ kind: STUNMessage.Class,
-        _ check: STUNMessage,
-        _ append: (inout STUNWriter) -> Void
-    ) -> [UInt8] {
-        var writer = STUNWriter(kind, .binding, check.transaction)
-        append(&writer)
-        writer.sign(with: key)
-        return writer.finish(withFingerprint: true)
     }
 
     private mutating func note(_ way: Way) {
@@ -114,6 +91,8 @@ struct LiteAgent {
     }
 
     private static let wayLimit = 16
+    /// How long it goes on unasked (RFC 7675, section 5.1).
+    private static let endLimit = Duration.seconds(30)
     /// Longer than the longest pause between two checks of a way in use (RFC 7675, section 5.1).
     private static let silenceLimit = Duration.seconds(8)
 }

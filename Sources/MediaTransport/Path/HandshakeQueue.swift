@@ -13,10 +13,12 @@ internal import Synchronization
 final class HandshakeQueue: @unchecked Sendable {
     private let arrived = DatagramPipe(capacity: HandshakeQueue.capacity)
     private let leaving = DatagramPipe(capacity: HandshakeQueue.capacity)
-    /// Checks of ICE, in a ring of their own: whoever floods this side with DTLS keeps none of them out.
+    /// Checks of ICE, and answers to own ones, in a ring of their own: whoever floods this side with DTLS keeps none of them out.
     private let checks: DatagramPipe?
     /// What begins the USERNAME of checks: a number that only those know who have read the description.
     private let name: [UInt8]
+    /// What begins the transactions of own checks, by which their answers are known.
+    let tag = UInt32.random(in: 0...UInt32.max)
     private static let capacity = 16
     /// Datagrams that were posted, and those of them that were sent.
     private var postedCount = 0
@@ -43,7 +45,7 @@ final class HandshakeQueue: @unchecked Sendable {
         switch DatagramKind(of: bytes) {
         case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:
-            guard let checks, isCheck(bytes) else { return false }
+            guard let checks, isCheck(bytes) || isAnswer(bytes) else { return false }
             return deliver(bytes, datagram, to: checks)
         case .rtp, .rtcp, .unknown: return false
         }
@@ -59,9 +61,9 @@ final class HandshakeQueue: @unchecked Sendable {
     ///
     /// Source: RFC 8489, section 5; RFC 8445, section 7.2.2.
     private func isCheck(_ bytes: Span<UInt8>) -> Bool {
-        guard bytes.count >= 20, bytes[0] == 0, bytes[1] == 1, bytes[4] == 0x21, bytes[5] == 0x12, bytes[6] == 0xA4,
-            bytes[7] == 0x42
-        else { return false }
+        guard bytes.count >= 20, bytes[0] == 0, bytes[1] == 1, number(bytes, at: 4) == STUNMessage.cookie else {
+            return false
+        }
         var place = 20
         while place + 4 <= bytes.count {
             let count = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
@@ -73,6 +75,16 @@ final class HandshakeQueue: @unchecked Sendable {
             place = value + (count + 3) & ~3
         }
         return false
+    }
+
+    /// Whether it answers a Binding request of our own.
+    private func isAnswer(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count >= 20 && bytes[0] == 1 && bytes[1] & 0xEF == 1 && number(bytes, at: 4) == STUNMessage.cookie
+            && number(bytes, at: 8) == tag
+    }
+
+    private func number(_ bytes: Span<UInt8>, at place: Int) -> UInt32 {
+        (place..<place + 4).reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
     }
 
     /// Sends what is to leave over `link`, by way of `buffer`.

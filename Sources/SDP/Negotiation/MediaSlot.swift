@@ -15,8 +15,8 @@ struct MediaSlot: Hashable, Sendable {
     private var key: CryptoAttribute?
     /// Our role in DTLS that was agreed on last.
     private(set) var role: SetupRole?
-    /// Whether our last description tells our side of ICE.
-    private(set) var tellsICE = false
+    /// Our side of ICE where our last description tells it.
+    private(set) var ice: OwnICE?
     /// What the group of one transport (BUNDLE) calls the line; nil while it was in none.
     private var name: String?
     /// The formats of our last description.
@@ -46,7 +46,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
-        (key, role, tellsICE, name) = (nil, nil, false, nil)
+        (key, role, ice, name) = (nil, nil, nil, nil)
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -96,7 +96,7 @@ struct MediaSlot: Hashable, Sendable {
         }
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
-        tellsICE = medium.ice != nil && medium.isMultiplexed
+        ice = medium.isMultiplexed ? medium.ice : nil
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -111,8 +111,7 @@ struct MediaSlot: Hashable, Sendable {
 
     /// How the other side may find the way to us, where that is told.
     private func way(of medium: MediaConfiguration, _ configuration: SessionConfiguration) -> [SDPAttribute] {
-        guard tellsICE, let ice = medium.ice else { return [] }
-        return ice.lines(configuration.address, medium.port)
+        ice?.lines(configuration.address, medium.port) ?? []
     }
 
     /// What secures the line: our certificate; or our keys, and while nothing but direction and address changes only that which was
@@ -135,7 +134,7 @@ struct MediaSlot: Hashable, Sendable {
         _ configuration: SessionConfiguration,
         bundledAs name: String?
     ) throws(SDPError) -> [DescriptionLine] {
-        tellsICE = false
+        ice = nil
         if !kind.isNamed(offered.kind) { payloadTypes = PayloadTypeMap() }
         kind = offered.kind
         transport = offered.transportName
@@ -151,7 +150,7 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        tellsICE = medium.ice != nil && taken.isMultiplexed && offered.keyingAttributes.canCheck
+        if taken.isMultiplexed, let own = medium.ice, own.meets(offered.keyingAttributes) { ice = own }
         self.name = name
         return try DescriptionWriter.section(
             medium,

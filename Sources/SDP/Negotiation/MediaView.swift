@@ -45,7 +45,13 @@ struct MediaView {
             keys: keys(isOfferer: isOfferer),
             association: remote.transport.usesDTLS
                 ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil,
-            ice: isMultiplexed ? AgreedICE(local.keyingAttributes, remote.keyingAttributes) : nil
+            ice: isMultiplexed
+                ? AgreedICE(
+                    local.keyingAttributes,
+                    remote.keyingAttributes,
+                    isOfferer: isOfferer,
+                    after: previous?.ice
+                ) : nil
         )
     }
 
@@ -90,7 +96,7 @@ struct Destination {
     }
 
     /// Source: RFC 3264, section 8.4; RFC 6157, section 4.2 (the name .invalid).
-    private static func isNowhere(_ host: String) -> Bool {
+    static func isNowhere(_ host: String) -> Bool {
         if host.utf8.contains(UInt8(ascii: ":")) {
             return host.utf8.allSatisfy { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "0") }
         }

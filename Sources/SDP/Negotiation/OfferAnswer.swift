@@ -323,9 +323,11 @@ extension OfferAnswer {
 
     /// What the session says of its lines: which one is in a group of one transport, and that this side only answers checks.
     private static func attributes(of slots: [MediaSlot], _ bundled: String?) -> [SDPAttribute] {
-        (bundled.map { [SDPAttribute("group", "BUNDLE \($0)")] } ?? [])
-            + (slots.contains(where: \.tellsICE)
-                ? [SDPAttribute("ice-lite"), SDPAttribute("ice-options", "ice2")] : [])
+        var attributes = bundled.map { [SDPAttribute("group", "BUNDLE \($0)")] } ?? []
+        let told = slots.compactMap(\.ice)
+        if !told.isEmpty, !told.contains(where: \.isFull) { attributes.append(SDPAttribute("ice-lite")) }
+        if !told.isEmpty { attributes.append(SDPAttribute("ice-options", "ice2")) }
+        return attributes
     }
 
     /// Puts the session's lines before `sections`, with the version that the whole has.

@@ -1,4 +1,4 @@
-internal import CallBasics
+package import CallBasics
 
 /// Name and password of one side of ICE: who knows them may check the path to it.
 ///
@@ -25,52 +25,142 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
     }
 }
 
-/// What descriptions tell of our side of ICE: one that has a public address, and only answers checks (ICE-lite).
+/// What descriptions tell of our side of ICE.
 ///
-/// It has one candidate, the medium's own address: RTP and RTCP have to share a port.
-/// Source: RFC 8445, section 2.5; RFC 8839, sections 5.1 and 5.3.
+/// It has one address, the medium's own, which a server may see as another one: RTP and RTCP have to share a port.
+/// Source: RFC 8445, sections 2.5 and 5.1; RFC 8839, sections 5.1 and 5.3.
 package struct OwnICE: Hashable, Sendable {
     /// What the other side's checks prove.
     package var credentials: ICECredentials
+    /// Whether it checks the ways to the other side; one that has a public address may only answer checks (ICE-lite).
+    package var isFull: Bool
+    /// Its address as it was seen from outside; nil when nobody was asked, or that is its own.
+    package var mapped: SocketAddress?
 
-    package init(_ credentials: ICECredentials) { self.credentials = credentials }
+    package init(_ credentials: ICECredentials, isFull: Bool = false) {
+        (self.credentials, self.isFull) = (credentials, isFull)
+    }
 
     /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`.
     func lines(_ host: String, _ port: UInt16) -> [SDPAttribute] {
         let host = String(host.prefix { $0 != "%" })
-        // 126 for an own address, and the only one of it (RFC 8445, section 5.1.2.1).
-        let priority = 126 << 24 | 65_535 << 8 | 255
-        return [
+        var lines = [
             SDPAttribute("ice-ufrag", credentials.userFragment), SDPAttribute("ice-pwd", credentials.password),
-            SDPAttribute("candidate", "1 1 UDP \(priority) \(host) \(port) typ host"),
-            SDPAttribute("end-of-candidates"),
+            SDPAttribute("candidate", "1 1 UDP \(ICEPriority.host) \(host) \(port) typ host"),
         ]
+        if isFull, let mapped {
+            let place = "\(mapped.host) \(mapped.port) typ srflx raddr \(host) rport \(port)"
+            lines.append(SDPAttribute("candidate", "2 1 UDP \(ICEPriority.serverReflexive) \(place)"))
+        }
+        return lines + [SDPAttribute("end-of-candidates")]
+    }
+
+    /// Whether it finds a way with the side that says so.
+    func meets(_ other: [SDPAttribute]) -> Bool { other.hasICE && (isFull || !other.isICELite) }
+}
+
+/// How good the addresses of a side are that has one of each kind.
+///
+/// Source: RFC 8445, section 5.1.2.1.
+package enum ICEPriority {
+    package static let host = of(kind: 126)
+    /// One that the other side finds out by a check.
+    package static let peerReflexive = of(kind: 110)
+    package static let serverReflexive = of(kind: 100)
+
+    private static func of(kind: UInt32) -> UInt32 { kind << 24 | 65_535 << 8 | 255 }
+}
+
+/// An address at which the other side may be reached.
+package struct ICECandidate: Hashable, Sendable {
+    /// Whose address it is.
+    package enum Kind: String, Sendable {
+        case host
+        /// As a server sees it.
+        case serverReflexive = "srflx"
+        /// As this side has seen it by a check.
+        case peerReflexive = "prflx"
+        /// Of a server that passes on what comes.
+        case relay
+    }
+
+    package let kind: Kind
+    package let address: SocketAddress
+    package let priority: UInt32
+
+    package init(_ kind: Kind, _ address: SocketAddress, priority: UInt32) {
+        (self.kind, self.address, self.priority) = (kind, address, priority)
+    }
+
+    /// One of RTP over UDP that can be reached from `own`; nil for others, and for names, which cost time to look up.
+    init?(_ attribute: CandidateAttribute, from own: SocketAddress) {
+        guard let kind = Kind(rawValue: attribute.kind), attribute.component == 1, attribute.transport == "udp",
+            attribute.port != 0,
+            !Destination.isNowhere(attribute.host), !Destination.isMulticast(attribute.host),
+            let address = SocketAddress(host: attribute.host, port: attribute.port)?.scoped(as: own),
+            address.isIPv4 == own.isIPv4, own.isLoopback || !address.isLoopback
+        else { return nil }
+        self.init(kind, address, priority: attribute.priority)
     }
 }
 
-/// What descriptions have agreed on for the way of a medium: the other side checks which one works, and says which is used.
+/// What descriptions have agreed on for the way of a medium.
 ///
 /// Source: RFC 8445, section 6.1.1.
 package struct AgreedICE: Hashable, Sendable {
-    /// What the other side's checks prove.
-    package let local: ICECredentials
-    /// The other side's own.
-    package let remote: ICECredentials
-
-    /// What an exchange has come to; nil when one side has no ICE, or none that checks: both would only answer.
-    init?(_ local: [SDPAttribute], _ remote: [SDPAttribute]) {
-        guard remote.canCheck, let own = ICECredentials(local), let other = ICECredentials(remote) else { return nil }
-        self.init(local: own, remote: other)
+    /// Names and passwords: new ones begin a new search for the way.
+    package struct Session: Hashable, Sendable {
+        /// What the other side's checks prove.
+        package let local: ICECredentials
+        /// What our checks prove.
+        package let remote: ICECredentials
     }
 
-    init(local: ICECredentials, remote: ICECredentials) { (self.local, self.remote) = (local, remote) }
+    package let session: Session
+    /// Whether this side checks ways, too.
+    package let isFull: Bool
+    /// Whether this side says which way is used.
+    package let isControlling: Bool
+    /// Where the other side may be.
+    package let candidates: [ICECandidate]
+
+    /// What an exchange has come to; nil when one side has no ICE, or none checks: both would only answer.
+    ///
+    /// Who has offered controls, but for a side that only answers; that stays for the life of the session.
+    init?(_ local: [SDPAttribute], _ remote: [SDPAttribute], isOfferer: Bool, after former: AgreedICE?) {
+        guard local.hasICE, remote.hasICE, !local.isICELite || !remote.isICELite, let own = ICECredentials(local),
+            let other = ICECredentials(remote)
+        else { return nil }
+        let address = local.candidates.first.flatMap { SocketAddress(host: $0.host, port: $0.port) }
+        let candidates = address.map { own in remote.candidates.lazy.compactMap { ICECandidate($0, from: own) } }
+        let controls = local.isICELite != remote.isICELite ? remote.isICELite : former?.isControlling ?? isOfferer
+        self.init(
+            Session(local: own, remote: other),
+            isFull: !local.isICELite,
+            isControlling: controls,
+            candidates: candidates.map { Array($0.prefix(Self.candidateLimit)) } ?? []
+        )
+    }
+
+    /// How the other side is reached at `address`.
+    package func kind(of address: SocketAddress) -> ICECandidate.Kind {
+        candidates.first { $0.address == address }?.kind ?? .peerReflexive
+    }
+
+    init(_ session: Session, isFull: Bool, isControlling: Bool, candidates: [ICECandidate]) {
+        (self.session, self.isFull, self.isControlling) = (session, isFull, isControlling)
+        self.candidates = candidates
+    }
+
+    /// Source: RFC 8445, section 6.1.2.5.
+    private static let candidateLimit = 100
 }
 
 extension [SDPAttribute] {
-    /// Whether the side that says so may check the ways to us.
+    /// Whether the side that says so takes part in ICE.
     ///
     /// Source: RFC 8839, sections 5.3 and 5.5.
-    var canCheck: Bool {
-        ICECredentials(self) != nil && !isICELite && !contains { $0.name.isNamed("ice-mismatch") }
+    fileprivate var hasICE: Bool {
+        ICECredentials(self) != nil && !contains { $0.name.isNamed("ice-mismatch") }
     }
 }

@@ -3,11 +3,15 @@ import MediaEngine
 import MediaTransport
 
 extension CallSecurity {
-    /// The keying, the suite, what the other side's certificate is known by, and packets by what was wrong with them.
+    /// The keying, the suite, what the other side's certificate is known by, where it was found, and packets by what was wrong with them.
     var json: JSONValue {
         .object([
             ("keying", .string(SRTPWish(encryption).rawValue)), ("suite", .string(suite)),
             ("fingerprint", JSONValue(fingerprint)),
+            (
+                "path",
+                path.map { .object([("kind", .string($0.kind)), ("address", .string("\($0.address)"))]) } ?? .null
+            ),
             ("withheld", .integer(counts.withheld)), ("unsent", .integer(counts.unsent)),
             (
                 "refused",
@@ -30,7 +34,9 @@ extension CallSecurity {
         ]
         let reasons = refused.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
         let keying = SRTPWish(encryption).rawValue.uppercased()
-        return "Secured by SRTP with keys by \(keying), \(suite)." + (reasons.isEmpty ? "" : " Refused: \(reasons).")
+        let way = path.map { " The other side was found at \($0.address) (\($0.kind))." } ?? ""
+        return "Secured by SRTP with keys by \(keying), \(suite)." + way
+            + (reasons.isEmpty ? "" : " Refused: \(reasons).")
     }
 }
 

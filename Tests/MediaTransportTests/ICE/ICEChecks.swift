@@ -10,7 +10,13 @@ struct ICEChecks {
     static let own = ICECredentials(userFragment: "ours", password: "password-of-our-own-side")
     static let remote = ICECredentials(userFragment: "abcd", password: "password-of-the-browser")
 
-    static let agreed = AgreedICE(local: own, remote: remote)
+    /// Of a side that only answers.
+    static let agreed = agreed(isFull: false)
+
+    static func agreed(isFull: Bool, controls: Bool = false, _ candidates: [ICECandidate] = []) -> AgreedICE {
+        let session = AgreedICE.Session(local: own, remote: remote)
+        return AgreedICE(session, isFull: isFull, isControlling: controls, candidates: candidates)
+    }
 
     private var generator = SeededGenerator(seed: 1)
 

@@ -8,7 +8,7 @@ import Testing
 
     private static func side(at address: String = "192.0.2.1", ice: ICECredentials? = own) -> OfferAnswer {
         var medium = MediaConfiguration(port: 4000, formats: [.pcmu])
-        medium.ice = ice.map(OwnICE.init)
+        medium.ice = ice.map { OwnICE($0) }
         return OfferAnswer(configuration: SessionConfiguration(address: address, media: [medium]), sessionID: 1)
     }
 
@@ -45,14 +45,14 @@ import Testing
         #expect(candidates.map(\.port) == [4000] && candidates.allSatisfy { $0.kind == "host" })
         try side.receiveAnswer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
         let agreed = try #require(side.agreed?.audio?.ice)
-        #expect(agreed.local == Self.own && agreed.remote.userFragment == "abcd")
+        #expect(agreed.session.local == Self.own && agreed.session.remote.userFragment == "abcd")
     }
 
     @Test func `an answer on one port tells one address, and the browser may not have one yet`() throws {
         let (text, audio) = try Self.answer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
         #expect(text.contains("a=candidate:1 1 UDP 2130706431 192.0.2.1 4000 typ host\r\na=end-of-candidates\r\n"))
         #expect(text.contains("a=ice-lite\r\n") && !text.contains("4001"))
-        #expect(audio.ice?.remote.password == "0123456789012345678901")
+        #expect(audio.ice?.session.remote.password == "0123456789012345678901")
         #expect(audio.remote == nil && !audio.isHeldRemotely && audio.direction == .sendReceive)
     }
 

@@ -265,14 +265,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
         }
         let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
-        let media = try await CallSound(
-            taker.engine,
-            at: host,
-            codecs: sound.audio.codecs,
-            packetTime: sound.audio.ptime,
-            encryption: sound.encryption,
-            sound.audio.ends(echo: echo)
-        )
+        let media = try await sound.sound(of: taker.engine, at: host, sound.audio.ends(echo: echo))
         let run = SIPCallRun(
             handle,
             of: party,

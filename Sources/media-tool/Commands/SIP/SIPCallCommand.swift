@@ -225,15 +225,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
         // A proxy on the way, or another target, may go by something else.
         let isPrivate = sip.transport == .tls || party.local.isLoopback
-        let media = try await CallSound(
-            engine,
-            at: host,
-            codecs: sound.audio.codecs,
-            packetTime: sound.audio.ptime,
-            encryption: sound.encryption,
-            isPrivate: isPrivate,
-            sound.audio.ends()
-        )
+        let media = try await sound.sound(of: engine, at: host, isPrivate: isPrivate, sound.audio.ends())
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)
         (made.spareSessions, made.isOfferDelayed) = (media.spareSessions, delayedOffer)
@@ -265,14 +257,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             guard case .established(handle) = event else { continue }
             talk = Task {
                 await self.talk(run) {
-                    try await CallSound(
-                        engine,
-                        at: host,
-                        codecs: sound.audio.codecs,
-                        packetTime: sound.audio.ptime,
-                        encryption: sound.encryption,
-                        isPrivate: isPrivate
-                    ) {
+                    try await sound.sound(of: engine, at: host, isPrivate: isPrivate) {
                         ($0.source, $0.sink) = (.silence, .none)
                     }
                 }

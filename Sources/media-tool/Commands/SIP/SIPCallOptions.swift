@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallCore
+import MediaEngine
 import SIP
 
 /// How keys travel.
@@ -40,9 +41,23 @@ struct SIPCallOptions: ParsableArguments {
     @Option(help: SRTPWish.help)
     var srtp = SRTPWish.off
 
+    @Flag(help: "Find the way by ICE (RFC 8445), through NATs, too, where the sound is secured by DTLS.")
+    var ice = false
+
+    @Option(help: STUNServer.help)
+    var stun: [STUNServer] = []
+
     func validate() throws {
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try dtmf?.validate(limit: 64)
+        guard !ice || srtp == .dtls || srtp == .auto else {
+            throw ValidationError(
+                "'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
+            )
+        }
+        guard ice || stun.isEmpty else {
+            throw ValidationError("'--stun' is for a side that looks for the way. Add '--ice', or leave it out.")
+        }
         guard dtmfWay == nil || dtmf != nil else {
             throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
         }
@@ -56,4 +71,31 @@ struct SIPCallOptions: ParsableArguments {
     }
 
     var encryption: MediaEncryption { srtp.encryption }
+
+    /// The sound of one call, with ports of its own.
+    ///
+    /// - Parameters:
+    ///   - engine: Makes the call.
+    ///   - host: The own address.
+    ///   - isPrivate: Whether nobody on the way reads the descriptions.
+    ///   - ends: Says where the sound comes from and goes to.
+    /// - Returns: The sound, whose ports are open.
+    /// - Throws: `EngineError` and `PhoneError` as `CallSound`, `ToolFailure` when a server has no address
+    func sound(
+        of engine: CallEngine,
+        at host: String,
+        isPrivate: Bool = false,
+        _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) async throws -> CallSound {
+        try await CallSound(
+            engine,
+            at: host,
+            codecs: audio.codecs,
+            packetTime: audio.ptime,
+            encryption: encryption,
+            search: ice ? .full(servers: try await STUNServer.addresses(of: stun)) : nil,
+            isPrivate: isPrivate,
+            ends
+        )
+    }
 }

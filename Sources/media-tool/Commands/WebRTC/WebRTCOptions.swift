@@ -22,6 +22,15 @@ struct WebRTCOptions: ParsableArguments {
     )
     var media: LocalAddress?
 
+    @Option(
+        help:
+            "This side of ICE (RFC 8445): lite, which has to be reached at its own address, or full, which finds the way itself, through NATs, too."
+    )
+    var ice = ICEWish.lite
+
+    @Option(help: STUNServer.help)
+    var stun: [STUNServer] = []
+
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
     var seconds: Double?
 
@@ -29,6 +38,11 @@ struct WebRTCOptions: ParsableArguments {
         try dtmf?.validate(limit: 64)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try audio.check(echo: echo)
+        guard ice == .full || stun.isEmpty else {
+            throw ValidationError(
+                "'--stun' is for a side that looks for the way. Add '--ice full', or leave it out."
+            )
+        }
         guard media.map({ $0.address.port == 0 && !$0.address.isUnspecified }) ?? true else {
             throw ValidationError("The value of '--media' is one address of this machine, without a port.")
         }
@@ -58,7 +72,7 @@ struct WebRTCOptions: ParsableArguments {
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: .dtls,
-            hasICE: true
+            search: ice == .lite ? .lite : .full(servers: try await STUNServer.addresses(of: stun))
         ) { configuration in
             ends(&configuration)
             configuration.name = "webrtc"

@@ -1,0 +1,360 @@
+import CallBasics
+import MediaEngine
+import SDP
+
+/// The side of ICE that looks for the way by checks of its own, and answers those of the other side.
+///
+///     addresses of the other side ──► checks, one each 50 ms ──► answered: a way ──► nominated: the way, asked for consent
+///     checks of the other side ──► answers, and checks back ──┘
+///
+/// It has one address of its own and one component: a pair is an address of the other side, and none is frozen. What the other
+/// side's network makes of the own address does not matter: it answers to where the check came from.
+/// Source: RFC 8445; RFC 7675 (consent).
+struct FullAgent: PathAgent {
+    /// An address of the other side, and what checks of it have come to.
+    private struct Pair {
+        enum State {
+            case waiting
+            case asked
+            case valid
+            case failed
+        }
+
+        let remote: SocketAddress
+        /// With an own address that is the same for all, this alone orders them (RFC 8445, section 6.1.2.3).
+        let priority: UInt32
+        var state = State.waiting
+        /// Whether the other side has proved that it is there.
+        var isKnown = false
+        /// Whether the other side, which controls, has said that it is to be used.
+        var isNominated = false
+        /// When it answered last.
+        var lastAnswer = MediaTime.zero
+    }
+
+    /// A request that waits for its answer.
+    private struct Question {
+        enum Purpose {
+            case check
+            case nomination
+            case consent
+        }
+
+        let transaction: STUNMessage.Transaction
+        let remote: SocketAddress
+        let purpose: Purpose
+        let isControlling: Bool
+        let bytes: [UInt8]
+        /// When it is sent again, or given up.
+        var time: MediaTime
+        var pause: Duration
+        var sendsLeft: Int
+    }
+
+    private let session: AgreedICE.Session
+    private let remoteKey: STUNKey
+    private var checks: CheckGuard
+    private var generator: any RandomNumberGenerator
+    /// What the media thread knows answers by.
+    private let tag: UInt32
+    private var isControlling: Bool
+    private var tieBreaker: UInt64
+    private var pairs: [Pair] = []
+    /// Checks that go before all others, since the other side has checked the way.
+    private var triggered: [SocketAddress] = []
+    private var questions: [Question] = []
+    private var selected: SocketAddress?
+    private var firstAnswer: MediaTime?
+    private var nextCheck: MediaTime
+    private var nextConsent: MediaTime?
+    /// Whether the other side has said that it wants nothing more.
+    private var isRefused = false
+    private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
+
+    /// A side that looks for the way from now on.
+    ///
+    /// - Parameters:
+    ///   - agreed: What descriptions say.
+    ///   - tag: What its transactions begin with.
+    ///   - generator: Makes the rest of them, and decides who controls when both want to.
+    ///   - now: When both descriptions are known.
+    init(_ agreed: AgreedICE, tag: UInt32, _ generator: some RandomNumberGenerator, at now: MediaTime) {
+        (session, self.tag, isControlling) = (agreed.session, tag, agreed.isControlling)
+        remoteKey = STUNKey(shortTerm: agreed.session.remote.password)
+        checks = CheckGuard(agreed.session)
+        self.generator = generator
+        tieBreaker = self.generator.next()
+        nextCheck = now
+        add(agreed.candidates, at: now)
+    }
+
+    // MARK: What is known
+
+    var destination: SocketAddress? { selected ?? bestValid?.remote }
+    var refusedCount: Int { checks.refusedCount }
+
+    /// Nothing is sent to whoever has not agreed for 30 s, or has said no.
+    ///
+    /// Source: RFC 7675, section 5.1.
+    var end: MediaTime? {
+        selectedPair.map { isRefused ? $0.lastAnswer : $0.lastAnswer + Self.consentLimit }
+    }
+
+    var next: MediaTime? {
+        var times = questions.map(\.time)
+        if nextToAsk != nil { times.append(nextCheck) }
+        if let nomination { times.append(nomination.time) }
+        if let nextConsent { times.append(nextConsent) }
+        return times.min()
+    }
+
+    func knows(_ source: SocketAddress) -> Bool { pairs.contains { $0.remote == source && $0.isKnown } }
+
+    private var bestValid: Pair? { pairs.filter { $0.state == .valid }.max { $0.priority < $1.priority } }
+
+    private func isOver(at now: MediaTime) -> Bool { end.map { now >= $0 } ?? false }
+
+    private var selectedPair: Pair? { selected.flatMap(index(of:)).map { pairs[$0] } }
+
+    /// Whether the way in use has not answered for longer than it is asked.
+    private func isSilent(at now: MediaTime) -> Bool {
+        selectedPair.map { now - $0.lastAnswer > Self.silenceLimit } ?? false
+    }
+
+    private func index(of remote: SocketAddress) -> Int? { pairs.firstIndex { $0.remote == remote } }
+
+    // MARK: What comes in
+
+    mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {
+        for candidate in candidates { add(candidate.address, priority: candidate.priority) }
+    }
+
+    private mutating func add(_ remote: SocketAddress, priority: UInt32) {
+        guard pairs.count < Self.pairLimit, index(of: remote) == nil else { return }
+        pairs.append(Pair(remote: remote, priority: priority))
+    }
+
+    mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) {
+        guard let message = STUNMessage(parsing: datagram), message.method == .binding else { return }
+        switch message.kind {
+        case .request: takeCheck(message, from: source, at: now)
+        case .success, .failure: takeAnswer(message, from: source, at: now)
+        case .indication: break
+        }
+    }
+
+    private mutating func takeCheck(_ check: STUNMessage, from source: SocketAddress, at now: MediaTime) {
+        switch checks.read(check) {
+        case nil: break
+        case .refused(let refusal): leaving.append((refusal, source))
+        case .asks where !settlesRoles(check): leaving.append((checks.refusal(of: check, 487, "Role Conflict"), source))
+        case .asks(let priority, let nominates):
+            leaving.append((checks.answer(to: check, from: source), source))
+            add(source, priority: priority)
+            guard let index = index(of: source) else { return }
+            pairs[index].isKnown = true
+            if nominates, !isControlling { pairs[index].isNominated = true }
+            if pairs[index].state == .valid {
+                if pairs[index].isNominated { select(index, at: now) }
+            } else if selected == nil || pairs[index].isNominated || isSilent(at: now), !isOver(at: now) {
+                checkBack(index, at: now)
+            }
+        }
+    }
+
+    /// Whether the other side has another role than this one, where need be since this one has changed its own.
+    ///
+    /// Source: RFC 8445, section 7.3.1.1.
+    private mutating func settlesRoles(_ check: STUNMessage) -> Bool {
+        let other = check.tieBreaker(isControlling ? .iceControlling : .iceControlled)
+        guard let other else { return true }
+        guard isControlling == (tieBreaker < other) else { return false }
+        isControlling.toggle()
+        return true
+    }
+
+    /// Asks whether the way that the other side has checked goes there, too, instead of what is asked already.
+    ///
+    /// Source: RFC 8445, section 7.3.1.4.
+    private mutating func checkBack(_ index: Int, at now: MediaTime) {
+        let remote = pairs[index].remote
+        cease(to: remote, at: now)
+        pairs[index].state = .waiting
+        if !triggered.contains(remote) { triggered.append(remote) }
+    }
+
+    /// Sends no check to `remote` again; what was sent may still be answered.
+    private mutating func cease(to remote: SocketAddress, at now: MediaTime) {
+        for index in questions.indices where questions[index].remote == remote && questions[index].sendsLeft > 0 {
+            questions[index].sendsLeft = 0
+            questions[index].time = now + Self.lateLimit
+        }
+    }
+
+    private mutating func takeAnswer(_ answer: STUNMessage, from source: SocketAddress, at now: MediaTime) {
+        guard let place = questions.firstIndex(where: { $0.transaction == answer.transaction }),
+            answer.hasRightFingerprint != false, answer.isSigned(with: remoteKey),
+            let index = index(of: questions[place].remote)
+        else { return }
+        let question = questions.remove(at: place)
+        guard source == question.remote, answer.notUnderstood.isEmpty else { return fail(index, question, at: now) }
+        guard answer.kind == .success else {
+            return takeRefusal(answer.error?.code, of: question, index, at: now)
+        }
+        guard answer.address(.xorMappedAddress) != nil else { return fail(index, question, at: now) }
+        (pairs[index].state, pairs[index].isKnown, pairs[index].lastAnswer) = (.valid, true, now)
+        triggered.removeAll { $0 == question.remote }
+        firstAnswer = firstAnswer ?? now
+        let isChosen = isControlling ? question.purpose == .nomination : pairs[index].isNominated
+        if isChosen || (isControlling && isSilent(at: now)) { select(index, at: now) }
+    }
+
+    private mutating func takeRefusal(_ code: Int?, of question: Question, _ index: Int, at now: MediaTime) {
+        switch code {
+        case 487:
+            // Both had the same role. It asks again in the other one.
+            if isControlling == question.isControlling {
+                isControlling.toggle()
+                tieBreaker = generator.next()
+            }
+            if pairs[index].state != .valid { checkBack(index, at: now) }
+        case 403 where question.purpose == .consent: isRefused = true
+        default: fail(index, question, at: now)
+        }
+    }
+
+    private mutating func fail(_ index: Int, _ question: Question, at now: MediaTime) {
+        guard question.purpose != .consent, pairs[index].remote != selected else { return }
+        if !questions.contains(where: { $0.remote == question.remote }), !triggered.contains(question.remote) {
+            pairs[index].state = .failed
+        }
+    }
+
+    /// Takes a way for the one in use.
+    ///
+    /// Of several that are nominated the best counts: old peers nominate each way that they find. One that falls silent gives
+    /// way to any other.
+    private mutating func select(_ index: Int, at now: MediaTime) {
+        let pair = pairs[index]
+        if let former = selectedPair {
+            guard former.remote != pair.remote, isSilent(at: now) || pair.priority > former.priority else { return }
+        }
+        selected = pair.remote
+        nextConsent = now + consentPause()
+        triggered.removeAll { remote in !pairs.contains { $0.remote == remote && $0.isNominated } }
+        for other in pairs where other.remote != pair.remote { cease(to: other.remote, at: now) }
+    }
+
+    // MARK: What goes out
+
+    mutating func advance(to now: MediaTime) {
+        if isOver(at: now) {
+            // These names and passwords are good for nothing any more.
+            (questions, triggered, nextConsent) = ([], [], nil)
+            return
+        }
+        sendAgain(at: now)
+        while now >= nextCheck, let remote = nextToAsk, let index = index(of: remote) {
+            triggered.removeAll { $0 == remote }
+            pairs[index].state = .asked
+            ask(remote, for: .check, at: now)
+            nextCheck = now + Self.pace
+        }
+        if let nomination, now >= nomination.time { ask(nomination.remote, for: .nomination, at: now) }
+        if let nextConsent, now >= nextConsent, let selected {
+            ask(selected, for: .consent, at: now)
+            self.nextConsent = now + consentPause()
+        }
+    }
+
+    mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+        defer { leaving = [] }
+        return leaving
+    }
+
+    /// The way that is checked next: one that the other side has checked, or the best that nobody has.
+    private var nextToAsk: SocketAddress? {
+        if let remote = triggered.first { return remote }
+        guard selected == nil else { return nil }
+        return pairs.filter { $0.state == .waiting }.max { $0.priority < $1.priority }?.remote
+    }
+
+    /// What is nominated, and when: the best way once none that is better may still be found, but soon after the first.
+    ///
+    /// Source: RFC 8445, section 8.1.1.
+    private var nomination: (remote: SocketAddress, time: MediaTime)? {
+        guard isControlling, selected == nil, let firstAnswer, let best = bestValid,
+            !questions.contains(where: { $0.purpose == .nomination })
+        else { return nil }
+        let mayBeBettered = pairs.contains {
+            $0.priority > best.priority && ($0.state == .waiting || $0.state == .asked)
+        }
+        return (best.remote, mayBeBettered ? firstAnswer + Self.patience : firstAnswer)
+    }
+
+    private mutating func sendAgain(at now: MediaTime) {
+        var lost: [Question] = []
+        for index in questions.indices where questions[index].time <= now {
+            guard questions[index].sendsLeft > 0 else {
+                lost.append(questions[index])
+                continue
+            }
+            leaving.append((questions[index].bytes, questions[index].remote))
+            questions[index].sendsLeft -= 1
+            questions[index].pause *= 2
+            questions[index].time = now + (questions[index].sendsLeft > 0 ? questions[index].pause : Self.lastPause)
+        }
+        for question in lost {
+            questions.removeAll { $0.transaction == question.transaction }
+            if let index = index(of: question.remote), pairs[index].state == .asked || question.purpose == .nomination {
+                fail(index, question, at: now)
+            }
+        }
+    }
+
+    private mutating func ask(_ remote: SocketAddress, for purpose: Question.Purpose, at now: MediaTime) {
+        let transaction = STUNMessage.Transaction(high: tag, low: generator.next())
+        var writer = STUNWriter(.request, .binding, transaction)
+        writer.append(.username, session.remote.userFragment + ":" + session.local.userFragment)
+        writer.append(.priority, number: ICEPriority.peerReflexive)
+        writer.append(isControlling ? .iceControlling : .iceControlled, number: tieBreaker)
+        // Sides that only answer may want it in each request.
+        if isControlling, purpose != .check { writer.append(.useCandidate, []) }
+        writer.sign(with: remoteKey)
+        let bytes = writer.finish(withFingerprint: true)
+        leaving.append((bytes, remote))
+        let busyCount = pairs.count { $0.state == .waiting || $0.state == .asked }
+        let pause = max(Self.leastPause, Self.pace * busyCount)
+        let isOnce = purpose == .consent
+        questions.append(
+            Question(
+                transaction: transaction,
+                remote: remote,
+                purpose: purpose,
+                isControlling: isControlling,
+                bytes: bytes,
+                time: now + (isOnce ? Self.consentLimit : pause),
+                pause: pause,
+                sendsLeft: isOnce ? 0 : Self.sendLimit - 1
+            )
+        )
+    }
+
+    /// 4 to 6 s.
+    private mutating func consentPause() -> Duration { .milliseconds(Int.random(in: 4000...6000, using: &generator)) }
+
+    /// How long after one check the next may be sent (Ta).
+    private static let pace = Duration.milliseconds(50)
+    /// RTO, how often a check is sent in all (Rc), and how long the last one is waited for (Rm · RTO).
+    private static let leastPause = Duration.milliseconds(500)
+    private static let sendLimit = 7
+    private static let lastPause = Duration.seconds(8)
+    /// How long an answer may take to a check that is not sent any more.
+    private static let lateLimit = Duration.seconds(2)
+    /// How long a better way is waited for.
+    private static let patience = Duration.milliseconds(300)
+    private static let consentLimit = Duration.seconds(30)
+    /// Longer than a pause between two questions for consent.
+    private static let silenceLimit = Duration.seconds(8)
+    private static let pairLimit = 100
+}

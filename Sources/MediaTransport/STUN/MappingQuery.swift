@@ -1,0 +1,71 @@
+package import CallBasics
+internal import MediaEngine
+
+/// Asks servers how this side's address is seen from outside.
+///
+/// All are asked at once, and again after 150 and 450 ms. It is over when all have answered, 300 ms after the beginning when one
+/// has, and after 1 s in any case: a call waits for it.
+/// Source: RFC 8489, section 6; RFC 8445, section 5.1.1.2.
+package struct MappingQuery: PortQuery {
+    private struct Question {
+        let server: SocketAddress
+        let transaction: STUNMessage.Transaction
+        var answer: SocketAddress?
+    }
+
+    private var questions: [Question]
+    private let begin: MediaTime
+    private var sendCount = 0
+    private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
+
+    /// Questions to `servers`, the first 4, from `now` on.
+    package init(_ servers: [SocketAddress], _ generator: inout some RandomNumberGenerator, at now: MediaTime) {
+        begin = now
+        questions = servers.prefix(4).map { server in
+            Question(server: server, transaction: STUNMessage.Transaction(using: &generator))
+        }
+    }
+
+    /// The first answer, and who gave it, in the servers' order; nil without any.
+    package var answer: (mapped: SocketAddress, server: SocketAddress)? {
+        questions.lazy.compactMap { question in question.answer.map { ($0, question.server) } }.first
+    }
+
+    package mutating func advance(to now: MediaTime) -> MediaTime? {
+        let open = questions.filter { $0.answer == nil }
+        let end = begin + (answer == nil ? Self.limit : Self.patience)
+        guard !open.isEmpty, now < end else { return nil }
+        while sendCount < Self.times.count, now >= begin + Self.times[sendCount] {
+            sendCount += 1
+            for question in open {
+                let writer = STUNWriter(.request, .binding, question.transaction)
+                leaving.append((writer.finish(withFingerprint: false), question.server))
+            }
+        }
+        return sendCount < Self.times.count ? min(end, begin + Self.times[sendCount]) : end
+    }
+
+    package mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+        defer { leaving = [] }
+        return leaving
+    }
+
+    package mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) {
+        guard let message = STUNMessage(parsing: datagram), message.kind == .success, message.method == .binding,
+            message.notUnderstood.isEmpty, message.hasRightFingerprint != false,
+            let index = questions.firstIndex(where: { $0.server == source && $0.transaction == message.transaction })
+        else { return }
+        questions[index].answer = message.address(.xorMappedAddress) ?? message.address(.mappedAddress)
+    }
+
+    /// What keeps an address as it is seen, when nothing else is sent for long; nobody answers it.
+    ///
+    /// Source: RFC 8445, section 11.
+    package static func reminder(_ generator: inout some RandomNumberGenerator) -> [UInt8] {
+        STUNWriter(.indication, .binding, STUNMessage.Transaction(using: &generator)).finish(withFingerprint: true)
+    }
+
+    private static let times = [Duration.zero, .milliseconds(150), .milliseconds(450)]
+    private static let patience = Duration.milliseconds(300)
+    private static let limit = Duration.seconds(1)
+}

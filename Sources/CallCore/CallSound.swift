@@ -57,7 +57,7 @@ package actor CallSound {
     ///   - codecs: The preferred one first.
     ///   - packetTime: Audio per packet that is asked for, in ms.
     ///   - encryption: What secures it.
-    ///   - search: How the way is found (ICE), where it is secured by DTLS; nil sends to where the other side says.
+    ///   - ice: How the way is found (ICE), where it is secured by DTLS; nil sends to where the other side says.
     ///   - isPrivate: Whether nobody on the way reads the descriptions: then keys are offered in them where others are preferred.
     ///   - ends: Says where the call's sound comes from and goes to.
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
@@ -67,7 +67,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
-        search: PathSearch? = nil,
+        ice: ICEConfiguration? = nil,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws {
@@ -79,7 +79,7 @@ package actor CallSound {
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
-            ice: await search?.side(of: reservation),
+            ice: await ice?.side(of: reservation),
             isPrivate: isPrivate,
             ends
         )

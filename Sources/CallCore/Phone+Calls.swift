@@ -129,6 +129,7 @@ extension Phone {
             codecs: configuration.codecs,
             packetTime: configuration.packetTime,
             encryption: configuration.mediaEncryption,
+            ice: configuration.ice,
             isPrivate: configuration.transports == [.tls] || localAddress.isLoopback,
             ends
         )

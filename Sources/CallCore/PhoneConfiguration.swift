@@ -23,6 +23,8 @@ public struct PhoneConfiguration: Sendable {
     public var packetTime: Int?
     /// What secures the sound of calls.
     public var mediaEncryption = MediaEncryption.none
+    /// How calls find the way to the other side (ICE), where their sound is secured by DTLS; nil sends to where it says.
+    public var ice: ICEConfiguration?
     /// The UUID that servers know this phone by over all its addresses and starts (RFC 5626, section 4.1); nil for another at
     /// each start.
     ///

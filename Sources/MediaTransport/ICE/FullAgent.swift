@@ -65,6 +65,8 @@ struct FullAgent: PathAgent {
     private var questions: [Question] = []
     private var selected: SocketAddress?
     private var firstAnswer: MediaTime?
+    /// When no more ways are nominated than one; nil before the first.
+    private var settling: MediaTime?
     private var nextCheck: MediaTime
     private var nextConsent: MediaTime?
     /// Whether the other side has said that it wants nothing more.
@@ -111,6 +113,8 @@ struct FullAgent: PathAgent {
     func knows(_ source: SocketAddress) -> Bool { pairs.contains { $0.remote == source && $0.isKnown } }
 
     private var bestValid: Pair? { pairs.filter { $0.state == .valid }.max { $0.priority < $1.priority } }
+
+    private func isSettled(at now: MediaTime) -> Bool { settling.map { now >= $0 } ?? false }
 
     private func isOver(at now: MediaTime) -> Bool { end.map { now >= $0 } ?? false }
 
@@ -232,14 +236,15 @@ struct FullAgent: PathAgent {
 
     /// Takes a way for the one in use.
     ///
-    /// Of several that are nominated the best counts: old peers nominate each way that they find. One that falls silent gives
-    /// way to any other.
+    /// Of several that are nominated the best counts: old peers nominate each way that they find. Later, or when the way in use
+    /// falls silent, the other side has another one in mind.
     private mutating func select(_ index: Int, at now: MediaTime) {
         let pair = pairs[index]
         if let former = selectedPair {
-            guard former.remote != pair.remote, isSilent(at: now) || pair.priority > former.priority else { return }
+            guard former.remote != pair.remote else { return }
+            guard isSettled(at: now) || isSilent(at: now) || pair.priority > former.priority else { return }
         }
-        selected = pair.remote
+        (selected, settling) = (pair.remote, settling ?? now + Self.settlingTime)
         nextConsent = now + consentPause()
         triggered.removeAll { remote in !pairs.contains { $0.remote == remote && $0.isNominated } }
         for other in pairs where other.remote != pair.remote { cease(to: other.remote, at: now) }
@@ -356,5 +361,7 @@ struct FullAgent: PathAgent {
     private static let consentLimit = Duration.seconds(30)
     /// Longer than a pause between two questions for consent.
     private static let silenceLimit = Duration.seconds(8)
+    /// How long old peers may nominate (RFC 8445, section 8.3).
+    private static let settlingTime = Duration.seconds(3)
     private static let pairLimit = 100
 }

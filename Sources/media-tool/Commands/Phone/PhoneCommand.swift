@@ -47,6 +47,8 @@ struct PhoneCommand: AsyncParsableCommand {
     @Option(help: SRTPWish.help)
     var srtp = SRTPWish.off
 
+    @OptionGroup var way: ICEOptions
+
     @Option(help: ArgumentHelp("Whose tones it rings with: US, UK, DE, FR.", valueName: "code"))
     var country = "US"
 
@@ -58,6 +60,7 @@ struct PhoneCommand: AsyncParsableCommand {
             throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
         }
         try own.check([("--proxy", !own.proxy.isEmpty)])
+        try way.check(srtp)
         guard own.passwordFile != "-" else {
             throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")
         }
@@ -77,10 +80,11 @@ struct PhoneCommand: AsyncParsableCommand {
         }
     }
 
-    private func phoneConfiguration() -> PhoneConfiguration {
+    private func phoneConfiguration() async throws -> PhoneConfiguration {
         var configuration = place.configuration()
         if !codec.isEmpty { configuration.codecs = codec }
         (configuration.takesTransfers, configuration.mediaEncryption) = (true, srtp.encryption)
+        configuration.ice = try await way.configuration()
         return configuration
     }
 
@@ -88,7 +92,7 @@ struct PhoneCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         StandardOutput.watch()
-        let (accounts, configuration) = (try phoneAccounts(), phoneConfiguration())
+        let (accounts, configuration) = (try phoneAccounts(), try await phoneConfiguration())
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
             let teller = SIPTeller(isJSON: common.json, hasEvents: true)
             let shell = PhoneShell(engine, teller, country: country)

@@ -41,23 +41,12 @@ struct SIPCallOptions: ParsableArguments {
     @Option(help: SRTPWish.help)
     var srtp = SRTPWish.off
 
-    @Flag(help: "Find the way by ICE (RFC 8445), through NATs, too, where the sound is secured by DTLS.")
-    var ice = false
-
-    @Option(help: STUNServer.help)
-    var stun: [STUNServer] = []
+    @OptionGroup var way: ICEOptions
 
     func validate() throws {
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try dtmf?.validate(limit: 64)
-        guard !ice || srtp == .dtls || srtp == .auto else {
-            throw ValidationError(
-                "'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
-            )
-        }
-        guard ice || stun.isEmpty else {
-            throw ValidationError("'--stun' is for a side that looks for the way. Add '--ice', or leave it out.")
-        }
+        try way.check(srtp)
         guard dtmfWay == nil || dtmf != nil else {
             throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
         }
@@ -93,7 +82,7 @@ struct SIPCallOptions: ParsableArguments {
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: encryption,
-            search: ice ? .full(servers: try await STUNServer.addresses(of: stun)) : nil,
+            ice: try await way.configuration(),
             isPrivate: isPrivate,
             ends
         )

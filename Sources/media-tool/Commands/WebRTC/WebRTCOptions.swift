@@ -4,6 +4,11 @@ import CallCore
 import MediaEngine
 import SIPTransport
 
+/// This side of ICE.
+enum ICEWish: String, ExpressibleByArgument, CaseIterable {
+    case lite, full
+}
+
 /// The sound of calls with browsers.
 struct WebRTCOptions: ParsableArguments {
     @OptionGroup var audio: CallSoundOptions
@@ -72,7 +77,7 @@ struct WebRTCOptions: ParsableArguments {
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: .dtls,
-            search: ice == .lite ? .lite : .full(servers: try await STUNServer.addresses(of: stun))
+            ice: ice == .lite ? .lite : ICEConfiguration(servers: try await STUNServer.addresses(of: stun))
         ) { configuration in
             ends(&configuration)
             configuration.name = "webrtc"

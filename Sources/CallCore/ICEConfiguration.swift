@@ -1,0 +1,47 @@
+public import CallBasics
+internal import MediaEngine
+internal import MediaTransport
+internal import SDP
+
+/// How the way between two sides is found, through NATs, too (ICE), for sound that is secured by DTLS.
+///
+/// Each side tells the other where it may be reached, both check these ways, and the best one is used for as long as the other
+/// side agrees to it. Where the other side has no ICE, sound goes to where its description says.
+/// Source: RFC 8445.
+public struct ICEConfiguration: Hashable, Sendable {
+    /// Whether this side only answers checks: it has to be reached at its own address (ICE-lite).
+    public var isLite = false
+    /// Servers that tell how this side is seen from outside (STUN); the first 4 are asked before a call is made or answered,
+    /// which waits for them for 1 s at most.
+    public var servers: [SocketAddress] = []
+
+    /// A side that looks for the way itself, and asks `servers`.
+    public init(servers: [SocketAddress] = []) { self.servers = servers }
+
+    /// A side that only answers.
+    package static let lite = {
+        var configuration = ICEConfiguration()
+        configuration.isLite = true
+        return configuration
+    }()
+
+    /// This side as a call's descriptions tell it, once servers have answered, or have not within their time.
+    ///
+    /// What they told is kept alive until a call has the port.
+    func side(of reservation: MediaReservation) async -> OwnICE {
+        var generator = SystemRandomNumberGenerator()
+        var side = OwnICE(ICECredentials(using: &generator), isFull: !isLite)
+        guard !isLite, !servers.isEmpty else { return side }
+        let query = await reservation.ask(MappingQuery(servers, &generator, at: MonotonicClock.current))
+        guard let (mapped, server) = query.answer, mapped != reservation.localAddress else { return side }
+        side.mapped = mapped
+        let reminder = MappingQuery.reminder(&generator)
+        Task { [weak reservation] in
+            while reservation?.send(reminder, to: server) == true { try? await Task.sleep(for: Self.pause) }
+        }
+        return side
+    }
+
+    /// Less than any NAT forgets after (RFC 8445, section 11).
+    private static let pause = Duration.seconds(15)
+}

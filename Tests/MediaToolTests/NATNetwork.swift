@@ -1,0 +1,97 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Two hosts behind NATs, and the public side between them, which has a server of SIP and one of STUN.
+///
+///     alice 192.168.1.2 ── NAT 198.51.100.2 ── 198.51.100.1 public 203.0.113.1 ── NAT 203.0.113.2 ── bob 192.168.2.2
+final class NATNetwork {
+    /// What a NAT does, as nftables has it.
+    enum Kind: String, Sendable {
+        /// One outer port for all; only who has been sent to from it comes in. The usual router at home.
+        case portRestricted = "masquerade"
+        /// An outer port for each that is sent to.
+        case symmetric = "masquerade fully-random"
+    }
+
+    /// Whether the kernel has such NATs, and this process may make one.
+    static let isPossible: Bool = {
+        guard let nft, coturn != nil else { return false }
+        let trial = "echo 'table ip nat { chain out { type nat hook postrouting priority 100; }; }' | \(nft) -f -"
+        return (try? ProgramRun("/usr/bin/env", ["unshare", "--net", "sh", "-ec", trial]))?.wait() == 0
+    }()
+
+    private static let nft = Program.path("nft")
+    private static let coturn = Program.path("turnserver")
+    /// The server of STUN.
+    static let stun = "198.51.100.1"
+
+    let alice: NetworkNamespace
+    let bob: NetworkNamespace
+    private let nats: [NetworkNamespace]
+    private let middle: NetworkNamespace
+    private let servers: [ProgramRun]
+
+    init(_ kinds: [Kind]) async throws {
+        (alice, bob) = (try await .make(), try await .make())
+        (nats, middle) = ([try await .make(), try await .make()], try await .make())
+        for (index, (kind, host)) in zip(kinds, [alice, bob]).enumerated() {
+            let (nat, inside) = (nats[index], "192.168.\(index + 1)")
+            let outside = index == 0 ? "198.51.100" : "203.0.113"
+            try nat.ip(
+                """
+                link add wan type veth peer name p\(index) netns \(middle.path)
+                link add lan type veth peer name eth0 netns \(host.path)
+                address add \(outside).2/24 dev wan; address add \(inside).1/24 dev lan
+                link set wan up; link set lan up; route add default via \(outside).1
+                """
+            )
+            try host.ip("address add \(inside).2/24 dev eth0; link set eth0 up; route add default via \(inside).1")
+            try middle.ip("address add \(outside).1/24 dev p\(index); link set p\(index) up")
+            // What nobody has asked for is dropped at once: else it would take the place of what is asked for later.
+            let rules = """
+                table ip nat {
+                    chain out {
+                        type nat hook postrouting priority 100
+                        oifname wan meta l4proto udp \(kind.rawValue)
+                        oifname wan masquerade
+                    }
+                    chain in {
+                        type filter hook input priority 0
+                        iifname wan meta l4proto udp drop
+                    }
+                }
+                """
+            try Self.shell(
+                nat,
+                "echo 1 >/proc/sys/net/ipv4/ip_forward; echo '\(rules)' | \(try #require(Self.nft)) -f -"
+            )
+        }
+        try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        let scratch = try Scratch()
+        let stun = [
+            try #require(Self.coturn), "-n", "--stun-only", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun,
+            "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
+        ]
+        let sip = [ToolRun.path, "sip", "server", "--domain", "example.test", "--local", "\(Self.stun):5060", "--json"]
+        servers = try [stun, sip].map { [middle] command in
+            try ProgramRun(middle.command[0], middle.command.dropFirst() + command)
+        }
+        try #require(servers[1].prints(#""event":"listening""#), "\(servers[1].errors)")
+        try #require(servers[0].prints("Total General servers"), "\(servers[0].output)")
+    }
+
+    deinit { for server in servers { server.send(SIGKILL) } }
+
+    private static func shell(_ network: NetworkNamespace, _ script: String) throws {
+        let run = try ProgramRun(network.command[0], network.command.dropFirst() + ["sh", "-ec", script])
+        try #require(run.wait() == 0, "\(run.errors)")
+    }
+
+    /// Starts the tool on a host, with an account at the server of SIP.
+    func run(_ command: [String], as user: String, on host: NetworkNamespace) throws -> ToolRun {
+        let account = ["--account", "sip:\(user)@example.test", "--proxy", "sip:\(Self.stun);lr", "--json"]
+        let arguments = [ToolRun.path] + command + account
+        return try ToolRun(host.command.dropFirst() + arguments, program: host.command[0])
+    }
+}

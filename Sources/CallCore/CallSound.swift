@@ -45,8 +45,8 @@ package actor CallSound {
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
-    /// Where ICE has found the other side, and who waits for it to be found elsewhere.
-    private var found: SocketAddress?
+    /// Where ICE has found the other side's ports, and who waits for them to be found elsewhere.
+    private var found: [ICEComponent: SocketAddress] = [:]
     private var finder: Task<Void, Never>?
 
     /// Opens the ports of a call on an own address.
@@ -174,7 +174,7 @@ package actor CallSound {
         agreed = media
         if media.ice != nil, finder == nil, let ways = keying.ways {
             finder = Task { [weak self] in
-                for await way in ways { await self?.follow(way) }
+                for await way in ways { await self?.follow(way.component, to: way.address) }
             }
         }
         if let call { return try await call.update(agreement) }
@@ -185,21 +185,22 @@ package actor CallSound {
         let made = try await engine.makeCall(configuration)
         call = made
         // Meanwhile ICE may have found the other side.
-        if media.ice != nil, found != agreement.remote { try await made.update(self.agreement(on: media, keying)) }
+        if media.ice != nil, !found.isEmpty { try await made.update(self.agreement(on: media, keying)) }
     }
 
     private func agreement(on media: AgreedMedia, _ keying: MediaKeying) throws -> MediaAgreement {
         var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
         guard media.ice != nil else { return agreement }
         // Keys prove who sends, and the other side's checks say where it is: nothing else does, nor its description.
-        (agreement.remote, agreement.isSymmetric) = (found, false)
+        (agreement.remote, agreement.remoteControl) = (found[.media], found[.control])
+        agreement.isSymmetric = false
         (agreement.sourceRules.startPatience, agreement.sourceRules.relocatesAfter) = (.zero, .zero)
         return agreement
     }
 
-    /// Sends to where ICE has found the other side.
-    private func follow(_ way: SocketAddress) async {
-        found = way
+    /// Sends to where ICE has found a port of the other side.
+    private func follow(_ component: ICEComponent, to address: SocketAddress) async {
+        found[component] = address
         guard let agreed, let call, let keying, let agreement = try? agreement(on: agreed, keying) else { return }
         // What was agreed on was taken before with another address; else the call is over.
         try? await call.update(agreement)
@@ -221,7 +222,7 @@ package actor CallSound {
     /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
         guard let proof, let keying else { return nil }
-        let path = agreed?.ice.flatMap { ice in found.map { (ice.kind(of: $0).rawValue, $0) } }
+        let path = agreed?.ice.flatMap { ice in found[.media].map { (ice.kind(of: $0).rawValue, $0) } }
         return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint, path: path)
     }
 

@@ -32,9 +32,14 @@ public struct ICEConfiguration: Hashable, Sendable {
         var generator = SystemRandomNumberGenerator()
         var side = OwnICE(ICECredentials(using: &generator), isFull: !isLite)
         guard !isLite, !servers.isEmpty else { return side }
-        let query = await reservation.ask(MappingQuery(servers, &generator, at: MonotonicClock.current))
-        guard let (mapped, server) = query.answer, mapped != reservation.localAddress else { return side }
-        side.mapped = mapped
+        let now = MonotonicClock.current
+        let (media, control) = (MappingQuery(servers, &generator, at: now), MappingQuery(servers, &generator, at: now))
+        async let asked = reservation.ask(media, isOfControl: false)
+        async let controlAsked = reservation.ask(control, isOfControl: true)
+        let (answer, controlAnswer) = (await asked.answer, await controlAsked.answer)
+        side.mapped = answer.flatMap { $0.mapped == reservation.localAddress ? nil : $0.mapped }
+        side.controlMapped = controlAnswer.flatMap { $0.mapped == reservation.localControlAddress ? nil : $0.mapped }
+        guard side.mapped != nil, let server = answer?.server else { return side }
         let reminder = MappingQuery.reminder(&generator)
         Task { [weak reservation] in
             while reservation?.send(reminder, to: server) == true { try? await Task.sleep(for: Self.pause) }

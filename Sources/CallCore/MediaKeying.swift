@@ -105,7 +105,13 @@ enum MediaKeying: Sendable {
             guard let association = media.association else {
                 throw PhoneError(.noSound, "No certificate was told. Offer DTLS, or calls in the clear.")
             }
-            path.connect(association, media.ice, to: agreement.remote, control: agreement.remoteControl)
+            path.connect(
+                association,
+                media.ice,
+                isMultiplexed: media.isMultiplexed,
+                to: agreement.remote,
+                control: agreement.remoteControl
+            )
             return nil
         }
     }
@@ -119,8 +125,8 @@ enum MediaKeying: Sendable {
         do throws(DTLSError) { return try await path.connected() } catch { throw PhoneError(.security, "\(error)") }
     }
 
-    /// Where ICE finds the other side, each time that it goes another way; nil without ICE.
-    var ways: AsyncStream<SocketAddress>? {
+    /// Where ICE finds a port of the other side, each time that it goes another way; nil without ICE.
+    var ways: AsyncStream<(component: ICEComponent, address: SocketAddress)>? {
         guard case .dtls(let path, _, .some) = self else { return nil }
         return path.ways
     }

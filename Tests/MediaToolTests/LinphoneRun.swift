@@ -10,20 +10,25 @@ final class LinphoneRun {
     private let run: ProgramRun
     private let folder: Scratch
     private let port: UInt16
+    private let host: String
+    private let network: NetworkNamespace?
     private let commands: FileHandle
 
     /// Starts it, and waits until it takes commands.
     ///
     /// `server` is the proxy of example.test that Carol registers at, nil where she
     /// is called by her address. `suite` is what secures all its calls, by SDES; `usesDTLS` has
-    /// them secured by keys that DTLS makes.
+    /// them secured by keys that DTLS makes. In a `network`
+    /// it is at an address of that, and finds the way by ICE.
     init(
         answersByItself: Bool = true,
         at server: String? = nil,
         suite: String? = nil,
-        usesDTLS: Bool = false
+        usesDTLS: Bool = false,
+        withICEIn network: NetworkNamespace? = nil,
+        host: String = "127.0.0.1"
     ) throws {
-        folder = try Scratch()
+        (folder, self.network, self.host) = (try Scratch(), network, host)
         port = try FreePort.pair()
         for name in [".local/share/linphone", ".config/linphone", "certificates"] {
             try FileManager.default.createDirectory(
@@ -37,9 +42,9 @@ final class LinphoneRun {
             sip_port=\(port)
             sip_tcp_port=\(port)
             sip_tls_port=0
-            bind_address=127.0.0.1
+            bind_address=\(host)
             guess_hostname=0
-            contact=<sip:bob@127.0.0.1>
+            contact=<sip:bob@\(host)>
             use_ipv6=0
             ipv6_migration_done=1
             use_rfc2833=1
@@ -50,10 +55,10 @@ final class LinphoneRun {
             user_certificates_path=\(folder.file("certificates"))
             uuid=\(UUID().uuidString.lowercased())
             [net]
-            firewall_policy=0
+            \(network == nil ? "firewall_policy=0" : "nat_policy_ref=way\n[nat_policy_0]\nref=way\nprotocols=ice")
             [rtp]
             audio_rtp_port=\(try FreePort.pair())
-            bind_address=127.0.0.1
+            bind_address=\(host)
             [video]
             display=0
             capture=0
@@ -68,9 +73,10 @@ final class LinphoneRun {
         // The shell keeps the pipe open, so that its end never comes; it ends by itself, should nobody end it.
         let line =
             "exec 9<>\"$1\"; exec timeout 60 \"$2\" \(answersByItself ? "-a" : "") -S -d 1 -l \"$3\" -c \"$4\" <&9"
+        let shell = (network?.command ?? []) + ["/bin/sh"]
         run = try ProgramRun(
-            "/bin/sh",
-            [
+            shell[0],
+            shell.dropFirst() + [
                 "-c", line, "sh", folder.file("commands"), try #require(Self.program), folder.file("log"),
                 folder.file("rc"),
             ],
@@ -93,7 +99,7 @@ final class LinphoneRun {
     }
 
     /// Whom to call.
-    var uri: String { "sip:bob@127.0.0.1:\(port)" }
+    var uri: String { "sip:bob@\(host):\(port)" }
     var output: String { run.output + run.errors }
 
     /// Waits until it has printed `text`.
@@ -134,7 +140,8 @@ final class LinphoneRun {
 
     /// Whether its port answers.
     private var isListening: Bool {
-        guard let probe = try? ToolRun(["sip", "options", "sip:127.0.0.1:\(port)"]) else { return false }
+        let command = (network?.command ?? []) + [ToolRun.path, "sip", "options", "sip:\(host):\(port)"]
+        guard let probe = try? ToolRun(Array(command.dropFirst()), program: command[0]) else { return false }
         return probe.wait() == 0
     }
 

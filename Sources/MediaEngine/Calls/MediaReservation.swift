@@ -32,8 +32,10 @@ public final class MediaReservation: Sendable {
         do throws(NetworkError) { try sockets?.move(to: host) } catch { throw .network(error) }
     }
 
-    /// RTP's socket, unless a call has it.
-    var socket: UDPSocket? { sockets.withLock { $0?.link as? UDPSocket } }
+    /// The sockets, unless a call has them.
+    var openSockets: (media: UDPSocket?, control: UDPSocket?) {
+        sockets.withLock { ($0?.link as? UDPSocket, $0?.controlLink as? UDPSocket) }
+    }
 
     /// The ports, once.
     func take() throws(EngineError) -> CallSockets {

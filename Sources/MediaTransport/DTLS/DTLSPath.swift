@@ -12,17 +12,19 @@ package import SDP
 package final class DTLSPath: LinkSecurity {
     private let media: DTLSLeg
     private let control: DTLSLeg
-    /// Where ICE has found the other side, each time that it goes another way; for one reader, ended by `close`.
-    package let ways: AsyncStream<SocketAddress>
-    private let continuation: AsyncStream<SocketAddress>.Continuation
+    /// Where ICE has found a port of the other side, each time that it goes another way; for one reader, ended by `close`.
+    package let ways: AsyncStream<(component: ICEComponent, address: SocketAddress)>
+    private let continuation: AsyncStream<(component: ICEComponent, address: SocketAddress)>.Continuation
 
-    /// A path that proves `identity`, and whose other side may find the way by checks for `credentials`, which takes RTCP on RTP's
-    /// port.
+    /// A path that proves `identity`, and whose other side may find the way by checks for `credentials`, where there are any.
     package init(_ identity: DTLSIdentity, _ credentials: ICECredentials? = nil) {
-        let (ways, continuation) = AsyncStream.makeStream(of: SocketAddress.self, bufferingPolicy: .bufferingNewest(8))
+        let (ways, continuation) = AsyncStream.makeStream(
+            of: (component: ICEComponent, address: SocketAddress).self,
+            bufferingPolicy: .bufferingNewest(16)
+        )
         (self.ways, self.continuation) = (ways, continuation)
-        media = DTLSLeg(identity, credentials?.userFragment) { continuation.yield($0) }
-        control = DTLSLeg(identity)
+        media = DTLSLeg(identity, credentials?.userFragment) { continuation.yield((.media, $0)) }
+        control = DTLSLeg(identity, credentials?.userFragment) { continuation.yield((.control, $0)) }
     }
 
     deinit {
@@ -41,16 +43,18 @@ package final class DTLSPath: LinkSecurity {
     /// - Parameters:
     ///   - association: One that is equal to that of before goes on.
     ///   - ice: How the other side finds the way, whatever its addresses; nil for those that follow.
+    ///   - isMultiplexed: Whether RTCP shares RTP's port.
     ///   - remote: Where the other side takes RTP; nil while it has told no address.
-    ///   - remoteControl: Where it takes RTCP; nil when that shares RTP's port.
+    ///   - remoteControl: Where it takes RTCP on a port of its own.
     package func connect(
         _ association: AgreedAssociation,
         _ ice: AgreedICE? = nil,
+        isMultiplexed: Bool,
         to remote: SocketAddress?,
         control remoteControl: SocketAddress?
     ) {
         media.connect(association, ice, to: remote)
-        if let remoteControl { control.connect(association, nil, to: remoteControl) }
+        if !isMultiplexed { control.connect(association, ice?.ofControl, to: remoteControl) }
     }
 
     /// Waits until RTP has its keys; the other side has 20 s from now.
@@ -75,7 +79,7 @@ package final class DTLSPath: LinkSecurity {
     /// What was refused and kept back up to now.
     package var statistics: SecurityStatistics {
         var sum = media.path.statistics + control.path.statistics
-        sum.unprovenChecks = media.refusedCheckCount
+        sum.unprovenChecks = media.refusedCheckCount + control.refusedCheckCount
         return sum
     }
 

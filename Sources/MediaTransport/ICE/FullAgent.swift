@@ -52,6 +52,7 @@ struct FullAgent: PathAgent {
     }
 
     private let session: AgreedICE.Session
+    private let component: ICEComponent
     private let remoteKey: STUNKey
     private var checks: CheckGuard
     private var generator: any RandomNumberGenerator
@@ -81,7 +82,8 @@ struct FullAgent: PathAgent {
     ///   - generator: Makes the rest of them, and decides who controls when both want to.
     ///   - now: When both descriptions are known.
     init(_ agreed: AgreedICE, tag: UInt32, _ generator: some RandomNumberGenerator, at now: MediaTime) {
-        (session, self.tag, isControlling) = (agreed.session, tag, agreed.isControlling)
+        (session, component, self.tag) = (agreed.session, agreed.component, tag)
+        isControlling = agreed.isControlling
         remoteKey = STUNKey(shortTerm: agreed.session.remote.password)
         checks = CheckGuard(agreed.session)
         self.generator = generator
@@ -321,7 +323,7 @@ struct FullAgent: PathAgent {
         let transaction = STUNMessage.Transaction(high: tag, low: generator.next())
         var writer = STUNWriter(.request, .binding, transaction)
         writer.append(.username, session.remote.userFragment + ":" + session.local.userFragment)
-        writer.append(.priority, number: ICEPriority.peerReflexive)
+        writer.append(.priority, number: component.priority(.peerReflexive))
         writer.append(isControlling ? .iceControlling : .iceControlled, number: tieBreaker)
         // Sides that only answer may want it in each request.
         if isControlling, purpose != .check { writer.append(.useCandidate, []) }

@@ -96,7 +96,7 @@ struct MediaSlot: Hashable, Sendable {
         }
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
-        ice = medium.isMultiplexed ? medium.ice : nil
+        ice = medium.ice.flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -105,13 +105,17 @@ struct MediaSlot: Hashable, Sendable {
             isMultiplexed: medium.isMultiplexed,
             controlPort: medium.toldControlPort,
             security: Self.group(name) + offeredSecurity(medium, scope)
-                + way(of: medium, configuration)
+                + way(of: medium, configuration, sharesPort: false)
         )
     }
 
-    /// How the other side may find the way to us, where that is told.
-    private func way(of medium: MediaConfiguration, _ configuration: SessionConfiguration) -> [SDPAttribute] {
-        ice?.lines(configuration.address, medium.port) ?? []
+    /// How the other side may find the way to us, where that is told; to RTCP, too, unless that shares RTP's port for sure.
+    private func way(
+        of medium: MediaConfiguration,
+        _ configuration: SessionConfiguration,
+        sharesPort: Bool
+    ) -> [SDPAttribute] {
+        ice?.lines(configuration.address, medium.port, sharesPort ? nil : medium.controlPort ?? medium.port &+ 1) ?? []
     }
 
     /// What secures the line: our certificate; or our keys, and while nothing but direction and address changes only that which was
@@ -150,7 +154,7 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        if taken.isMultiplexed, let own = medium.ice, own.meets(offered.keyingAttributes) { ice = own }
+        if let own = medium.ice, own.meets(offered.keyingAttributes, isMultiplexed: taken.isMultiplexed) { ice = own }
         self.name = name
         return try DescriptionWriter.section(
             medium,
@@ -160,7 +164,7 @@ struct MediaSlot: Hashable, Sendable {
             isMultiplexed: taken.isMultiplexed,
             controlPort: taken.isMultiplexed ? nil : medium.toldControlPort,
             security: Self.group(name) + answeredSecurity(medium, taken, offered)
-                + way(of: medium, configuration)
+                + way(of: medium, configuration, sharesPort: taken.isMultiplexed)
         )
     }
 

@@ -45,13 +45,13 @@ struct MediaView {
             keys: keys(isOfferer: isOfferer),
             association: remote.transport.usesDTLS
                 ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil,
-            ice: isMultiplexed
-                ? AgreedICE(
-                    local.keyingAttributes,
-                    remote.keyingAttributes,
-                    isOfferer: isOfferer,
-                    after: previous?.ice
-                ) : nil
+            ice: AgreedICE(
+                local.keyingAttributes,
+                remote.keyingAttributes,
+                isMultiplexed: isMultiplexed,
+                isOfferer: isOfferer,
+                after: previous?.ice
+            )
         )
     }
 

@@ -27,48 +27,71 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
 
 /// What descriptions tell of our side of ICE.
 ///
-/// It has one address, the medium's own, which a server may see as another one: RTP and RTCP have to share a port.
+/// It has one address, the medium's own, which a server may see as another one. RTP and RTCP have to share a port, unless it
+/// checks ways.
 /// Source: RFC 8445, sections 2.5 and 5.1; RFC 8839, sections 5.1 and 5.3.
 package struct OwnICE: Hashable, Sendable {
     /// What the other side's checks prove.
     package var credentials: ICECredentials
     /// Whether it checks the ways to the other side; one that has a public address may only answer checks (ICE-lite).
     package var isFull: Bool
-    /// Its address as it was seen from outside; nil when nobody was asked, or that is its own.
+    /// Its address as it was seen from outside, and that of RTCP; nil when nobody was asked, or that is its own.
     package var mapped: SocketAddress?
+    package var controlMapped: SocketAddress?
 
     package init(_ credentials: ICECredentials, isFull: Bool = false) {
         (self.credentials, self.isFull) = (credentials, isFull)
     }
 
-    /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`.
-    func lines(_ host: String, _ port: UInt16) -> [SDPAttribute] {
+    /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`, and whose RTCP comes to `controlPort`,
+    /// where that is another.
+    func lines(_ host: String, _ port: UInt16, _ controlPort: UInt16?) -> [SDPAttribute] {
         let host = String(host.prefix { $0 != "%" })
         var lines = [
             SDPAttribute("ice-ufrag", credentials.userFragment), SDPAttribute("ice-pwd", credentials.password),
-            SDPAttribute("candidate", "1 1 UDP \(ICEPriority.host) \(host) \(port) typ host"),
         ]
-        if isFull, let mapped {
+        func append(_ component: ICEComponent, _ port: UInt16, _ mapped: SocketAddress?) {
+            let priority = component.priority(.host)
+            lines.append(
+                SDPAttribute("candidate", "1 \(component.rawValue) UDP \(priority) \(host) \(port) typ host")
+            )
+            guard isFull, let mapped else { return }
             let place = "\(mapped.host) \(mapped.port) typ srflx raddr \(host) rport \(port)"
-            lines.append(SDPAttribute("candidate", "2 1 UDP \(ICEPriority.serverReflexive) \(place)"))
+            let line = "2 \(component.rawValue) UDP \(component.priority(.serverReflexive)) \(place)"
+            lines.append(SDPAttribute("candidate", line))
         }
+        append(.media, port, mapped)
+        if isFull, let controlPort { append(.control, controlPort, controlMapped) }
         return lines + [SDPAttribute("end-of-candidates")]
     }
 
     /// Whether it finds a way with the side that says so.
-    func meets(_ other: [SDPAttribute]) -> Bool { other.hasICE && (isFull || !other.isICELite) }
+    func meets(_ other: [SDPAttribute], isMultiplexed: Bool) -> Bool {
+        other.hasICE && (isFull || isMultiplexed && !other.isICELite)
+    }
 }
 
-/// How good the addresses of a side are that has one of each kind.
+/// One of the ports of a medium, each of which has a way of its own.
 ///
-/// Source: RFC 8445, section 5.1.2.1.
-package enum ICEPriority {
-    package static let host = of(kind: 126)
-    /// One that the other side finds out by a check.
-    package static let peerReflexive = of(kind: 110)
-    package static let serverReflexive = of(kind: 100)
+/// Source: RFC 8839, section 5.1.
+package enum ICEComponent: UInt16, Sendable {
+    /// RTP, and RTCP where that shares its port.
+    case media = 1
+    case control = 2
 
-    private static func of(kind: UInt32) -> UInt32 { kind << 24 | 65_535 << 8 | 255 }
+    /// How good the addresses of a side are that has one of each kind.
+    ///
+    /// Source: RFC 8445, section 5.1.2.1.
+    package func priority(_ kind: ICECandidate.Kind) -> UInt32 {
+        let preference: UInt32 =
+            switch kind {
+            case .host: 126
+            case .peerReflexive: 110
+            case .serverReflexive: 100
+            case .relay: 0
+            }
+        return preference << 24 | 65_535 << 8 | UInt32(256 - rawValue)
+    }
 }
 
 /// An address at which the other side may be reached.
@@ -92,9 +115,9 @@ package struct ICECandidate: Hashable, Sendable {
         (self.kind, self.address, self.priority) = (kind, address, priority)
     }
 
-    /// One of RTP over UDP that can be reached from `own`; nil for others, and for names, which cost time to look up.
+    /// One of UDP that can be reached from `own`; nil for others, and for names, which cost time to look up.
     init?(_ attribute: CandidateAttribute, from own: SocketAddress) {
-        guard let kind = Kind(rawValue: attribute.kind), attribute.component == 1, attribute.transport == "udp",
+        guard let kind = Kind(rawValue: attribute.kind), attribute.transport == "udp",
             attribute.port != 0,
             !Destination.isNowhere(attribute.host), !Destination.isMulticast(attribute.host),
             let address = SocketAddress(host: attribute.host, port: attribute.port)?.scoped(as: own),
@@ -123,22 +146,37 @@ package struct AgreedICE: Hashable, Sendable {
     package let isControlling: Bool
     /// Where the other side may be.
     package let candidates: [ICECandidate]
+    /// Which port it is about.
+    package let component: ICEComponent
+    /// Where RTCP of a port of its own may be; empty where it shares RTP's.
+    private let controlCandidates: [ICECandidate]
 
     /// What an exchange has come to; nil when one side has no ICE, or none checks: both would only answer.
     ///
     /// Who has offered controls, but for a side that only answers; that stays for the life of the session.
-    init?(_ local: [SDPAttribute], _ remote: [SDPAttribute], isOfferer: Bool, after former: AgreedICE?) {
-        guard local.hasICE, remote.hasICE, !local.isICELite || !remote.isICELite, let own = ICECredentials(local),
+    init?(
+        _ local: [SDPAttribute],
+        _ remote: [SDPAttribute],
+        isMultiplexed: Bool,
+        isOfferer: Bool,
+        after former: AgreedICE?
+    ) {
+        guard local.hasICE, remote.hasICE, !local.isICELite || (isMultiplexed && !remote.isICELite), let own = ICECredentials(local),
             let other = ICECredentials(remote)
         else { return nil }
         let address = local.candidates.first.flatMap { SocketAddress(host: $0.host, port: $0.port) }
-        let candidates = address.map { own in remote.candidates.lazy.compactMap { ICECandidate($0, from: own) } }
+        func candidates(_ component: ICEComponent) -> [ICECandidate] {
+            guard let address else { return [] }
+            let told = remote.candidates.lazy.filter { $0.component == component.rawValue }
+            return Array(told.compactMap { ICECandidate($0, from: address) }.prefix(Self.candidateLimit))
+        }
         let controls = local.isICELite != remote.isICELite ? remote.isICELite : former?.isControlling ?? isOfferer
         self.init(
             Session(local: own, remote: other),
             isFull: !local.isICELite,
             isControlling: controls,
-            candidates: candidates.map { Array($0.prefix(Self.candidateLimit)) } ?? []
+            candidates: candidates(.media),
+            controlCandidates: isMultiplexed ? [] : candidates(.control)
         )
     }
 
@@ -147,9 +185,27 @@ package struct AgreedICE: Hashable, Sendable {
         candidates.first { $0.address == address }?.kind ?? .peerReflexive
     }
 
-    init(_ session: Session, isFull: Bool, isControlling: Bool, candidates: [ICECandidate]) {
+    init(
+        _ session: Session,
+        isFull: Bool,
+        isControlling: Bool,
+        candidates: [ICECandidate],
+        component: ICEComponent = .media,
+        controlCandidates: [ICECandidate] = []
+    ) {
         (self.session, self.isFull, self.isControlling) = (session, isFull, isControlling)
-        self.candidates = candidates
+        (self.candidates, self.component, self.controlCandidates) = (candidates, component, controlCandidates)
+    }
+
+    /// The same for RTCP on a port of its own.
+    package var ofControl: AgreedICE {
+        AgreedICE(
+            session,
+            isFull: isFull,
+            isControlling: isControlling,
+            candidates: controlCandidates,
+            component: .control
+        )
     }
 
     /// Source: RFC 8445, section 6.1.2.5.

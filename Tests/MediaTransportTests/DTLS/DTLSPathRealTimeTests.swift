@@ -51,8 +51,9 @@ import Testing
             }
             path.connect(
                 try #require(media.association),
+                isMultiplexed: media.isMultiplexed,
                 to: address(media.remote),
-                control: media.isMultiplexed ? nil : address(media.remoteControl)
+                control: address(media.remoteControl)
             )
         }
 
@@ -263,7 +264,7 @@ import Testing
         try a.session.receiveAnswer(b.session.makeAnswer())
         // The description tells an address at which nobody is.
         let association = try #require(a.session.agreed?.audio?.association)
-        a.path.connect(association, to: translated.socket.localAddress, control: nil)
+        a.path.connect(association, isMultiplexed: true, to: translated.socket.localAddress, control: nil)
         try b.connect()
         #expect(await outcomes(a, b).allSatisfy { (try? $0.get()) == .aes128GCM })
         #expect(talk(a, b))

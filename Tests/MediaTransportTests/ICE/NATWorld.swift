@@ -125,9 +125,9 @@ struct NATWorld {
                 query.take(datagram.bytes, from: datagram.source, at: now)
             }
         }
-        let host = ICECandidate(.host, nats[side].inside, priority: ICEPriority.host)
+        let host = ICECandidate(.host, nats[side].inside, priority: ICEComponent.media.priority(.host))
         guard let (mapped, _) = query.answer, mapped != nats[side].inside else { return [host] }
-        return [host, ICECandidate(.serverReflexive, mapped, priority: ICEPriority.serverReflexive)]
+        return [host, ICECandidate(.serverReflexive, mapped, priority: ICEComponent.media.priority(.serverReflexive))]
     }
 
     private mutating func answer(_ question: Datagram) {

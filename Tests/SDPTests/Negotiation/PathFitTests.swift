@@ -1,3 +1,4 @@
+import CallBasics
 import Testing
 
 @testable import SDP
@@ -85,6 +86,91 @@ import Testing
     @Test func `an address of IPv6 is told without its zone`() throws {
         var side = Self.side(at: "fe80::1%eth0")
         #expect(try side.makeOffer().description.contains("UDP 2130706431 fe80::1 4000 typ host\r\n"))
+    }
+
+    // MARK: A side that looks for the way
+
+    /// A side that checks ways itself, whose ports are seen from outside as others.
+    private static func full(mapped: SocketAddress? = SocketAddress(ipv4: 0xCB00_7109, port: 7)) -> OfferAnswer {
+        var side = side()
+        var ice = OwnICE(own, isFull: true)
+        ice.mapped = mapped
+        ice.controlMapped = mapped.map { $0.with(port: $0.port + 1) }
+        side.configuration.media[0].ice = ice
+        return side
+    }
+
+    @Test func `an offer tells each port, as it is and as it is seen, and nothing of answering alone`() throws {
+        var side = Self.full()
+        let text = try side.makeOffer().description
+        #expect(text.contains("a=ice-options:ice2\r\n") && !text.contains("ice-lite"))
+        let candidates = try SessionDescription(parsing: text).media[0].keyingAttributes.candidates
+        #expect(
+            candidates.map { "\($0.foundation) \($0.component) \($0.kind) \($0.host) \($0.port)" } == [
+                "1 1 host 192.0.2.1 4000", "2 1 srflx 203.0.113.9 7", "1 2 host 192.0.2.1 4001",
+                "2 2 srflx 203.0.113.9 8",
+            ]
+        )
+        #expect(candidates.map(\.priority) == [2_130_706_431, 1_694_498_815, 2_130_706_430, 1_694_498_814])
+        #expect(candidates.map(\.relatedPort) == [nil, 4000, nil, 4001])
+    }
+
+    @Test(arguments: [true, false]) func `an answer tells RTCP's port where that is one of its own`(shares: Bool) throws
+    {
+        var side = Self.full(mapped: nil)
+        try side.receiveOffer(Self.offer(Self.browser + (shares ? "a=rtcp-mux\r\n" : "")))
+        let candidates = try side.makeAnswer().media[0].keyingAttributes.candidates
+        #expect(candidates.map(\.component) == (shares ? [1] : [1, 2]))
+        #expect(try #require(side.agreed?.audio?.ice).isFull)
+    }
+
+    private static func candidates(_ lines: [String]) -> String {
+        lines.map { "a=candidate:1 \($0)\r\n" }.joined()
+    }
+
+    @Test func `the other side's addresses are those that can be reached from here`() throws {
+        var side = Self.full()
+        let told = Self.candidates([
+            "1 udp 9 192.0.2.7 5000 typ host", "1 UDP 8 203.0.113.7 5000 typ srflx raddr 192.0.2.7 rport 5000",
+            "2 UDP 7 192.0.2.7 5001 typ host", "1 TCP 9 192.0.2.7 9 typ host tcptype active",
+            "1 UDP 9 2001:db8::7 5000 typ host",
+            "1 UDP 9 0.0.0.0 5000 typ host", "1 UDP 9 224.0.0.1 5000 typ host", "1 UDP 9 127.0.0.1 5000 typ host",
+            "1 UDP 9 f3a1.local 5000 typ host", "1 UDP 9 192.0.2.7 0 typ host", "1 UDP 9 192.0.2.7 5000 typ magic",
+            "3 UDP 9 192.0.2.7 5002 typ host",
+        ])
+        try side.receiveOffer(Self.offer(Self.browser + told))
+        _ = try side.makeAnswer()
+        let ice = try #require(side.agreed?.audio?.ice)
+        #expect(ice.candidates.map(\.address.description) == ["192.0.2.7:5000", "203.0.113.7:5000"])
+        #expect(ice.ofControl.candidates.map(\.address.port) == [5001] && ice.ofControl.component == .control)
+        #expect(ice.kind(of: ice.candidates[1].address) == .serverReflexive)
+        #expect(ice.kind(of: ice.candidates[0].address.with(port: 1)) == .peerReflexive)
+    }
+
+    @Test func `more addresses than anybody has are not taken`() throws {
+        var side = Self.full()
+        let told = Self.candidates((1...200).map { "1 UDP 9 192.0.2.7 \($0) typ host" })
+        try side.receiveOffer(Self.offer(Self.browser + told))
+        _ = try side.makeAnswer()
+        #expect(side.agreed?.audio?.ice?.candidates.count == 100)
+    }
+
+    @Test func `who has offered controls, and goes on to, but for a side that only answers`() throws {
+        var side = Self.full()
+        _ = try side.makeOffer()
+        try side.receiveAnswer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
+        #expect(try #require(side.agreed?.audio?.ice).isControlling)
+        try side.receiveOffer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
+        _ = try side.makeAnswer()
+        #expect(try #require(side.agreed?.audio?.ice).isControlling)
+        side = Self.full()
+        try side.receiveOffer(Self.offer(Self.browser + "a=rtcp-mux\r\n"))
+        _ = try side.makeAnswer()
+        #expect(try !#require(side.agreed?.audio?.ice).isControlling)
+        side = Self.full()
+        try side.receiveOffer(Self.offer(Self.browser + "a=ice-lite\r\na=rtcp-mux\r\n"))
+        _ = try side.makeAnswer()
+        #expect(try #require(side.agreed?.audio?.ice).isControlling)
     }
 
     // MARK: BUNDLE

@@ -1,0 +1,46 @@
+import TestSupport
+import Testing
+
+/// Calls whose way ICE finds, in networks of their own: behind NATs of the kernel, and with linphonec.
+@Suite(
+    .serialized,
+    .tags(.realtime),
+    .onSteadyMachine,
+    .namespaces
+) struct ICERealTimeTests {
+    @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
+    func `two phones behind routers hear each other, each at the address that the server has seen`() async throws {
+        let network = try await NATNetwork([.portRestricted, .portRestricted])
+        let scratch = try Scratch()
+        let options = ["--srtp", "dtls", "--ice", "--stun", NATNetwork.stun]
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
+        let answer = ["sip", "answer", "--echo", "--calls", "1"] + options
+        let bob = try network.run(answer, as: "bob", on: network.bob)
+        try #require(bob.printed(#""event":"registered""#), "\(bob.output) \(bob.errors)")
+        let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav"), "--seconds", "2"]
+        let call = ["sip", "call", "sip:bob@example.test"] + files + options
+        let alice = try network.run(call, as: "alice", on: network.alice)
+        #expect(alice.wait() == 0 && bob.wait() == 0, "\(alice.errors) \(bob.errors)")
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        let security = try #require(alice.json()["srtp"] as? [String: Any])
+        let path = try #require(security["path"] as? [String: String])
+        #expect(path["kind"] == "srflx" && path["address"]?.hasPrefix("203.0.113.2:") == true, "\(path)")
+    }
+
+    @Test(.enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"))
+    func `linphonec, which has RTCP on a port of its own, finds the way with us`() async throws {
+        let network = try await NetworkNamespace.make()
+        try network.ip("link add a0 type veth peer name b0; link set a0 up; link set b0 up")
+        try network.ip("address add 192.0.2.1/24 dev a0; route add default via 192.0.2.9 dev a0")
+        let (linphone, scratch) = (try LinphoneRun(usesDTLS: true, withICEIn: network, host: "192.0.2.1"), try Scratch())
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
+        let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav"), "--seconds", "2"]
+        let call = [ToolRun.path, "sip", "call", linphone.uri, "--local", "192.0.2.1:0", "--srtp", "dtls", "--ice"]
+        let run = try ToolRun(network.command.dropFirst() + call + files + ["--json"], program: network.command[0])
+        #expect(run.wait() == 0, "\(run.errors) \(linphone.output)")
+        let security = try #require(run.json()["srtp"] as? [String: Any])
+        #expect((security["path"] as? [String: String])?["kind"] == "host", "\(security)")
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
+        #expect(try linphone.heard(Tone.ours) >= 5)
+    }
+}

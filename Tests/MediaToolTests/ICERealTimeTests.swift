@@ -32,7 +32,9 @@ import Testing
         let network = try await NetworkNamespace.make()
         try network.ip("link add a0 type veth peer name b0; link set a0 up; link set b0 up")
         try network.ip("address add 192.0.2.1/24 dev a0; route add default via 192.0.2.9 dev a0")
-        let (linphone, scratch) = (try LinphoneRun(usesDTLS: true, withICEIn: network, host: "192.0.2.1"), try Scratch())
+        let (linphone, scratch) = (
+            try LinphoneRun(usesDTLS: true, withICEIn: network, host: "192.0.2.1"), try Scratch()
+        )
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
         let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav"), "--seconds", "2"]
         let call = [ToolRun.path, "sip", "call", linphone.uri, "--local", "192.0.2.1:0", "--srtp", "dtls", "--ice"]

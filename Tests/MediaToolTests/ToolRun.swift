@@ -124,7 +124,9 @@ final class Scratch {
 /// Programs that other projects made, to check ours against.
 enum Program {
     static func path(_ name: String) -> String? {
-        ["/usr/bin/", "/usr/sbin/", "/usr/local/bin/"].map { $0 + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
+        ["/usr/bin/", "/usr/sbin/", "/usr/local/bin/"].map { $0 + name }.first {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
     }
 }
 

@@ -161,7 +161,8 @@ package struct AgreedICE: Hashable, Sendable {
         isOfferer: Bool,
         after former: AgreedICE?
     ) {
-        guard local.hasICE, remote.hasICE, !local.isICELite || (isMultiplexed && !remote.isICELite), let own = ICECredentials(local),
+        guard local.hasICE, remote.hasICE, !local.isICELite || (isMultiplexed && !remote.isICELite),
+            let own = ICECredentials(local),
             let other = ICECredentials(remote)
         else { return nil }
         let address = local.candidates.first.flatMap { SocketAddress(host: $0.host, port: $0.port) }

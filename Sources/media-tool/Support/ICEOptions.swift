@@ -16,7 +16,9 @@ struct ICEOptions: ParsableArguments {
     /// - Throws: `ValidationError`
     func check(_ srtp: SRTPWish) throws {
         guard !ice || srtp == .dtls || srtp == .auto else {
-            throw ValidationError("'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out.")
+            throw ValidationError(
+                "'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
+            )
         }
         guard ice || stun.isEmpty else {
             throw ValidationError("'--stun' is for a side that looks for the way. Add '--ice', or leave it out.")

@@ -40,7 +40,7 @@ import Testing
         private let wire = Wire()
         private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DatagramPipe.maximumByteCount)
 
-        init(_ role: DTLSRole) throws {
+        init(_ role: DTLSRole, _ ice: AgreedICE = ICEChecks.agreed) throws {
             let ways = Watched<[UInt16]>([])
             self.ways = ways
             leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: Server()) { way in
@@ -60,16 +60,17 @@ import Testing
             let other = lines(DTLSPair.other, .activeOrPassive)
             // Whatever the description says: the way is that of the checks.
             let association = try #require(AgreedAssociation(own, other, isOfferer: false))
-            leg.connect(association, ICEChecks.agreed, to: ICEChecks.address(99))
+            leg.connect(association, ice, to: ICEChecks.address(99))
         }
 
         deinit { buffer.deallocate() }
 
-        /// What the media thread does with a datagram that has come.
-        func deliver(_ datagram: [UInt8], from port: UInt16) {
+        /// What the media thread does with a datagram that has come; answers whether it hands that on.
+        @discardableResult
+        func deliver(_ datagram: [UInt8], from port: UInt16) -> Bool {
             let source = ICEChecks.address(port)
             let received = ReceivedDatagram(byteCount: datagram.count, source: source, arrival: now)
-            _ = leg.queue.take(datagram.span, received)
+            return leg.queue.take(datagram.span, received)
         }
 
         /// What the leg sends when a datagram has come, or time has gone by.
@@ -202,5 +203,48 @@ import Testing
         stage.serve()
         #expect(!stage.isOpen)
         await stage.leg.ended()
+    }
+
+    // MARK: A side that looks for the way
+
+    private static let looking = ICEChecks.agreed(
+        isFull: true,
+        controls: true,
+        [ICECandidate(.host, ICEChecks.address(5), priority: 9)]
+    )
+
+    private static func answer(to check: [UInt8], _ change: (inout [UInt8]) -> Void = { _ in }) throws -> [UInt8] {
+        var writer = STUNWriter(.success, .binding, try #require(STUNMessage(parsing: check)).transaction)
+        writer.append(.xorMappedAddress, ICEChecks.address(9))
+        writer.sign(with: STUNKey(shortTerm: ICEChecks.remote.password))
+        var answer = writer.finish(withFingerprint: true)
+        change(&answer)
+        return answer
+    }
+
+    @Test func `who looks for the way begins DTLS once an address has answered, and ends when that is silent`() throws {
+        let stage = try Stage(.active, Self.looking)
+        let check = try #require(stage.serve().first)
+        #expect(check.port == 5 && check.bytes[0] == 0 && stage.ways.value.isEmpty)
+        let sent = try stage.serve(Self.answer(to: check.bytes), from: 5)
+        #expect(sent.allSatisfy { $0.port == 5 } && stage.ways.value == [5])
+        #expect(sent.contains { $0.bytes[0] == 22 })
+        let nomination = try #require(sent.first { $0.bytes[0] == 0 })
+        stage.serve(try Self.answer(to: nomination.bytes), from: 5)
+        #expect(stage.shake(sent, from: 5) == [5] && stage.isConnected)
+        stage.now += .seconds(29)
+        stage.serve()
+        #expect(stage.isOpen)
+        stage.now += .seconds(1)
+        #expect(!stage.serve().contains { $0.bytes[0] == 0 } && !stage.isOpen)
+    }
+
+    @Test func `answers that no question of ours begins are not handed on`() throws {
+        let stage = try Stage(.active, Self.looking)
+        let check = try #require(stage.serve().first)
+        #expect(!stage.deliver(try Self.answer(to: check.bytes) { $0[8] ^= 1 }, from: 5))
+        #expect(!stage.deliver(try Self.answer(to: check.bytes) { $0[4] ^= 1 }, from: 5))
+        #expect(!stage.deliver(Array(try Self.answer(to: check.bytes).prefix(19)), from: 5))
+        #expect(stage.deliver(try Self.answer(to: check.bytes), from: 5))
     }
 }

@@ -36,7 +36,7 @@ public struct ICEConfiguration: Hashable, Sendable {
         let (media, control) = (MappingQuery(servers, &generator, at: now), MappingQuery(servers, &generator, at: now))
         async let asked = reservation.ask(media, isOfControl: false)
         async let controlAsked = reservation.ask(control, isOfControl: true)
-        let (answer, controlAnswer) = (await asked.answer, await controlAsked.answer)
+        let (answer, controlAnswer) = (await asked.answers.first, await controlAsked.answers.first)
         side.mapped = answer.flatMap { $0.mapped == reservation.localAddress ? nil : $0.mapped }
         side.controlMapped = controlAnswer.flatMap { $0.mapped == reservation.localControlAddress ? nil : $0.mapped }
         guard side.mapped != nil, let server = answer?.server else { return side }

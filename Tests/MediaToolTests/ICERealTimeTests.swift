@@ -27,6 +27,17 @@ import Testing
         #expect(path["kind"] == "srflx" && path["address"]?.hasPrefix("203.0.113.2:") == true, "\(path)")
     }
 
+    @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
+    func `the doctor tells a NAT that keeps one port from one that does not`() async throws {
+        let network = try await NATNetwork([.portRestricted, .symmetric])
+        let doctor = [ToolRun.path, "doctor", "--stun", NATNetwork.stun, "--stun", NATNetwork.otherStun]
+        for (host, words) in [(network.alice, "keeps one port for all"), (network.bob, "(symmetric)")] {
+            let run = try ToolRun(host.command.dropFirst() + doctor, program: host.command[0])
+            run.wait()
+            #expect(run.output.contains(words), "\(run.output) \(run.errors)")
+        }
+    }
+
     @Test(.enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"))
     func `linphonec, which has RTCP on a port of its own, finds the way with us`() async throws {
         let network = try await NetworkNamespace.make()

@@ -23,8 +23,9 @@ final class NATNetwork {
 
     private static let nft = Program.path("nft")
     private static let coturn = Program.path("turnserver")
-    /// The server of STUN.
+    /// The server of STUN, which has another address on Bob's side.
     static let stun = "198.51.100.1"
+    static let otherStun = "203.0.113.1"
 
     let alice: NetworkNamespace
     let bob: NetworkNamespace
@@ -70,7 +71,8 @@ final class NATNetwork {
         try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
         let scratch = try Scratch()
         let stun = [
-            try #require(Self.coturn), "-n", "--stun-only", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun,
+            try #require(Self.coturn), "-n", "--stun-only", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
+            Self.otherStun,
             "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
         ]
         let sip = [ToolRun.path, "sip", "server", "--domain", "example.test", "--local", "\(Self.stun):5060", "--json"]

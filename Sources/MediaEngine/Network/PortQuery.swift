@@ -29,8 +29,10 @@ extension MediaReservation {
 }
 
 extension UDPSocket {
+    /// Asks until the question is over.
+    ///
     /// Thread: any, while nobody else has the socket; it blocks.
-    fileprivate func ask<Query: PortQuery>(_ query: Query) -> Query {
+    package func ask<Query: PortQuery>(_ query: Query) -> Query {
         var query = query
         var buffer = [UInt8](repeating: 0, count: Self.queryByteLimit)
         while let next = query.advance(to: MonotonicClock.current) {

@@ -10,7 +10,16 @@ package struct MappingQuery: PortQuery {
     private struct Question {
         let server: SocketAddress
         let transaction: STUNMessage.Transaction
-        var answer: SocketAddress?
+        var answer: Answer?
+    }
+
+    /// What a server has said.
+    package struct Answer: Sendable, Hashable {
+        package let server: SocketAddress
+        /// How it sees this side.
+        package let mapped: SocketAddress
+        /// How long its answer took.
+        package let delay: Duration
     }
 
     private var questions: [Question]
@@ -26,14 +35,12 @@ package struct MappingQuery: PortQuery {
         }
     }
 
-    /// The first answer, and who gave it, in the servers' order; nil without any.
-    package var answer: (mapped: SocketAddress, server: SocketAddress)? {
-        questions.lazy.compactMap { question in question.answer.map { ($0, question.server) } }.first
-    }
+    /// The answers, in the servers' order.
+    package var answers: [Answer] { questions.compactMap(\.answer) }
 
     package mutating func advance(to now: MediaTime) -> MediaTime? {
         let open = questions.filter { $0.answer == nil }
-        let end = begin + (answer == nil ? Self.limit : Self.patience)
+        let end = begin + (answers.isEmpty ? Self.limit : Self.patience)
         guard !open.isEmpty, now < end else { return nil }
         while sendCount < Self.times.count, now >= begin + Self.times[sendCount] {
             sendCount += 1
@@ -53,9 +60,11 @@ package struct MappingQuery: PortQuery {
     package mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) {
         guard let message = STUNMessage(parsing: datagram), message.kind == .success, message.method == .binding,
             message.notUnderstood.isEmpty, message.hasRightFingerprint != false,
-            let index = questions.firstIndex(where: { $0.server == source && $0.transaction == message.transaction })
+            let index = questions.firstIndex(where: { $0.server == source && $0.transaction == message.transaction }),
+            questions[index].answer == nil,
+            let mapped = message.address(.xorMappedAddress) ?? message.address(.mappedAddress)
         else { return }
-        questions[index].answer = message.address(.xorMappedAddress) ?? message.address(.mappedAddress)
+        questions[index].answer = Answer(server: source, mapped: mapped, delay: now - begin)
     }
 
     /// What keeps an address as it is seen, when nothing else is sent for long; nobody answers it.

@@ -15,11 +15,20 @@ struct DoctorCommand: AsyncParsableCommand {
               media-tool doctor
               media-tool doctor --json
               media-tool doctor --au 'alsa:plughw:1'
+              media-tool doctor --stun stun.example.org --stun stun.example.net
             """
     )
 
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A server that tells how this side is seen from outside (STUN); two tell what kind of NAT is in between.",
+            valueName: "host"
+        )
+    )
+    var stun: [STUNServer] = []
 
     func run() async throws {
         common.startLogging()
@@ -30,6 +39,7 @@ struct DoctorCommand: AsyncParsableCommand {
         findings += MachineCheckup.codecs(PluginRegistry.standard())
         findings.append(await MachineCheckup.network())
         findings += await SIPCheckup.findings()
+        if !stun.isEmpty { findings += await NATCheckup.findings(by: stun) }
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }
         common.show(

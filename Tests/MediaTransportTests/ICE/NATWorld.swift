@@ -126,7 +126,7 @@ struct NATWorld {
             }
         }
         let host = ICECandidate(.host, nats[side].inside, priority: ICEComponent.media.priority(.host))
-        guard let (mapped, _) = query.answer, mapped != nats[side].inside else { return [host] }
+        guard let mapped = query.answers.first?.mapped, mapped != nats[side].inside else { return [host] }
         return [host, ICECandidate(.serverReflexive, mapped, priority: ICEComponent.media.priority(.serverReflexive))]
     }
 

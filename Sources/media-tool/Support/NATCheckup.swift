@@ -1,0 +1,72 @@
+internal import CallBasics
+import MediaEngine
+internal import MediaTransport
+internal import SIPTransport
+
+/// What `doctor` looks at for ways through NATs: who tells how this side is seen from outside, and what that says.
+enum NATCheckup {
+    private static let area = "nat"
+
+    /// Asks the servers, from one port.
+    static func findings(by servers: [STUNServer]) async -> [Finding] {
+        do {
+            let addresses = try await STUNServer.addresses(of: servers)
+            guard let first = addresses.first, let host = await SourceAddress.towards(first) else {
+                return [Finding(area: area, status: .warning, finding: "No way leads to \(addresses[0]).")]
+            }
+            let socket = try UDPSocket(bind: host.with(port: 0))
+            var generator = SystemRandomNumberGenerator()
+            let query = MappingQuery(addresses, &generator, at: MonotonicClock.current)
+            let answers = try await BlockingWork.run { socket.ask(query).answers }
+            return findings(addresses, answers, from: socket.localAddress)
+        } catch {
+            return [Finding(area: area, status: .warning, finding: "\(error)")]
+        }
+    }
+
+    /// What the answers say of the port `local`.
+    static func findings(
+        _ servers: [SocketAddress],
+        _ answers: [MappingQuery.Answer],
+        from local: SocketAddress
+    ) -> [Finding] {
+        let silent = servers.filter { server in !answers.contains { $0.server == server } }
+        return silent.map { server in
+            Finding(
+                area: area,
+                status: .warning,
+                finding: "\(server) does not answer (STUN).",
+                remedy: "Try another server. Where none answers, UDP does not get out, and calls do not, either."
+            )
+        } + (answers.isEmpty ? [] : [kind(answers, local)])
+    }
+
+    private static func kind(_ answers: [MappingQuery.Answer], _ local: SocketAddress) -> Finding {
+        let seen = answers.map { "\($0.mapped) by \($0.server) after \($0.delay.roundedMilliseconds) ms" }
+        let told = "Port \(local) is seen as " + seen.joined(separator: ", ")
+        let places = Set(answers.map(\.mapped))
+        guard places.count == 1 else {
+            return Finding(
+                area: area,
+                status: .warning,
+                finding: "\(told): the NAT takes another port for each that is sent to (symmetric).",
+                remedy:
+                    "By ICE, calls find a way to sides with a public address, or a NAT that lets in any port of ours."
+            )
+        }
+        if places.contains(local) { return Finding(area: area, status: .ok, finding: "\(told): there is no NAT.") }
+        guard Set(answers.map(\.server.host)).count > 1 else {
+            return Finding(
+                area: area,
+                status: .ok,
+                finding: "\(told): there is a NAT. A second server, at another address, tells of which kind."
+            )
+        }
+        return Finding(
+            area: area,
+            status: .ok,
+            finding:
+                "\(told): the NAT keeps one port for all. By ICE, calls find a way, but for some where the other side's is symmetric."
+        )
+    }
+}

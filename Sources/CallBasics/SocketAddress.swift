@@ -69,6 +69,15 @@ public struct SocketAddress: Hashable, Sendable, BitwiseCopyable, CustomStringCo
     /// Whether it is an IPv6 address of one link only, which says nothing without the interface (RFC 4291, section 2.5.6).
     package var isLinkLocal: Bool { high >> 54 == 0x3FA }
 
+    /// Whether it is 0.0.0.0 or ::, which leads back to the own machine.
+    package var isUnspecified: Bool { low & ~(isIPv4 ? Self.mappedPrefix : 0) == 0 && high == 0 }
+
+    /// Whether one peer may be there: no port 0, no broadcast, no multicast, no wildcard.
+    package var isDestination: Bool {
+        guard port != 0, !isUnspecified else { return false }
+        return isIPv4 ? UInt32(truncatingIfNeeded: low) >> 24 < 224 : high >> 56 != 0xFF
+    }
+
     /// Whether it never leaves the machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
     package var isLoopback: Bool {
         isIPv4 ? UInt32(truncatingIfNeeded: low) >> 24 == 127 : high == 0 && low == 1

@@ -184,8 +184,6 @@ package actor CallSound {
         ends(&configuration)
         let made = try await engine.makeCall(configuration)
         call = made
-        // Meanwhile ICE may have found the other side.
-        if media.ice != nil, !found.isEmpty { try await made.update(self.agreement(on: media, keying)) }
     }
 
     private func agreement(on media: AgreedMedia, _ keying: MediaKeying) throws -> MediaAgreement {
@@ -198,12 +196,15 @@ package actor CallSound {
         return agreement
     }
 
-    /// Sends to where ICE has found a port of the other side.
-    private func follow(_ component: ICEComponent, to address: SocketAddress) async {
+    /// Sends to where ICE has found a port of the other side, once what is under way is done.
+    private func follow(_ component: ICEComponent, to address: SocketAddress) {
         found[component] = address
-        guard let agreed, let call, let keying, let agreement = try? agreement(on: agreed, keying) else { return }
-        // What was agreed on was taken before with another address; else the call is over.
-        try? await call.update(agreement)
+        let former = change
+        change = Task {
+            _ = await former?.result
+            guard let agreed, let call, let keying else { return }
+            try await call.update(agreement(on: agreed, keying))
+        }
     }
 
     /// Waits until sound can flow: DTLS makes its keys once both sides have agreed.

@@ -31,14 +31,19 @@ public struct ICEConfiguration: Hashable, Sendable {
     func side(of reservation: MediaReservation) async -> OwnICE {
         var generator = SystemRandomNumberGenerator()
         var side = OwnICE(ICECredentials(using: &generator), isFull: !isLite)
+        let local = reservation.localAddress
+        let servers = servers.filter { $0.isIPv4 == local.isIPv4 }
         guard !isLite, !servers.isEmpty else { return side }
         let now = MonotonicClock.current
         let (media, control) = (MappingQuery(servers, &generator, at: now), MappingQuery(servers, &generator, at: now))
         async let asked = reservation.ask(media, isOfControl: false)
         async let controlAsked = reservation.ask(control, isOfControl: true)
         let (answer, controlAnswer) = (await asked.answers.first, await controlAsked.answers.first)
-        side.mapped = answer.flatMap { $0.mapped == reservation.localAddress ? nil : $0.mapped }
-        side.controlMapped = controlAnswer.flatMap { $0.mapped == reservation.localControlAddress ? nil : $0.mapped }
+        func other(_ mapped: SocketAddress?, than own: SocketAddress?) -> SocketAddress? {
+            mapped.flatMap { $0 != own && $0.isDestination && $0.isIPv4 == local.isIPv4 ? $0 : nil }
+        }
+        side.mapped = other(answer?.mapped, than: local)
+        side.controlMapped = other(controlAnswer?.mapped, than: reservation.localControlAddress)
         guard side.mapped != nil, let server = answer?.server else { return side }
         let reminder = MappingQuery.reminder(&generator)
         Task { [weak reservation] in

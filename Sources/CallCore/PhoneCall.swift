@@ -328,12 +328,18 @@ public actor PhoneCall {
         note(audio.isHeldRemotely, &held.them, by: .them)
     }
 
-    /// Ends it unless the other side proves itself in time, where DTLS makes the keys.
+    /// Ends it unless the other side proves itself in time, where DTLS makes the keys, and when ICE has lost it.
     ///
     /// Before the answer it may take as long as it likes: somebody else may answer.
     private func expectKeys(_ sound: CallSound) {
         Task { [weak self] in
-            do throws(PhoneError) { try await sound.secured() } catch { await self?.lose(sound, error) }
+            do throws(PhoneError) {
+                try await sound.secured()
+                await sound.ended()
+                if let failure = sound.securityFailure { throw failure }
+            } catch {
+                await self?.lose(sound, error)
+            }
         }
     }
 

@@ -32,9 +32,9 @@ public final class MediaReservation: Sendable {
         do throws(NetworkError) { try sockets?.move(to: host) } catch { throw .network(error) }
     }
 
-    /// The sockets, unless a call has them.
-    var openSockets: (media: UDPSocket?, control: UDPSocket?) {
-        sockets.withLock { ($0?.link as? UDPSocket, $0?.controlLink as? UDPSocket) }
+    /// Does `body` with the sockets; no call takes them meanwhile, and they are nil when one has them.
+    func withSockets<Result>(_ body: (_ media: UDPSocket?, _ control: UDPSocket?) -> Result) -> Result {
+        sockets.withLock { body($0?.link as? UDPSocket, $0?.controlLink as? UDPSocket) }
     }
 
     /// The ports, once.

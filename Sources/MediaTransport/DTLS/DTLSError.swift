@@ -12,8 +12,10 @@ package enum DTLSError: Error, Hashable, Sendable, CustomStringConvertible {
     case noProfile
     /// The other side did not answer.
     case timedOut
-    /// No check of ICE has come from the other side.
+    /// ICE has found no way to the other side.
     case unreached
+    /// The other side does not answer any more on the way that ICE has found.
+    case silent
     /// The other side has ended it, with this alert.
     case alert(String)
     /// The other side has sent what cannot be; what the library says of that.
@@ -38,7 +40,9 @@ package enum DTLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .timedOut:
             "The other side did not answer over DTLS. Check that its UDP packets arrive here, and ours there."
         case .unreached:
-            "No check of ICE came from the other side: it found no way to this address. Check that its UDP packets arrive here."
+            "ICE found no way to the other side. Check that UDP packets of each arrive at the other."
+        case .silent:
+            "The other side has not been heard from for 30 s. Check both networks, and call again."
         case .alert(let alert):
             "The other side ended DTLS with the alert \"\(alert)\". Its log may say why."
         case .protocolFailure(let reason):

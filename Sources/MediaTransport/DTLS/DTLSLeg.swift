@@ -83,6 +83,7 @@ final class DTLSLeg: @unchecked Sendable {
     /// Finds the way, where both sides have agreed on ICE.
     private var agent: (any PathAgent)?
     private var ice: AgreedICE?
+    private var formerEnd: MediaTime?
     private var remote: SocketAddress?
     private var isConnecting = false
     private var attempts: [Attempt] = []
@@ -117,6 +118,14 @@ final class DTLSLeg: @unchecked Sendable {
         let isServed = server.add(self)
         orders.withLock { $0.isServed = isServed }
         if !isServed { settle(.failed(.protocolFailure("the system has no room for a thread")), evenIfNew: true) }
+    }
+
+    /// Goes on with no association, as when RTCP has come to share the port of RTP.
+    func disconnect() {
+        orders.withLock { orders in
+            if orders.wanted != nil { (orders.wanted, orders.ice, orders.isNew) = (nil, nil, true) }
+        }
+        server.wake()
     }
 
     /// What has become of it, once that is known; from now on the other side has so long as `timeLimit`.
@@ -209,8 +218,11 @@ final class DTLSLeg: @unchecked Sendable {
         // Others come first, however many datagrams there are.
         if takenCount == Self.datagramLimit { return now }
         let times = running.map { $0.association.timeout.map { now + $0 } }
-        return (times + [deadline, connected == nil ? nil : agent?.end, agent?.next]).compactMap(\.self).min()
+        return (times + [deadline, connected == nil ? nil : wayEnd, agent?.next]).compactMap(\.self).min()
     }
+
+    /// When the way is taken for gone: by new names and passwords that of before counts until there is another.
+    private var wayEnd: MediaTime? { agent?.end ?? formerEnd }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
@@ -230,11 +242,13 @@ final class DTLSLeg: @unchecked Sendable {
             // Somebody else is not to hear, or be heard by, the keys of who was there before.
             if let wanted, next?.fingerprints != wanted.fingerprints { path.stop() }
             (wanted, connected, attempts, lastError, deadline) = (next, nil, [], nil, nil)
-            isConnecting = true
+            isConnecting = next != nil
         }
         guard isConnecting, let wanted, remote != nil || agent != nil else { return closes }
         if isTimed, deadline == nil {
             deadline = now + (lastError == nil ? Self.timeLimit : Self.secondTimeLimit)
+            // The other side may have begun to listen with its answer.
+            if let ice, agent?.destination == nil { agent?.add(ice.candidates, at: now) }
         }
         if let remote, wanted.role == .active, isNew || hasMoved || attempts.isEmpty {
             attempts = []
@@ -246,25 +260,27 @@ final class DTLSLeg: @unchecked Sendable {
     /// Looks for the way that descriptions agree on: anew for other names and passwords.
     private func takeWay(_ ice: AgreedICE?, _ now: MediaTime) {
         defer { self.ice = ice }
+        let former = agent?.end
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
             agent =
                 ice.isFull
                 ? FullAgent(ice, tag: queue.tag, SystemRandomNumberGenerator(), at: now) : LiteAgent(ice)
-            remote = nil
+            (formerEnd, remote) = (formerEnd ?? former, nil)
         } else {
-            agent = nil
+            (agent, formerEnd) = (nil, nil)
         }
     }
 
     /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
     private func goOn(_ now: MediaTime) {
         guard agent != nil else { return }
-        if connected != nil, let end = agent?.end, now >= end {
+        if agent?.end != nil { formerEnd = nil }
+        if connected != nil, let wayEnd, now >= wayEnd {
             connected = nil
             path.stop()
-            settle(.closed)
+            settle(.failed(.silent))
         }
         agent?.advance(to: now)
         for (datagram, destination) in agent?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }

@@ -54,7 +54,8 @@ package final class DTLSPath: LinkSecurity {
         control remoteControl: SocketAddress?
     ) {
         media.connect(association, ice, to: remote)
-        if !isMultiplexed { control.connect(association, ice?.ofControl, to: remoteControl) }
+        guard isMultiplexed else { return control.connect(association, ice?.ofControl, to: remoteControl) }
+        control.disconnect()
     }
 
     /// Waits until RTP has its keys; the other side has 20 s from now.

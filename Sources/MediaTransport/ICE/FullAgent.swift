@@ -26,14 +26,14 @@ struct FullAgent: PathAgent {
         var state = State.waiting
         /// Whether the other side has proved that it is there.
         var isKnown = false
-        /// Whether the other side, which controls, has said that it is to be used.
+        /// Whether the other side, which controls, has said that it is to be used, and it has not been checked since.
         var isNominated = false
         /// When it answered last.
         var lastAnswer = MediaTime.zero
     }
 
     /// A request that waits for its answer.
-    private struct Question {
+    struct Question {
         enum Purpose {
             case check
             case nomination
@@ -45,6 +45,7 @@ struct FullAgent: PathAgent {
         let purpose: Purpose
         let isControlling: Bool
         let bytes: [UInt8]
+        let begin: MediaTime
         /// When it is sent again, or given up.
         var time: MediaTime
         var pause: Duration
@@ -63,8 +64,8 @@ struct FullAgent: PathAgent {
     private var pairs: [Pair] = []
     /// Checks that go before all others, since the other side has checked the way.
     private var triggered: [SocketAddress] = []
-    private var questions: [Question] = []
-    private var selected: SocketAddress?
+    private(set) var questions: [Question] = []
+    private(set) var selected: SocketAddress?
     private var firstAnswer: MediaTime?
     /// When no more ways are nominated than one; nil before the first.
     private var settling: MediaTime?
@@ -72,6 +73,8 @@ struct FullAgent: PathAgent {
     private var nextConsent: MediaTime?
     /// Whether the other side has said that it wants nothing more.
     private var isRefused = false
+    /// Whether it has asked for the last time.
+    private var isEnded = false
     private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
 
     /// A side that looks for the way from now on.
@@ -94,14 +97,14 @@ struct FullAgent: PathAgent {
 
     // MARK: What is known
 
-    var destination: SocketAddress? { selected ?? bestValid?.remote }
+    var destination: SocketAddress? { current?.remote }
     var refusedCount: Int { checks.refusedCount }
 
     /// Nothing is sent to whoever has not agreed for 30 s, or has said no.
     ///
     /// Source: RFC 7675, section 5.1.
     var end: MediaTime? {
-        selectedPair.map { isRefused ? $0.lastAnswer : $0.lastAnswer + Self.consentLimit }
+        current.map { isRefused ? $0.lastAnswer : $0.lastAnswer + Self.consentLimit }
     }
 
     var next: MediaTime? {
@@ -114,11 +117,12 @@ struct FullAgent: PathAgent {
 
     func knows(_ source: SocketAddress) -> Bool { pairs.contains { $0.remote == source && $0.isKnown } }
 
+    /// The way in use.
+    private var current: Pair? { selectedPair ?? bestValid }
+
     private var bestValid: Pair? { pairs.filter { $0.state == .valid }.max { $0.priority < $1.priority } }
 
     private func isSettled(at now: MediaTime) -> Bool { settling.map { now >= $0 } ?? false }
-
-    private func isOver(at now: MediaTime) -> Bool { end.map { now >= $0 } ?? false }
 
     private var selectedPair: Pair? { selected.flatMap(index(of:)).map { pairs[$0] } }
 
@@ -132,7 +136,10 @@ struct FullAgent: PathAgent {
     // MARK: What comes in
 
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {
-        for candidate in candidates { add(candidate.address, priority: candidate.priority) }
+        for candidate in candidates {
+            add(candidate.address, priority: candidate.priority)
+            if let index = index(of: candidate.address), pairs[index].state == .failed { pairs[index].state = .waiting }
+        }
     }
 
     private mutating func add(_ remote: SocketAddress, priority: UInt32) {
@@ -157,15 +164,20 @@ struct FullAgent: PathAgent {
         case .asks(let priority, let nominates):
             leaving.append((checks.answer(to: check, from: source), source))
             add(source, priority: priority)
-            guard let index = index(of: source) else { return }
+            guard let index = index(of: source), !isEnded else { return }
             pairs[index].isKnown = true
-            if nominates, !isControlling { pairs[index].isNominated = true }
-            if pairs[index].state == .valid {
-                if pairs[index].isNominated { select(index, at: now) }
-            } else if selected == nil || pairs[index].isNominated || isSilent(at: now), !isOver(at: now) {
-                checkBack(index, at: now)
-            }
+            consider(index, isNominated: nominates && !isControlling, at: now)
         }
+    }
+
+    /// Makes of a check of the other side what follows from it: its way is taken, checked back, or neither.
+    private mutating func consider(_ index: Int, isNominated: Bool, at now: MediaTime) {
+        if isNominated { pairs[index].isNominated = true }
+        let isFresh = pairs[index].state == .valid && now - pairs[index].lastAnswer <= Self.silenceLimit
+        let isSilent = isSilent(at: now)
+        if isFresh, isNominated || (isControlling && isSilent) { return select(index, at: now) }
+        let isWanted = isNominated || isSilent || (selected == nil && pairs[index].state != .valid)
+        if !isFresh, isWanted, pairs[index].remote != selected { checkBack(index, at: now) }
     }
 
     /// Whether the other side has another role than this one, where need be since this one has changed its own.
@@ -210,7 +222,7 @@ struct FullAgent: PathAgent {
         guard answer.address(.xorMappedAddress) != nil else { return fail(index, question, at: now) }
         (pairs[index].state, pairs[index].isKnown, pairs[index].lastAnswer) = (.valid, true, now)
         triggered.removeAll { $0 == question.remote }
-        firstAnswer = firstAnswer ?? now
+        (firstAnswer, nextConsent) = (firstAnswer ?? now, nextConsent ?? now + consentPause())
         let isChosen = isControlling ? question.purpose == .nomination : pairs[index].isNominated
         if isChosen || (isControlling && isSilent(at: now)) { select(index, at: now) }
     }
@@ -224,7 +236,7 @@ struct FullAgent: PathAgent {
                 tieBreaker = generator.next()
             }
             if pairs[index].state != .valid { checkBack(index, at: now) }
-        case 403 where question.purpose == .consent: isRefused = true
+        case 403 where question.purpose == .consent && question.remote == destination: isRefused = true
         default: fail(index, question, at: now)
         }
     }
@@ -242,6 +254,7 @@ struct FullAgent: PathAgent {
     /// falls silent, the other side has another one in mind.
     private mutating func select(_ index: Int, at now: MediaTime) {
         let pair = pairs[index]
+        pairs[index].isNominated = false
         if let former = selectedPair {
             guard former.remote != pair.remote else { return }
             guard isSettled(at: now) || isSilent(at: now) || pair.priority > former.priority else { return }
@@ -255,11 +268,11 @@ struct FullAgent: PathAgent {
     // MARK: What goes out
 
     mutating func advance(to now: MediaTime) {
-        if isOver(at: now) {
+        if let end, now >= end {
             // These names and passwords are good for nothing any more.
-            (questions, triggered, nextConsent) = ([], [], nil)
-            return
+            (isEnded, questions, triggered, nextConsent) = (true, [], [], nil)
         }
+        guard !isEnded else { return }
         sendAgain(at: now)
         while now >= nextCheck, let remote = nextToAsk, let index = index(of: remote) {
             triggered.removeAll { $0 == remote }
@@ -267,9 +280,10 @@ struct FullAgent: PathAgent {
             ask(remote, for: .check, at: now)
             nextCheck = now + Self.pace
         }
+        giveUpNomination(at: now)
         if let nomination, now >= nomination.time { ask(nomination.remote, for: .nomination, at: now) }
-        if let nextConsent, now >= nextConsent, let selected {
-            ask(selected, for: .consent, at: now)
+        if let nextConsent, now >= nextConsent, let destination {
+            ask(destination, for: .consent, at: now)
             self.nextConsent = now + consentPause()
         }
     }
@@ -282,7 +296,7 @@ struct FullAgent: PathAgent {
     /// The way that is checked next: one that the other side has checked, or the best that nobody has.
     private var nextToAsk: SocketAddress? {
         if let remote = triggered.first { return remote }
-        guard selected == nil else { return nil }
+        guard selected == nil, !isEnded else { return nil }
         return pairs.filter { $0.state == .waiting }.max { $0.priority < $1.priority }?.remote
     }
 
@@ -290,13 +304,24 @@ struct FullAgent: PathAgent {
     ///
     /// Source: RFC 8445, section 8.1.1.
     private var nomination: (remote: SocketAddress, time: MediaTime)? {
-        guard isControlling, selected == nil, let firstAnswer, let best = bestValid,
+        guard isControlling, selected == nil, !isEnded, let firstAnswer, let best = bestValid,
             !questions.contains(where: { $0.purpose == .nomination })
         else { return nil }
         let mayBeBettered = pairs.contains {
             $0.priority > best.priority && ($0.state == .waiting || $0.state == .asked)
         }
         return (best.remote, mayBeBettered ? firstAnswer + Self.patience : firstAnswer)
+    }
+
+    /// Nominates another way where the first is not answered any more.
+    private mutating func giveUpNomination(at now: MediaTime) {
+        guard
+            let place = questions.firstIndex(where: { $0.purpose == .nomination && now - $0.begin >= Self.settlingTime }
+            ),
+            pairs.contains(where: { $0.state == .valid && $0.remote != questions[place].remote })
+        else { return }
+        let question = questions.remove(at: place)
+        if let index = index(of: question.remote) { pairs[index].state = .failed }
     }
 
     private mutating func sendAgain(at now: MediaTime) {
@@ -340,6 +365,7 @@ struct FullAgent: PathAgent {
                 purpose: purpose,
                 isControlling: isControlling,
                 bytes: bytes,
+                begin: now,
                 time: now + (isOnce ? Self.consentLimit : pause),
                 pause: pause,
                 sendsLeft: isOnce ? 0 : Self.sendLimit - 1

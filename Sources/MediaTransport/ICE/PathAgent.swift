@@ -21,7 +21,7 @@ protocol PathAgent {
     func knows(_ source: SocketAddress) -> Bool
     /// Takes a datagram of STUN.
     mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime)
-    /// Takes further addresses of the other side.
+    /// Takes addresses of the other side: those that are new are checked, and those that did not answer once more.
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime)
     /// Does what its time has come for.
     mutating func advance(to now: MediaTime)

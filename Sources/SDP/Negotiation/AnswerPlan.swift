@@ -75,7 +75,8 @@ struct AnswerPlan {
     ) -> (index: Int, name: String)? {
         guard let group = groups.first(where: { $0.semantics.isNamed("BUNDLE") }) else { return nil }
         for (index, medium) in offered.enumerated() {
-            guard let taken = taken[index], taken.isMultiplexed, configuration.media[taken.entry].mayBeBundled,
+            guard let taken = taken[index], taken.isMultiplexed,
+                configuration.media[taken.entry].mayBeBundled(by: medium.transport),
                 let name = medium.keyingAttributes.mediaIdentifier, group.identifiers.contains(name)
             else { continue }
             return (index, name)

@@ -68,11 +68,17 @@ struct MediaSlot: Hashable, Sendable {
         at index: Int
     ) -> String? {
         guard let entry, isWanted(configuration), scope == .everything || isActive,
-            configuration.media[entry].mayBeBundled
+            configuration.media[entry].mayBeBundled(by: MediaProtocol(transport(of: configuration.media[entry], scope)))
         else { return nil }
         let name = name ?? String(index)
         self.name = name
         return name
+    }
+
+    /// How the medium travels by our next offer: what is agreed goes on as it is, while it is wished at all.
+    private func transport(of medium: MediaConfiguration, _ scope: OfferAnswer.Scope) -> String {
+        let goesOn = isActive && medium.protocols.contains(MediaProtocol(transport))
+        return scope == .everything && !goesOn ? (medium.protocols.first ?? .rtpAVP).name : transport
     }
 
     /// The lines of an offer, which has the line in a group as `name`.
@@ -89,14 +95,11 @@ struct MediaSlot: Hashable, Sendable {
         if scope == .everything {
             try Self.check(medium)
             described = try payloadTypes.numbered(medium.formats, by: rule)
-            // What is agreed goes on as it is, while it is wished at all.
-            if !isActive || !medium.protocols.contains(MediaProtocol(transport)) {
-                transport = (medium.protocols.first ?? .rtpAVP).name
-            }
         }
+        transport = transport(of: medium, scope)
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
-        ice = medium.ice.flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
+        ice = medium.ice(by: MediaProtocol(transport)).flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -154,7 +157,11 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        if let own = medium.ice, own.meets(offered.keyingAttributes, isMultiplexed: taken.isMultiplexed) { ice = own }
+        if let own = medium.ice(by: MediaProtocol(transport)),
+            own.meets(offered.keyingAttributes, isMultiplexed: taken.isMultiplexed)
+        {
+            ice = own
+        }
         self.name = name
         return try DescriptionWriter.section(
             medium,

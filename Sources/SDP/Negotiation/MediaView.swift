@@ -1,3 +1,5 @@
+internal import CallBasics
+
 /// One medium of an exchange, from both sides.
 struct MediaView {
     let index: Int
@@ -48,6 +50,7 @@ struct MediaView {
             ice: AgreedICE(
                 local.keyingAttributes,
                 remote.keyingAttributes,
+                from: SocketAddress(host: configuration.address, port: 0),
                 isMultiplexed: isMultiplexed,
                 isOfferer: isOfferer,
                 after: previous?.ice
@@ -96,7 +99,7 @@ struct Destination {
     }
 
     /// Source: RFC 3264, section 8.4; RFC 6157, section 4.2 (the name .invalid).
-    static func isNowhere(_ host: String) -> Bool {
+    private static func isNowhere(_ host: String) -> Bool {
         if host.utf8.contains(UInt8(ascii: ":")) {
             return host.utf8.allSatisfy { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "0") }
         }

@@ -118,10 +118,8 @@ package struct ICECandidate: Hashable, Sendable {
     /// One of UDP that can be reached from `own`; nil for others, and for names, which cost time to look up.
     init?(_ attribute: CandidateAttribute, from own: SocketAddress) {
         guard let kind = Kind(rawValue: attribute.kind), attribute.transport == "udp",
-            attribute.port != 0,
-            !Destination.isNowhere(attribute.host), !Destination.isMulticast(attribute.host),
             let address = SocketAddress(host: attribute.host, port: attribute.port)?.scoped(as: own),
-            address.isIPv4 == own.isIPv4, own.isLoopback || !address.isLoopback
+            address.isDestination, address.isIPv4 == own.isIPv4, own.isLoopback || !address.isLoopback
         else { return nil }
         self.init(kind, address, priority: attribute.priority)
     }
@@ -153,10 +151,12 @@ package struct AgreedICE: Hashable, Sendable {
 
     /// What an exchange has come to; nil when one side has no ICE, or none checks: both would only answer.
     ///
-    /// Who has offered controls, but for a side that only answers; that stays for the life of the session.
+    /// Who has offered controls, but for a side that only answers; that stays for the life of the session. The other side's
+    /// addresses are those that can be reached from `address`.
     init?(
         _ local: [SDPAttribute],
         _ remote: [SDPAttribute],
+        from address: SocketAddress?,
         isMultiplexed: Bool,
         isOfferer: Bool,
         after former: AgreedICE?
@@ -165,7 +165,6 @@ package struct AgreedICE: Hashable, Sendable {
             let own = ICECredentials(local),
             let other = ICECredentials(remote)
         else { return nil }
-        let address = local.candidates.first.flatMap { SocketAddress(host: $0.host, port: $0.port) }
         func candidates(_ component: ICEComponent) -> [ICECandidate] {
             guard let address else { return [] }
             let told = remote.candidates.lazy.filter { $0.component == component.rawValue }

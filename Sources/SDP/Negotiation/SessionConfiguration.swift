@@ -93,8 +93,13 @@ public struct MediaConfiguration: Hashable, Sendable {
 
     func isOfKind(_ kind: String) -> Bool { self.kind.isNamed(kind) }
 
+    /// Our side of ICE for media that travels by `transport`: where there is a certificate, that alone has a way by ICE.
+    func ice(by transport: MediaProtocol) -> OwnICE? { certificate == nil || transport.usesDTLS ? ice : nil }
+
     /// Whether it may be in a group of one transport: with ICE alone, and not where attributes name it otherwise.
-    var mayBeBundled: Bool { ice != nil && isMultiplexed && !attributes.contains { $0.name.isNamed("mid") } }
+    func mayBeBundled(by transport: MediaProtocol) -> Bool {
+        ice(by: transport) != nil && isMultiplexed && !attributes.contains { $0.name.isNamed("mid") }
+    }
 
     /// The port of RTCP, where it is not the one that all expect.
     var toldControlPort: UInt16? { controlPort.flatMap { $0 == port &+ 1 ? nil : $0 } }

@@ -99,10 +99,3 @@ package enum DNSAnswer: Hashable, Sendable {
     /// Nobody answered.
     case timeout
 }
-
-extension SocketAddress {
-    /// Whether it is 0.0.0.0 or ::, which leads back to the own machine.
-    package var isUnspecified: Bool {
-        self == SocketAddress(ipv4: 0, port: port) || self == SocketAddress(ipv6High: 0, low: 0, port: port)
-    }
-}

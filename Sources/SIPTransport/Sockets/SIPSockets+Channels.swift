@@ -35,16 +35,6 @@ final class StreamHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error _: any Error) { context.close(promise: nil) }
 }
 
-extension CallBasics.SocketAddress {
-    /// Whether one peer may be there: no port 0, no broadcast, no multicast, no wildcard.
-    var isDestination: Bool {
-        guard port != 0, !isUnspecified else { return false }
-        let first = host.prefix { $0 != "." && $0 != ":" }
-        guard isIPv4 else { return !first.lowercased().hasPrefix("ff") || first.count < 4 }
-        return (UInt8(first) ?? 255) < 224
-    }
-}
-
 extension DatagramBootstrap {
     /// Leaves IPv4 to sockets of its own.
     func onlyIPv6(if isIPv6: Bool) -> DatagramBootstrap {

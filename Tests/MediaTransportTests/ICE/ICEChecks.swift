@@ -39,5 +39,16 @@ struct ICEChecks {
         return writer.finish(withFingerprint: true)
     }
 
+    /// A check of a side that is controlled.
+    static func controlled() -> [UInt8] {
+        var generator = SeededGenerator(seed: 9)
+        var writer = STUNWriter(.request, .binding, STUNMessage.Transaction(using: &generator))
+        writer.append(.username, "ours:abcd")
+        writer.append(.iceControlled, number: 7 as UInt64)
+        writer.append(.priority, number: 1 as UInt32)
+        writer.sign(with: STUNKey(shortTerm: own.password))
+        return writer.finish(withFingerprint: true)
+    }
+
     static func address(_ port: UInt16) -> SocketAddress { SocketAddress(ipv4: 0xC000_0202, port: port) }
 }

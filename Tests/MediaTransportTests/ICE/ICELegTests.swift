@@ -33,6 +33,7 @@ import Testing
         }
 
         let leg: DTLSLeg
+        let association: AgreedAssociation
         var browser: DTLSAssociation
         var checks = ICEChecks()
         var now = MediaTime.zero
@@ -59,7 +60,7 @@ import Testing
             let own = lines(DTLSPair.one, role == .active ? .active : .passive)
             let other = lines(DTLSPair.other, .activeOrPassive)
             // Whatever the description says: the way is that of the checks.
-            let association = try #require(AgreedAssociation(own, other, isOfferer: false))
+            association = try #require(AgreedAssociation(own, other, isOfferer: false))
             leg.connect(association, ice, to: ICEChecks.address(99))
         }
 
@@ -203,6 +204,29 @@ import Testing
         stage.serve()
         #expect(!stage.isOpen)
         await stage.leg.ended()
+        #expect(stage.leg.failure == .silent)
+    }
+
+    @Test func `by new names and passwords the way of before is taken for gone, too, unless there is another`() throws {
+        let stage = try Stage(.active)
+        _ = stage.shake(stage.check(from: 1))
+        let session = AgreedICE.Session(local: ICEChecks.own, remote: ICEChecks.own)
+        let anew = AgreedICE(session, isFull: true, isControlling: true, candidates: [])
+        stage.leg.connect(stage.association, anew, to: nil)
+        stage.now += .seconds(29)
+        stage.serve()
+        #expect(stage.isOpen)
+        stage.now += .seconds(1)
+        stage.serve()
+        #expect(!stage.isOpen && stage.leg.failure == .silent)
+    }
+
+    @Test func `a leg that is not needed any more sends and takes nothing`() throws {
+        let stage = try Stage(.active)
+        _ = stage.shake(stage.check(from: 1))
+        #expect(stage.isOpen)
+        stage.leg.disconnect()
+        #expect(stage.serve().isEmpty && !stage.isOpen && stage.check(from: 1).isEmpty)
     }
 
     // MARK: A side that looks for the way

@@ -198,5 +198,7 @@ struct NATWorld {
     }
 
     /// Whether both sides have chosen a way.
-    var hasWay: Bool { agents.allSatisfy { $0.end != nil } }
+    var hasWay: Bool {
+        agents.allSatisfy { agent in (agent as? FullAgent).map { $0.selected != nil } ?? (agent.destination != nil) }
+    }
 }

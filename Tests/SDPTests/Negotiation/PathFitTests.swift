@@ -134,7 +134,9 @@ import Testing
             "1 udp 9 192.0.2.7 5000 typ host", "1 UDP 8 203.0.113.7 5000 typ srflx raddr 192.0.2.7 rport 5000",
             "2 UDP 7 192.0.2.7 5001 typ host", "1 TCP 9 192.0.2.7 9 typ host tcptype active",
             "1 UDP 9 2001:db8::7 5000 typ host",
-            "1 UDP 9 0.0.0.0 5000 typ host", "1 UDP 9 224.0.0.1 5000 typ host", "1 UDP 9 127.0.0.1 5000 typ host",
+            "1 UDP 9 0.0.0.0 5000 typ host", "1 UDP 9 ::ffff:0.0.0.0 5000 typ host",
+            "1 UDP 9 ::ffff:224.0.0.251 5000 typ host", "1 UDP 9 224.0.0.1 5000 typ host",
+            "1 UDP 9 127.0.0.1 5000 typ host",
             "1 UDP 9 f3a1.local 5000 typ host", "1 UDP 9 192.0.2.7 0 typ host", "1 UDP 9 192.0.2.7 5000 typ magic",
             "3 UDP 9 192.0.2.7 5002 typ host",
         ])
@@ -171,6 +173,20 @@ import Testing
         try side.receiveOffer(Self.offer(Self.browser + "a=ice-lite\r\na=rtcp-mux\r\n"))
         _ = try side.makeAnswer()
         #expect(try #require(side.agreed?.audio?.ice).isControlling)
+    }
+
+    @Test func `where there is a certificate, media by DTLS alone has ICE, offered and answered`() throws {
+        var side = Self.full()
+        side.configuration.media[0].certificate = OwnCertificate(
+            Fingerprint(hash: "sha-256", bytes: [1]),
+            associationID: "association-of-our-own-side"
+        )
+        side.configuration.media[0].protocols = [.rtpAVP, .dtlsSAVPF]
+        var other = side
+        let offer = try side.makeOffer().description
+        #expect(!offer.contains("ice-") && !offer.contains("candidate") && !offer.contains("BUNDLE"))
+        try other.receiveOffer(Self.offer(Self.browser + "a=rtcp-mux\r\n", host: "192.0.2.2"))
+        #expect(try !other.makeAnswer().description.contains("ice-") && other.agreed?.audio?.ice == nil)
     }
 
     // MARK: BUNDLE

@@ -134,7 +134,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-                    let taker = Taker(party: party, engine: engine, recorder: recorder, teller: teller)
+                    let ice = try await sound.way.configuration()
+                    let taker = Taker(party: party, engine: engine, ice: ice, recorder: recorder, teller: teller)
                     if let group { try await serve(taker, screensOf: group) } else { try await serve(taker) }
                     await party.close()
                 } catch {
@@ -149,6 +150,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     private struct Taker {
         let party: SIPParty
         let engine: CallEngine
+        let ice: ICEConfiguration?
         let recorder: StoryRecorder?
         let teller: SIPTeller
         let desk = AnswerDesk()
@@ -265,7 +267,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
         }
         let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
-        let media = try await sound.sound(of: taker.engine, at: host, sound.audio.ends(echo: echo))
+        let media = try await sound.sound(of: taker.engine, at: host, ice: taker.ice, sound.audio.ends(echo: echo))
         let run = SIPCallRun(
             handle,
             of: party,

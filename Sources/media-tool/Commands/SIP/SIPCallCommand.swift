@@ -225,7 +225,8 @@ struct SIPCallCommand: AsyncParsableCommand {
         sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
         // A proxy on the way, or another target, may go by something else.
         let isPrivate = sip.transport == .tls || party.local.isLoopback
-        let media = try await sound.sound(of: engine, at: host, isPrivate: isPrivate, sound.audio.ends())
+        let ice = try await sound.way.configuration()
+        let media = try await sound.sound(of: engine, at: host, ice: ice, isPrivate: isPrivate, sound.audio.ends())
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)
         (made.spareSessions, made.isOfferDelayed) = (media.spareSessions, delayedOffer)
@@ -257,7 +258,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             guard case .established(handle) = event else { continue }
             talk = Task {
                 await self.talk(run) {
-                    try await sound.sound(of: engine, at: host, isPrivate: isPrivate) {
+                    try await sound.sound(of: engine, at: host, ice: ice, isPrivate: isPrivate) {
                         ($0.source, $0.sink) = (.silence, .none)
                     }
                 }

@@ -66,13 +66,15 @@ struct SIPCallOptions: ParsableArguments {
     /// - Parameters:
     ///   - engine: Makes the call.
     ///   - host: The own address.
+    ///   - ice: How the way is found, by `way`.
     ///   - isPrivate: Whether nobody on the way reads the descriptions.
     ///   - ends: Says where the sound comes from and goes to.
     /// - Returns: The sound, whose ports are open.
-    /// - Throws: `EngineError` and `PhoneError` as `CallSound`, `ToolFailure` when a server has no address
+    /// - Throws: `EngineError` and `PhoneError` as `CallSound`
     func sound(
         of engine: CallEngine,
         at host: String,
+        ice: ICEConfiguration?,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) async throws -> CallSound {
@@ -82,7 +84,7 @@ struct SIPCallOptions: ParsableArguments {
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: encryption,
-            ice: try await way.configuration(),
+            ice: ice,
             isPrivate: isPrivate,
             ends
         )

@@ -138,23 +138,27 @@ actor SIPCallRun {
         note(audio.isHeldRemotely, &isHeld.them, by: "them")
     }
 
-    /// Tells when DTLS has made keys, and ends the call when it cannot.
+    /// Tells when DTLS has made keys, and ends the call when it cannot, or ICE has lost the other side.
     private func awaitKeys() async {
         do throws(PhoneError) {
             try await sound.secured()
-            guard let security = await sound.security, let fingerprint = security.fingerprint,
-                fingerprint != toldFingerprint
-            else { return }
-            toldFingerprint = fingerprint
-            let members: [(String, JSONValue)] = [
-                ("suite", .string(security.suite)), ("fingerprint", .string(fingerprint)),
-            ]
-            teller.tell("secured", members, text: "Secured: \(security.suite), certificate \(fingerprint).")
+            if let security = await sound.security { tell(security) }
+            await sound.ended()
+            if let failure = sound.securityFailure { throw failure }
         } catch {
             guard end == nil else { return }
             failure = error.message
             await hangUp()
         }
+    }
+
+    private func tell(_ security: CallSecurity) {
+        guard let fingerprint = security.fingerprint, fingerprint != toldFingerprint else { return }
+        toldFingerprint = fingerprint
+        let members: [(String, JSONValue)] = [
+            ("suite", .string(security.suite)), ("fingerprint", .string(fingerprint)),
+        ]
+        teller.tell("secured", members, text: "Secured: \(security.suite), certificate \(fingerprint).")
     }
 
     private func note(_ isNow: Bool, _ was: inout Bool, by side: String) {

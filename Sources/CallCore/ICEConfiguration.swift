@@ -9,8 +9,9 @@ internal import SDP
 /// side agrees to it. Where the other side has no ICE, sound goes to where its description says.
 /// Source: RFC 8445.
 public struct ICEConfiguration: Hashable, Sendable {
-    /// Whether this side only answers checks: it has to be reached at its own address (ICE-lite).
-    public var isLite = false
+    /// Whether this side only answers checks (ICE-lite): it has to be reached at its own address, and checked all the time, as
+    /// browsers do.
+    package var isLite = false
     /// Servers that tell how this side is seen from outside (STUN); the first 4 are asked before a call is made or answered,
     /// which waits for them for 1 s at most.
     public var servers: [SocketAddress] = []

@@ -59,6 +59,8 @@ public actor PhoneCall {
     private var hasEarlyMedia = false
     /// What became of its sound, when that is why it ends.
     private var problem: String?
+    /// The sound whose end is waited for.
+    private weak var watched: CallSound?
     private(set) var held = (us: false, them: false)
     /// Whether this side has held it only to hand it over.
     var isHeldForTransfer = false
@@ -245,6 +247,11 @@ public actor PhoneCall {
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
             session.address = address.host
+            // How the new one is seen from outside nobody has told.
+            for index in session.media.indices {
+                session.media[index].ice?.mapped = nil
+                session.media[index].ice?.controlMapped = nil
+            }
             agent.change(handle, to: session, at: now)
         }
     }
@@ -333,13 +340,13 @@ public actor PhoneCall {
     /// Before the answer it may take as long as it likes: somebody else may answer.
     private func expectKeys(_ sound: CallSound) {
         Task { [weak self] in
-            do throws(PhoneError) {
-                try await sound.secured()
-                await sound.ended()
-                if let failure = sound.securityFailure { throw failure }
-            } catch {
-                await self?.lose(sound, error)
-            }
+            do throws(PhoneError) { try await sound.secured() } catch { await self?.lose(sound, error) }
+        }
+        guard watched !== sound else { return }
+        watched = sound
+        Task { [weak self] in
+            await sound.ended()
+            if let failure = sound.securityFailure { await self?.lose(sound, failure) }
         }
     }
 

@@ -42,7 +42,7 @@ package enum DTLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unreached:
             "ICE found no way to the other side. Check that UDP packets of each arrive at the other."
         case .silent:
-            "The other side has not been heard from for 30 s. Check both networks, and call again."
+            "ICE has lost the other side: it has not answered for 30 s, or refuses to. Check both networks, and call again."
         case .alert(let alert):
             "The other side ended DTLS with the alert \"\(alert)\". Its log may say why."
         case .protocolFailure(let reason):

@@ -83,7 +83,8 @@ final class DTLSLeg: @unchecked Sendable {
     /// Finds the way, where both sides have agreed on ICE.
     private var agent: (any PathAgent)?
     private var ice: AgreedICE?
-    private var formerEnd: MediaTime?
+    /// What `PathAgent.end` was last; nil before there was a way.
+    private var lastEnd: MediaTime?
     private var remote: SocketAddress?
     private var isConnecting = false
     private var attempts: [Attempt] = []
@@ -221,8 +222,9 @@ final class DTLSLeg: @unchecked Sendable {
         return (times + [deadline, connected == nil ? nil : wayEnd, agent?.next]).compactMap(\.self).min()
     }
 
-    /// When the way is taken for gone: by new names and passwords that of before counts until there is another.
-    private var wayEnd: MediaTime? { agent?.end ?? formerEnd }
+    /// When the way is taken for gone: one that has failed, or whose names and passwords are not those any more, counts until
+    /// there is another.
+    private var wayEnd: MediaTime? { agent?.end ?? lastEnd }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
@@ -260,23 +262,22 @@ final class DTLSLeg: @unchecked Sendable {
     /// Looks for the way that descriptions agree on: anew for other names and passwords.
     private func takeWay(_ ice: AgreedICE?, _ now: MediaTime) {
         defer { self.ice = ice }
-        let former = agent?.end
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
             agent =
                 ice.isFull
                 ? FullAgent(ice, tag: queue.tag, SystemRandomNumberGenerator(), at: now) : LiteAgent(ice)
-            (formerEnd, remote) = (formerEnd ?? former, nil)
+            remote = nil
         } else {
-            (agent, formerEnd) = (nil, nil)
+            (agent, lastEnd) = (nil, nil)
         }
     }
 
     /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
     private func goOn(_ now: MediaTime) {
         guard agent != nil else { return }
-        if agent?.end != nil { formerEnd = nil }
+        lastEnd = wayEnd
         if connected != nil, let wayEnd, now >= wayEnd {
             connected = nil
             path.stop()

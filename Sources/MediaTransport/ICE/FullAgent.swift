@@ -136,9 +136,15 @@ struct FullAgent: PathAgent {
     // MARK: What comes in
 
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {
+        guard !isEnded else { return }
         for candidate in candidates {
+            let isNew = index(of: candidate.address) == nil
             add(candidate.address, priority: candidate.priority)
-            if let index = index(of: candidate.address), pairs[index].state == .failed { pairs[index].state = .waiting }
+            guard let index = index(of: candidate.address) else { continue }
+            // While a way is in use, nothing is checked of its own accord.
+            if isNew ? selected != nil : pairs[index].state == .failed || pairs[index].state == .asked {
+                checkBack(index, at: now)
+            }
         }
     }
 
@@ -178,6 +184,11 @@ struct FullAgent: PathAgent {
         if isFresh, isNominated || (isControlling && isSilent) { return select(index, at: now) }
         let isWanted = isNominated || isSilent || (selected == nil && pairs[index].state != .valid)
         if !isFresh, isWanted, pairs[index].remote != selected { checkBack(index, at: now) }
+    }
+
+    /// Asks at all other addresses of the other side, since that in use does not answer any more.
+    private mutating func lookElsewhere(at now: MediaTime) {
+        for index in pairs.indices where pairs[index].remote != selected { checkBack(index, at: now) }
     }
 
     /// Whether the other side has another role than this one, where need be since this one has changed its own.
@@ -282,9 +293,10 @@ struct FullAgent: PathAgent {
         }
         giveUpNomination(at: now)
         if let nomination, now >= nomination.time { ask(nomination.remote, for: .nomination, at: now) }
-        if let nextConsent, now >= nextConsent, let destination {
-            ask(destination, for: .consent, at: now)
+        if let nextConsent, now >= nextConsent {
+            if let destination { ask(destination, for: .consent, at: now) }
             self.nextConsent = now + consentPause()
+            if isSilent(at: now) { lookElsewhere(at: now) }
         }
     }
 

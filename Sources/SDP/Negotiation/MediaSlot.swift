@@ -158,7 +158,7 @@ struct MediaSlot: Hashable, Sendable {
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
         if let own = medium.ice(by: MediaProtocol(transport)),
-            own.meets(offered.keyingAttributes, isMultiplexed: taken.isMultiplexed)
+            own.meets(offered, isMultiplexed: taken.isMultiplexed)
         {
             ice = own
         }
@@ -172,6 +172,7 @@ struct MediaSlot: Hashable, Sendable {
             controlPort: taken.isMultiplexed ? nil : medium.toldControlPort,
             security: Self.group(name) + answeredSecurity(medium, taken, offered)
                 + way(of: medium, configuration, sharesPort: taken.isMultiplexed)
+                + (medium.ice != nil && offered.hasICEMismatch ? [SDPAttribute("ice-mismatch")] : [])
         )
     }
 

@@ -49,7 +49,7 @@ struct MediaView {
                 ? AgreedAssociation(local.keyingAttributes, remote.keyingAttributes, isOfferer: isOfferer) : nil,
             ice: AgreedICE(
                 local.keyingAttributes,
-                remote.keyingAttributes,
+                remote,
                 from: SocketAddress(host: configuration.address, port: 0),
                 isMultiplexed: isMultiplexed,
                 isOfferer: isOfferer,

@@ -66,8 +66,9 @@ package struct OwnICE: Hashable, Sendable {
     }
 
     /// Whether it finds a way with the side that says so.
-    func meets(_ other: [SDPAttribute], isMultiplexed: Bool) -> Bool {
-        other.hasICE && (isFull || isMultiplexed && !other.isICELite)
+    func meets(_ other: MediaDescription, isMultiplexed: Bool) -> Bool {
+        let attributes = other.keyingAttributes
+        return attributes.hasICE && !other.hasICEMismatch && (isFull || isMultiplexed && !attributes.isICELite)
     }
 }
 
@@ -155,13 +156,15 @@ package struct AgreedICE: Hashable, Sendable {
     /// addresses are those that can be reached from `address`.
     init?(
         _ local: [SDPAttribute],
-        _ remote: [SDPAttribute],
+        _ other: MediaDescription,
         from address: SocketAddress?,
         isMultiplexed: Bool,
         isOfferer: Bool,
         after former: AgreedICE?
     ) {
-        guard local.hasICE, remote.hasICE, !local.isICELite || (isMultiplexed && !remote.isICELite),
+        let remote = other.keyingAttributes
+        guard local.hasICE, remote.hasICE, !other.hasICEMismatch,
+            !local.isICELite || (isMultiplexed && !remote.isICELite),
             let own = ICECredentials(local),
             let other = ICECredentials(remote)
         else { return nil }
@@ -210,6 +213,20 @@ package struct AgreedICE: Hashable, Sendable {
 
     /// Source: RFC 8445, section 6.1.2.5.
     private static let candidateLimit = 100
+}
+
+extension MediaDescription {
+    /// Whether the address that media goes to is none of those that ICE has: somebody in between has put in his own.
+    ///
+    /// Source: RFC 8839, section 3.2.5.
+    var hasICEMismatch: Bool {
+        let candidates = keyingAttributes.candidates.filter { $0.component == ICEComponent.media.rawValue }
+        // Port 9 stands for an address that is not known yet, as 0.0.0.0 and ::.
+        guard !candidates.isEmpty, port != 9, let host, let address = SocketAddress(host: host, port: port),
+            !address.isUnspecified
+        else { return false }
+        return !candidates.contains { SocketAddress(host: $0.host, port: $0.port) == address }
+    }
 }
 
 extension [SDPAttribute] {

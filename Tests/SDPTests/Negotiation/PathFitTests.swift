@@ -189,6 +189,26 @@ import Testing
         #expect(try !other.makeAnswer().description.contains("ice-") && other.agreed?.audio?.ice == nil)
     }
 
+    @Test(arguments: [
+        ("192.0.2.7", 5000, true), ("192.0.2.7", 5002, false), ("198.51.100.9", 5000, false), ("0.0.0.0", 5002, true),
+        ("198.51.100.9", 9, true), ("relay.example", 5002, true),
+    ]) func `who has come to be described elsewhere than ICE says is told, and answered without`(
+        host: String,
+        port: Int,
+        isTaken: Bool
+    ) throws {
+        let lines = Self.browser + Self.candidates(["1 UDP 9 192.0.2.7 5000 typ host"]) + "a=rtcp-mux\r\n"
+        let text = try Self.offer(lines, host: host).description.replacing("m=audio 9", with: "m=audio \(port)")
+        var side = Self.full()
+        try side.receiveOffer(SessionDescription(parsing: text))
+        let answer = try side.makeAnswer().description
+        #expect(answer.contains("a=ice-mismatch") == !isTaken && answer.contains("a=ice-ufrag") == isTaken)
+        #expect((side.agreed?.audio?.ice != nil) == isTaken)
+        side = Self.full()
+        _ = try side.makeOffer()
+        #expect(try (side.receiveAnswer(SessionDescription(parsing: text)).audio?.ice != nil) == isTaken)
+    }
+
     // MARK: BUNDLE
 
     private static let video = "m=video 9 RTP/AVP 96\r\nc=IN IP4 0.0.0.0\r\na=mid:v\r\na=rtpmap:96 VP8/90000\r\n"

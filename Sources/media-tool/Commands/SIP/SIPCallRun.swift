@@ -46,6 +46,8 @@ actor SIPCallRun {
     private(set) var failure: String?
     /// The other side's certificate, of which was told.
     private var toldFingerprint: String?
+    /// Whether the end of the sound is waited for.
+    private var isWatched = false
 
     init(
         _ handle: CallHandle,
@@ -143,6 +145,8 @@ actor SIPCallRun {
         do throws(PhoneError) {
             try await sound.secured()
             if let security = await sound.security { tell(security) }
+            guard !isWatched else { return }
+            isWatched = true
             await sound.ended()
             if let failure = sound.securityFailure { throw failure }
         } catch {

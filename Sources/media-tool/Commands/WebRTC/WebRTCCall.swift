@@ -97,6 +97,7 @@ final class WebRTCCall: Sendable {
                     try await sound.secured()
                     continuation.yield(.secured)
                     await sound.ended()
+                    if let failure = sound.securityFailure { throw failure }
                     continuation.yield(.over("them"))
                 } catch {
                     continuation.yield(.failed(error.message))

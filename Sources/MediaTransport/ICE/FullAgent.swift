@@ -285,6 +285,11 @@ struct FullAgent: PathAgent {
         }
         guard !isEnded else { return }
         sendAgain(at: now)
+        if let nextConsent, now >= nextConsent {
+            if let destination { ask(destination, for: .consent, at: now) }
+            self.nextConsent = now + consentPause()
+            if isSilent(at: now) { lookElsewhere(at: now) }
+        }
         while now >= nextCheck, let remote = nextToAsk, let index = index(of: remote) {
             triggered.removeAll { $0 == remote }
             pairs[index].state = .asked
@@ -293,11 +298,6 @@ struct FullAgent: PathAgent {
         }
         giveUpNomination(at: now)
         if let nomination, now >= nomination.time { ask(nomination.remote, for: .nomination, at: now) }
-        if let nextConsent, now >= nextConsent {
-            if let destination { ask(destination, for: .consent, at: now) }
-            self.nextConsent = now + consentPause()
-            if isSilent(at: now) { lookElsewhere(at: now) }
-        }
     }
 
     mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {

@@ -199,7 +199,7 @@ import Testing
         var generator = SeededGenerator(seed: controls ? 5 : 6)
         var stage = AgentStage([1, 2, 3], controls: controls)
         var asked: [(message: STUNMessage, port: UInt16)] = []
-        for _ in 0..<thorough(50_000, quick: 5000) {
+        for _ in 0..<thorough(20_000, quick: 5000) {
             let port = UInt16.random(in: 1...6, using: &generator)
             switch Int.random(in: 0..<8, using: &generator) {
             case 0:

@@ -11,8 +11,9 @@ enum NATCheckup {
     static func findings(by servers: [STUNServer]) async -> [Finding] {
         do {
             let addresses = try await STUNServer.addresses(of: servers)
-            guard let first = addresses.first, let host = await SourceAddress.towards(first) else {
-                return [Finding(area: area, status: .warning, finding: "No way leads to \(addresses[0]).")]
+            guard let first = addresses.first else { return [] }
+            guard let host = await SourceAddress.towards(first) else {
+                return [Finding(area: area, status: .warning, finding: "No way leads to \(first).")]
             }
             let socket = try UDPSocket(bind: host.with(port: 0))
             var generator = SystemRandomNumberGenerator()

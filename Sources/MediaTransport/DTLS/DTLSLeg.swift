@@ -22,41 +22,6 @@ final class DTLSLeg: @unchecked Sendable {
         case closed
     }
 
-    private struct Orders {
-        var wanted: AgreedAssociation?
-        var ice: AgreedICE?
-        var remote: SocketAddress?
-        /// Whether the thread has not taken `wanted` yet.
-        var isNew = false
-        var isServed = false
-        var isTimed = false
-        var closes = false
-        var outcome = Outcome.connecting
-        var waiters: [CheckedContinuation<Outcome, Never>] = []
-        /// Who waits for its end, and who waits until the end has been told.
-        var enders: [CheckedContinuation<Void, Never>] = []
-        var closers: [CheckedContinuation<Void, Never>] = []
-
-        var isOver: Bool {
-            switch outcome {
-            case .connecting, .connected: false
-            case .failed, .closed: true
-            }
-        }
-
-        /// Notes what has become of it; answers who has waited for that.
-        mutating func settle(_ outcome: Outcome) -> (
-            waiters: [CheckedContinuation<Outcome, Never>], enders: [CheckedContinuation<Void, Never>]
-        ) {
-            self.outcome = outcome
-            defer {
-                waiters = []
-                if isOver { enders = [] }
-            }
-            return (waiters, isOver ? enders : [])
-        }
-    }
-
     /// A handshake with one address.
     private final class Attempt {
         var association: DTLSAssociation
@@ -123,10 +88,12 @@ final class DTLSLeg: @unchecked Sendable {
 
     /// Goes on with no association, as when RTCP has come to share the port of RTP.
     func disconnect() {
-        orders.withLock { orders in
-            if orders.wanted != nil { (orders.wanted, orders.ice, orders.isNew) = (nil, nil, true) }
+        let isWanted = orders.withLock { orders in
+            guard orders.wanted != nil else { return false }
+            (orders.wanted, orders.ice, orders.isNew) = (nil, nil, true)
+            return true
         }
-        server.wake()
+        if isWanted { server.wake() }
     }
 
     /// What has become of it, once that is known; from now on the other side has so long as `timeLimit`.

@@ -157,11 +157,8 @@ struct MediaSlot: Hashable, Sendable {
         described = taken.pairs.map(\.ours)
         payloadTypes.record(described)
         let medium = configuration.media[taken.entry]
-        if let own = medium.ice(by: MediaProtocol(transport)),
-            own.meets(offered, isMultiplexed: taken.isMultiplexed)
-        {
-            ice = own
-        }
+        let own = medium.ice(by: MediaProtocol(transport))
+        if let own, own.meets(offered, isMultiplexed: taken.isMultiplexed) { ice = own }
         self.name = name
         return try DescriptionWriter.section(
             medium,
@@ -172,7 +169,7 @@ struct MediaSlot: Hashable, Sendable {
             controlPort: taken.isMultiplexed ? nil : medium.toldControlPort,
             security: Self.group(name) + answeredSecurity(medium, taken, offered)
                 + way(of: medium, configuration, sharesPort: taken.isMultiplexed)
-                + (medium.ice != nil && offered.hasICEMismatch ? [SDPAttribute("ice-mismatch")] : [])
+                + (own != nil && offered.hasICEMismatch ? [SDPAttribute("ice-mismatch")] : [])
         )
     }
 

@@ -185,7 +185,10 @@ import Testing
         var other = side
         let offer = try side.makeOffer().description
         #expect(!offer.contains("ice-") && !offer.contains("candidate") && !offer.contains("BUNDLE"))
-        try other.receiveOffer(Self.offer(Self.browser + "a=rtcp-mux\r\n", host: "192.0.2.2"))
+        // Nor is it told that ICE has gone wrong there.
+        let told = Self.browser + Self.candidates(["1 UDP 9 192.0.2.7 5000 typ host"]) + "a=rtcp-mux\r\n"
+        let text = try Self.offer(told, host: "192.0.2.2").description.replacing("m=audio 9", with: "m=audio 5002")
+        try other.receiveOffer(SessionDescription(parsing: text))
         #expect(try !other.makeAnswer().description.contains("ice-") && other.agreed?.audio?.ice == nil)
     }
 

@@ -33,6 +33,8 @@ package actor CallSound {
     package nonisolated let session: SessionConfiguration
     private let engine: CallEngine
     private let way: Way
+    /// What a relay has given for it, until a call has the ports.
+    private var side: ICESide?
     private let ends: @Sendable (inout CallConfiguration) -> Void
     private let stream: AudioStreamConfiguration
     /// What is offered instead, one after the other, where that is not acceptable.
@@ -46,7 +48,7 @@ package actor CallSound {
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
     /// Where ICE has found the other side's ports, and who waits for them to be found elsewhere.
-    private var found: [ICEComponent: SocketAddress] = [:]
+    private var found: [ICEComponent: Route] = [:]
     private var finder: Task<Void, Never>?
 
     /// Opens the ports of a call on an own address.
@@ -73,13 +75,18 @@ package actor CallSound {
     ) async throws {
         let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
         let reservation = try await engine.reserve(address, hasControlPort: true)
+        var side: ICESide?
+        if let ice { side = await ICESide(ice, of: reservation) }
+        if let failure = side?.failure, let relay = ice?.relay {
+            engine.warn("The relay at \(relay.address) gives no address: \(failure). The call goes on without it.")
+        }
         try self.init(
             engine,
             .ports(reservation),
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
-            ice: await ice?.side(of: reservation),
+            side,
             isPrivate: isPrivate,
             ends
         )
@@ -87,7 +94,7 @@ package actor CallSound {
 
     /// The sound of a call whose ports, or whose network in memory, are there.
     ///
-    /// - Parameters: As above; `ice` is this side of ICE.
+    /// - Parameters: As above.
     /// - Throws: `EngineError` when there is no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
@@ -95,8 +102,29 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
-        ice: OwnICE? = nil,
         isPrivate: Bool = false,
+        _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
+    ) throws {
+        try self.init(
+            engine,
+            way,
+            codecs: codecs,
+            packetTime: packetTime,
+            encryption: encryption,
+            nil,
+            isPrivate: isPrivate,
+            ends
+        )
+    }
+
+    private init(
+        _ engine: CallEngine,
+        _ way: Way,
+        codecs: [String],
+        packetTime: Int?,
+        encryption: MediaEncryption,
+        _ side: ICESide?,
+        isPrivate: Bool,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
         var stream = AudioStreamConfiguration()
@@ -107,7 +135,7 @@ package actor CallSound {
         var medium = MediaConfiguration(port: local.port, formats: formats)
         medium.controlPort = control?.port
         medium.packetTime = packetTime
-        let keyings = try MediaKeying.all(encryption, ice)
+        let keyings = try MediaKeying.all(encryption, side)
         self.keyings = keyings
         chosen = Mutex(keyings.count == 1 ? keyings[0] : nil)
         let sessions = keyings.indices.compactMap { first -> SessionConfiguration? in
@@ -117,7 +145,7 @@ package actor CallSound {
             return SessionConfiguration(address: local.host, media: [offered])
         }
         (session, spareSessions) = (sessions[0], Array(sessions.dropFirst()))
-        (self.engine, self.way, self.stream, self.ends) = (engine, way, stream, ends)
+        (self.engine, self.way, self.side, self.stream, self.ends) = (engine, way, side, stream, ends)
     }
 
     /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
@@ -174,10 +202,12 @@ package actor CallSound {
         agreed = media
         if media.ice != nil, finder == nil, let ways = keying.ways {
             finder = Task { [weak self] in
-                for await way in ways { await self?.follow(way.component, to: way.address) }
+                for await way in ways { await self?.follow(way.component, by: way.route) }
             }
         }
         if let call { return try await call.update(agreement) }
+        // What the way cannot go by is given back while this has the ports.
+        if media.ice == nil || media.isMultiplexed { releaseRelay(controlOnly: media.ice != nil) }
         var configuration = CallConfiguration(network: way.network)
         (configuration.agreement, configuration.stream, configuration.security) = (agreement, stream, keying.security)
         configuration.name = "sip"
@@ -190,15 +220,15 @@ package actor CallSound {
         var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
         guard media.ice != nil else { return agreement }
         // Keys prove who sends, and the other side's checks say where it is: nothing else does, nor its description.
-        (agreement.remote, agreement.remoteControl) = (found[.media], found[.control])
+        (agreement.remote, agreement.remoteControl) = (found[.media]?.peer, found[.control]?.peer)
         agreement.isSymmetric = false
         (agreement.sourceRules.startPatience, agreement.sourceRules.relocatesAfter) = (.zero, .zero)
         return agreement
     }
 
     /// Sends to where ICE has found a port of the other side, once what is under way is done.
-    private func follow(_ component: ICEComponent, to address: SocketAddress) {
-        found[component] = address
+    private func follow(_ component: ICEComponent, by route: Route) {
+        found[component] = route
         let former = change
         change = Task {
             _ = await former?.result
@@ -223,7 +253,9 @@ package actor CallSound {
     /// How the sound is secured; nil when it is not, or not yet.
     package var security: CallSecurity? {
         guard let proof, let keying else { return nil }
-        let path = agreed?.ice.flatMap { ice in found[.media].map { (ice.kind(of: $0).rawValue, $0) } }
+        let path = agreed?.ice.flatMap { ice in
+            found[.media].map { (($0.isRelayed ? .relay : ice.kind(of: $0.peer)).rawValue, $0.peer) }
+        }
         return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint, path: path)
     }
 
@@ -240,6 +272,7 @@ package actor CallSound {
         _ = await change?.result
         await keying?.close()
         guard let call else {
+            releaseRelay()
             way.release()
             return nil
         }
@@ -255,6 +288,11 @@ package actor CallSound {
         report.cards = engine.cardReports
         report.routeChanges = engine.routeChanges
         return report
+    }
+
+    private func releaseRelay(controlOnly: Bool = false) {
+        guard case .ports(let reservation) = way else { return }
+        side?.release(reservation, controlOnly: controlOnly)
     }
 
     /// Gives back what is heard.

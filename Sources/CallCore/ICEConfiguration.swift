@@ -1,7 +1,4 @@
 public import CallBasics
-internal import MediaEngine
-internal import MediaTransport
-internal import SDP
 
 /// How the way between two sides is found, through NATs, too (ICE), for sound that is secured by DTLS.
 ///
@@ -15,9 +12,14 @@ public struct ICEConfiguration: Hashable, Sendable {
     /// Servers that tell how this side is seen from outside (STUN); the first 4 are asked before a call is made or answered,
     /// which waits for them for 1 s at most.
     public var servers: [SocketAddress] = []
+    /// A server that passes on what comes and goes where no other way leads to the other side (TURN); it tells how this side is
+    /// seen, too, and is asked within the same time.
+    public var relay: TURNServer?
 
-    /// A side that looks for the way itself, and asks `servers`.
-    public init(servers: [SocketAddress] = []) { self.servers = servers }
+    /// A side that looks for the way itself, asks `servers`, and may go by `relay`.
+    public init(servers: [SocketAddress] = [], relay: TURNServer? = nil) {
+        (self.servers, self.relay) = (servers, relay)
+    }
 
     /// A side that only answers.
     package static let lite = {
@@ -25,34 +27,26 @@ public struct ICEConfiguration: Hashable, Sendable {
         configuration.isLite = true
         return configuration
     }()
+}
 
-    /// This side as a call's descriptions tell it, once servers have answered, or have not within their time.
-    ///
-    /// What they told is kept alive until a call has the port.
-    func side(of reservation: MediaReservation) async -> OwnICE {
-        var generator = SystemRandomNumberGenerator()
-        var side = OwnICE(ICECredentials(using: &generator), isFull: !isLite)
-        let local = reservation.localAddress
-        let servers = servers.filter { $0.isIPv4 == local.isIPv4 }
-        guard !isLite, !servers.isEmpty else { return side }
-        let now = MonotonicClock.current
-        let (media, control) = (MappingQuery(servers, &generator, at: now), MappingQuery(servers, &generator, at: now))
-        async let asked = reservation.ask(media, isOfControl: false)
-        async let controlAsked = reservation.ask(control, isOfControl: true)
-        let (answer, controlAnswer) = (await asked.answers.first, await controlAsked.answers.first)
-        func other(_ mapped: SocketAddress?, than own: SocketAddress?) -> SocketAddress? {
-            mapped.flatMap { $0 != own && $0.isDestination && $0.isIPv4 == local.isIPv4 ? $0 : nil }
-        }
-        side.mapped = other(answer?.mapped, than: local)
-        side.controlMapped = other(controlAnswer?.mapped, than: reservation.localControlAddress)
-        guard side.mapped != nil, let server = answer?.server else { return side }
-        let reminder = MappingQuery.reminder(&generator)
-        Task { [weak reservation] in
-            while reservation?.send(reminder, to: server) == true { try? await Task.sleep(for: Self.pause) }
-        }
-        return side
+/// A server that passes on what sides send each other, and who may use it (TURN, over UDP).
+///
+/// Source: RFC 8656.
+public struct TURNServer: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+    /// Where it takes UDP.
+    public var address: SocketAddress
+    /// Who may use it; a name without a password where nobody is asked.
+    public var user: String
+    /// What proves that; it is never shown.
+    public var password: String
+
+    /// The server at `address`, for `user`, whose password is known to it alone.
+    public init(address: SocketAddress, user: String, password: String) {
+        (self.address, self.user, self.password) = (address, user, password)
     }
 
-    /// Less than any NAT forgets after (RFC 8445, section 11).
-    private static let pause = Duration.seconds(15)
+    /// Its address and the user.
+    public var description: String { "\(address), as \(user)" }
+    /// Nothing.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

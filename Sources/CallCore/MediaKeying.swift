@@ -15,7 +15,7 @@ enum MediaKeying: Sendable {
     /// What one call may have, the preferred one first; by DTLS the way is found by `ice`, where there is one.
     ///
     /// - Throws: `PhoneError` when no certificate can be made
-    static func all(_ encryption: MediaEncryption, _ ice: OwnICE?) throws(PhoneError) -> [MediaKeying] {
+    static func all(_ encryption: MediaEncryption, _ ice: ICESide?) throws(PhoneError) -> [MediaKeying] {
         switch encryption {
         case .none: [.none]
         case .sdes: [.sdes(SecurePath())]
@@ -24,10 +24,16 @@ enum MediaKeying: Sendable {
         }
     }
 
-    private static func byDTLS(_ ice: OwnICE?) throws(PhoneError) -> MediaKeying {
+    private static func byDTLS(_ ice: ICESide?) throws(PhoneError) -> MediaKeying {
         do throws(DTLSError) {
             let identity = try DTLSIdentity.ofToday()
-            return .dtls(DTLSPath(identity, ice?.credentials), identity, ice)
+            let path = DTLSPath(
+                identity,
+                ice?.own.credentials,
+                relay: ice?.relay,
+                controlRelay: ice?.controlRelay
+            )
+            return .dtls(path, identity, ice?.own)
         } catch {
             throw PhoneError(.security, "\(error)")
         }
@@ -126,7 +132,7 @@ enum MediaKeying: Sendable {
     }
 
     /// Where ICE finds a port of the other side, each time that it goes another way; nil without ICE.
-    var ways: AsyncStream<(component: ICEComponent, address: SocketAddress)>? {
+    var ways: AsyncStream<(component: ICEComponent, route: Route)>? {
         guard case .dtls(let path, _, .some) = self else { return nil }
         return path.ways
     }

@@ -216,11 +216,7 @@ public actor PhoneCall {
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
             session.address = address.host
-            // How the new one is seen from outside nobody has told.
-            for index in session.media.indices {
-                session.media[index].ice?.mapped = nil
-                session.media[index].ice?.controlMapped = nil
-            }
+            for index in session.media.indices { session.media[index].ice?.forgetServers() }
             agent.change(handle, to: session, at: now)
         }
     }

@@ -11,8 +11,23 @@ import Testing
     @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
     func `two phones behind routers hear each other, each at the address that the server has seen`() async throws {
         let network = try await NATNetwork([.portRestricted, .portRestricted])
+        let path = try Self.call(in: network, ["--stun", NATNetwork.stun])
+        #expect(path["kind"] == "srflx" && path["address"]?.hasPrefix("203.0.113.2:") == true, "\(path)")
+    }
+
+    @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
+    func `where no way leads from one phone to the other, they hear each other by a relay`() async throws {
+        let network = try await NATNetwork([.symmetric, .symmetric])
+        let path = try Self.call(in: network, NATNetwork.relay)
+        #expect(path["kind"] == "relay", "\(path)")
+    }
+
+    /// Has Alice call Bob, who sends back what he hears.
+    ///
+    /// - Returns: What her report says of the way.
+    private static func call(in network: NATNetwork, _ servers: [String]) throws -> [String: String] {
         let scratch = try Scratch()
-        let options = ["--srtp", "dtls", "--ice", "--stun", NATNetwork.stun]
+        let options = ["--srtp", "dtls", "--ice"] + servers
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
         let answer = ["sip", "answer", "--echo", "--calls", "1"] + options
         let bob = try network.run(answer, as: "bob", on: network.bob)
@@ -23,19 +38,26 @@ import Testing
         #expect(alice.wait() == 0 && bob.wait() == 0, "\(alice.errors) \(bob.errors)")
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 10)
         let security = try #require(alice.json()["srtp"] as? [String: Any])
-        let path = try #require(security["path"] as? [String: String])
-        #expect(path["kind"] == "srflx" && path["address"]?.hasPrefix("203.0.113.2:") == true, "\(path)")
+        return try #require(security["path"] as? [String: String])
     }
 
     @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
-    func `the doctor tells a NAT that keeps one port from one that does not`() async throws {
+    func `the doctor tells a NAT that keeps one port from one that does not, and what a relay says`() async throws {
         let network = try await NATNetwork([.portRestricted, .symmetric])
-        let doctor = [ToolRun.path, "doctor", "--stun", NATNetwork.stun, "--stun", NATNetwork.otherStun]
+        let doctor = ["doctor", "--stun", NATNetwork.stun, "--stun", NATNetwork.otherStun] + NATNetwork.relay
         for (host, words) in [(network.alice, "keeps one port for all"), (network.bob, "(symmetric)")] {
-            let run = try ToolRun(host.command.dropFirst() + doctor, program: host.command[0])
+            let run = try network.run(doctor, on: host)
             run.wait()
             #expect(run.output.contains(words), "\(run.output) \(run.errors)")
+            #expect(run.output.contains("(TURN) gives 198.51.100.1:"), "\(run.output) \(run.errors)")
         }
+        let run = try network.run(
+            ["doctor"] + NATNetwork.relay,
+            on: network.alice,
+            password: ["MEDIA_TOOL_TURN_PASSWORD": "another"]
+        )
+        run.wait()
+        #expect(run.output.contains("does not take the user or the password"), "\(run.output) \(run.errors)")
     }
 
     @Test(.enabled(if: LinphoneRun.program != nil, "needs linphonec (Debian: linphone-cli)"))

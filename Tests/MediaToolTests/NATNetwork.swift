@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Two hosts behind NATs, and the public side between them, which has a server of SIP and one of STUN.
+/// Two hosts behind NATs, and the public side between them, which has a server of SIP and one of STUN and TURN.
 ///
 ///     alice 192.168.1.2 ── NAT 198.51.100.2 ── 198.51.100.1 public 203.0.113.1 ── NAT 203.0.113.2 ── bob 192.168.2.2
 final class NATNetwork {
@@ -26,6 +26,9 @@ final class NATNetwork {
     /// The server of STUN, which has another address on Bob's side.
     static let stun = "198.51.100.1"
     static let otherStun = "203.0.113.1"
+    /// Whom the relay takes, and what that proves.
+    static let relay = ["--turn", "alice@\(stun)"]
+    static let password = ["MEDIA_TOOL_TURN_PASSWORD": "a password"]
 
     let alice: NetworkNamespace
     let bob: NetworkNamespace
@@ -71,8 +74,8 @@ final class NATNetwork {
         try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
         let scratch = try Scratch()
         let stun = [
-            try #require(Self.coturn), "-n", "--stun-only", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
-            Self.otherStun,
+            try #require(Self.coturn), "-n", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
+            Self.otherStun, "-E", Self.stun, "--lt-cred-mech", "--user", "alice:a password", "--realm", "example.test",
             "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
         ]
         let sip = [ToolRun.path, "sip", "server", "--domain", "example.test", "--local", "\(Self.stun):5060", "--json"]
@@ -93,7 +96,16 @@ final class NATNetwork {
     /// Starts the tool on a host, with an account at the server of SIP.
     func run(_ command: [String], as user: String, on host: NetworkNamespace) throws -> ToolRun {
         let account = ["--account", "sip:\(user)@example.test", "--proxy", "sip:\(Self.stun);lr", "--json"]
-        let arguments = [ToolRun.path] + command + account
-        return try ToolRun(host.command.dropFirst() + arguments, program: host.command[0])
+        return try run(command + account, on: host)
+    }
+
+    /// Starts the tool on a host; it has the password at the relay.
+    func run(
+        _ command: [String],
+        on host: NetworkNamespace,
+        password: [String: String] = NATNetwork.password
+    ) throws -> ToolRun {
+        let arguments = host.command.dropFirst() + [ToolRun.path] + command
+        return try ToolRun(Array(arguments), program: host.command[0], environment: password)
     }
 }

@@ -1,4 +1,5 @@
 public import CallBasics
+import Logging
 import Synchronization
 
 /// The engine: it makes calls, runs them on one media thread, and owns the sound cards and the codecs.
@@ -36,6 +37,9 @@ public final class CallEngine: Sendable {
     ///
     /// One task reads it; the newest 256 events wait for it. It finishes when the engine has been shut down.
     public var events: AsyncStream<EngineEvent> { core.events }
+
+    /// Tells whoever reads the log.
+    package func warn(_ message: String) { core.configuration.logger.warning("\(message)") }
 
     // MARK: Time
 

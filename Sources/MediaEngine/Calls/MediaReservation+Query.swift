@@ -7,11 +7,18 @@ extension MediaReservation {
         return (try? await BlockingWork.run { socket.ask(query) }) ?? query
     }
 
-    /// Sends something from each port; answers false once a call has them, or they are released.
-    package func send(_ datagram: [UInt8], to destination: SocketAddress) -> Bool {
-        withSockets { media, control in
-            for socket in [media, control] { socket?.send(datagram.span, to: destination, at: MonotonicClock.current) }
-            return media != nil
+    /// Sends from RTP's port, and from RTCP's own; answers false once a call has them, or they are released.
+    package func send(
+        _ datagrams: [(bytes: [UInt8], destination: SocketAddress)],
+        _ control: [(bytes: [UInt8], destination: SocketAddress)]
+    ) -> Bool {
+        withSockets { mediaSocket, controlSocket in
+            for (socket, datagrams) in [(mediaSocket, datagrams), (controlSocket, control)] {
+                for (bytes, destination) in datagrams {
+                    socket?.send(bytes.span, to: destination, at: MonotonicClock.current)
+                }
+            }
+            return mediaSocket != nil
         }
     }
 }

@@ -25,12 +25,12 @@ final class DTLSLeg: @unchecked Sendable {
     /// A handshake with one address.
     private final class Attempt {
         var association: DTLSAssociation
-        var peer: SocketAddress
+        var route: Route
         let begin: MediaTime
 
-        init(_ association: consuming DTLSAssociation, with peer: SocketAddress, at now: MediaTime) {
+        init(_ association: consuming DTLSAssociation, by route: Route, at now: MediaTime) {
             self.association = association
-            (self.peer, begin) = (peer, now)
+            (self.route, begin) = (route, now)
         }
     }
 
@@ -39,18 +39,20 @@ final class DTLSLeg: @unchecked Sendable {
     private let identity: DTLSIdentity
     private let server: any HandshakeServer
     private let orders = Mutex(Orders())
-    /// Takes each address that ICE chooses.
-    private let tellWay: @Sendable (SocketAddress) -> Void
+    /// Takes each way that ICE chooses.
+    private let tellWay: @Sendable (Route) -> Void
     private let refusedChecks = Atomic(0)
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
     /// Finds the way, where both sides have agreed on ICE.
-    private var agent: (any PathAgent)?
+    private var agent: RoutedAgent?
+    /// What the way may go by, until there is an agent.
+    private var relay: TURNAllocation?
     private var ice: AgreedICE?
     /// What `PathAgent.end` was last; nil before there was a way.
     private var lastEnd: MediaTime?
-    private var remote: SocketAddress?
+    private var remote: Route?
     private var isConnecting = false
     private var attempts: [Attempt] = []
     private var connected: Attempt?
@@ -60,15 +62,16 @@ final class DTLSLeg: @unchecked Sendable {
     /// When it ends, whatever has been sent; nil before it closes.
     private var closing: MediaTime?
 
-    /// A leg that proves `identity`, and may answer checks of ICE for `userFragment`, where there is one.
+    /// A leg that proves `identity`, and may answer checks of ICE for `userFragment`, where there is one, and go by `relay`.
     init(
         _ identity: DTLSIdentity,
         _ userFragment: String? = nil,
+        _ relay: TURNAllocation? = nil,
         by server: any HandshakeServer = DTLSThread.shared,
-        tellWay: @escaping @Sendable (SocketAddress) -> Void = { _ in }
+        tellWay: @escaping @Sendable (Route) -> Void = { _ in }
     ) {
-        (self.identity, self.server, self.tellWay) = (identity, server, tellWay)
-        queue = HandshakeQueue(checksFor: userFragment, by: server)
+        (self.identity, self.relay, self.server, self.tellWay) = (identity, relay, server, tellWay)
+        queue = HandshakeQueue(checksFor: userFragment, by: server, relay: relay?.server)
     }
 
     // MARK: Orders
@@ -160,23 +163,26 @@ final class DTLSLeg: @unchecked Sendable {
         var takenCount = 0
         while takenCount < Self.datagramLimit, let (bytes, source) = queue.take(into: &buffer) {
             takenCount += 1
-            if DatagramKind(of: buffer[bytes].span) == .stun {
-                agent?.take(Array(buffer[bytes]), from: source, at: now)
-            } else {
-                receive(buffer[bytes], from: source, now)
+            if agent == nil {
+                receive(buffer[bytes], by: Route(source), now)
+            } else if let (bytes, route) = agent?.take(Array(buffer[bytes]), from: source, at: now) {
+                receive(bytes[...], by: route, now)
             }
         }
         goOn(now)
         for attempt in running where attempt.association.timeout.map({ $0 <= .zero }) ?? false {
             attempt.association.handleTimeout()
         }
-        if closes, closing == nil {
+        let isLast = closes && closing == nil
+        if isLast {
             closing = now + Self.closingTimeLimit
             connected?.association.close()
         }
         for attempt in running {
-            for datagram in attempt.association.takeDatagrams() { queue.post(datagram, to: attempt.peer) }
+            for datagram in attempt.association.takeDatagrams() { send(datagram, by: attempt.route, now) }
         }
+        if isLast { agent?.close(at: now) }
+        post()
         judge(now)
         if let closing {
             if now < closing, !queue.isSent { return now + Self.closingPause }
@@ -189,9 +195,19 @@ final class DTLSLeg: @unchecked Sendable {
         return (times + [deadline, connected == nil ? nil : wayEnd, agent?.next]).compactMap(\.self).min()
     }
 
+    private func send(_ datagram: [UInt8], by route: Route, _ now: MediaTime) {
+        guard agent != nil else { return queue.post(datagram, to: route.peer) }
+        agent?.send(datagram, by: route, at: now)
+    }
+
+    /// Has leave what ICE, and what goes its way, sends.
+    private func post() {
+        for (datagram, destination) in agent?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
+    }
+
     /// When the way is taken for gone: one that has failed, or whose names and passwords are not those any more, counts until
     /// there is another.
-    private var wayEnd: MediaTime? { agent?.end ?? lastEnd }
+    private var wayEnd: MediaTime? { agent?.agent.end ?? lastEnd }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
@@ -203,8 +219,8 @@ final class DTLSLeg: @unchecked Sendable {
         }
         takeWay(ice, now)
         // By ICE each check tells the way, and what is under way goes there already.
-        let remote = agent == nil ? told : self.remote
-        if let connected, let remote, connected.peer == self.remote { connected.peer = remote }
+        let remote = agent == nil ? told.map { Route($0) } : self.remote
+        if let connected, let remote, connected.route == self.remote { connected.route = remote }
         let hasMoved = remote != self.remote
         self.remote = remote
         if isNew {
@@ -221,7 +237,7 @@ final class DTLSLeg: @unchecked Sendable {
         }
         if let remote, wanted.role == .active, isNew || hasMoved || attempts.isEmpty {
             attempts = []
-            begin(wanted, with: remote, now)
+            begin(wanted, by: remote, now)
         }
         return closes
     }
@@ -232,11 +248,13 @@ final class DTLSLeg: @unchecked Sendable {
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
-            agent =
-                ice.isFull
-                ? FullAgent(ice, tag: queue.tag, SystemRandomNumberGenerator(), at: now) : LiteAgent(ice)
-            remote = nil
+            let relay = agent?.relay ?? relay
+            agent = RoutedAgent(ice, relay, tag: queue.tag, SystemRandomNumberGenerator(), at: now)
+            (remote, self.relay) = (nil, nil)
         } else {
+            agent?.close(at: now)
+            post()
+            queue.relay?.use(nil, nil)
             (agent, lastEnd) = (nil, nil)
         }
     }
@@ -251,41 +269,42 @@ final class DTLSLeg: @unchecked Sendable {
             settle(.failed(.silent))
         }
         agent?.advance(to: now)
-        for (datagram, destination) in agent?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
-        refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
-        guard let way = agent?.destination, way != remote else { return }
+        refusedChecks.store(agent?.agent.refusedCount ?? 0, ordering: .relaxed)
+        guard let way = agent?.destination else { return }
+        queue.relay?.use(way.isRelayed ? way.peer : nil, agent?.channel)
+        guard way != remote else { return }
         remote = way
-        for attempt in running { attempt.peer = way }
+        for attempt in running { attempt.route = way }
         tellWay(way)
-        if isConnecting, let wanted, wanted.role == .active, attempts.isEmpty { begin(wanted, with: way, now) }
+        if isConnecting, let wanted, wanted.role == .active, attempts.isEmpty { begin(wanted, by: way, now) }
     }
 
-    private func begin(_ wanted: AgreedAssociation, with peer: SocketAddress, _ now: MediaTime) {
+    private func begin(_ wanted: AgreedAssociation, by route: Route, _ now: MediaTime) {
         do throws(DTLSError) {
             let role: DTLSRole = wanted.role == .active ? .active : .passive
             let association = try DTLSAssociation(identity, role: role, fingerprints: Array(wanted.fingerprints))
-            attempts.append(Attempt(association, with: peer, at: now))
+            attempts.append(Attempt(association, by: route, at: now))
         } catch {
             fail(error)
         }
     }
 
-    private func receive(_ datagram: ArraySlice<UInt8>, from source: SocketAddress, _ now: MediaTime) {
+    private func receive(_ datagram: ArraySlice<UInt8>, by route: Route, _ now: MediaTime) {
         if let agent {
             // Of one side, which has proved its password, by whatever way.
-            guard agent.knows(source) else { return }
+            guard agent.agent.knows(route) else { return }
             if let attempt = running.first { return attempt.association.receive(datagram.span) }
         }
-        if let attempt = running.first(where: { $0.peer == source }) {
+        if let attempt = running.first(where: { $0.route == route }) {
             return attempt.association.receive(datagram.span)
         }
         guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
-        if source != remote, agent == nil {
+        if route != remote, agent == nil {
             // A place is free for others after its time.
-            attempts.removeAll { $0.peer != remote && now - $0.begin > Self.otherTimeLimit }
-            guard attempts.count(where: { $0.peer != remote }) < Self.otherLimit else { return }
+            attempts.removeAll { $0.route != remote && now - $0.begin > Self.otherTimeLimit }
+            guard attempts.count(where: { $0.route != remote }) < Self.otherLimit else { return }
         }
-        begin(wanted, with: agent?.destination ?? source, now)
+        begin(wanted, by: agent?.destination ?? route, now)
         attempts.last?.association.receive(datagram.span)
     }
 
@@ -297,10 +316,10 @@ final class DTLSLeg: @unchecked Sendable {
                 (connected, attempts, deadline, isConnecting) = (attempt, [], nil, false)
                 path.offer(sending: SRTPKeys(keys.sending), receiving: SRTPKeys(keys.receiving))
                 return settle(.connected(DTLSProof(suite: keys.suite, fingerprint: keys.fingerprint)))
-            case .failed(let error) where attempt.peer == remote:
+            case .failed(let error) where attempt.route == remote:
                 attempts.removeAll { $0 === attempt }
                 lose(error, now)
-            case .closed where attempt.peer == remote: attempts.removeAll { $0 === attempt }
+            case .closed where attempt.route == remote: attempts.removeAll { $0 === attempt }
             // It keeps its place for its time: whoever fails at once does not get this side to begin again and again.
             case .failed, .closed: break
             }

@@ -13,18 +13,31 @@ package final class DTLSPath: LinkSecurity {
     private let media: DTLSLeg
     private let control: DTLSLeg
     /// Where ICE has found a port of the other side, each time that it goes another way; for one reader, ended by `close`.
-    package let ways: AsyncStream<(component: ICEComponent, address: SocketAddress)>
-    private let continuation: AsyncStream<(component: ICEComponent, address: SocketAddress)>.Continuation
+    package let ways: AsyncStream<(component: ICEComponent, route: Route)>
+    private let continuation: AsyncStream<(component: ICEComponent, route: Route)>.Continuation
 
     /// A path that proves `identity`, and whose other side may find the way by checks for `credentials`, where there are any.
-    package init(_ identity: DTLSIdentity, _ credentials: ICECredentials? = nil) {
+    ///
+    /// - Parameters:
+    ///   - identity: Our certificate.
+    ///   - credentials: What our descriptions tell.
+    ///   - relay: An address for RTP at a server, which our descriptions tell; it is given back when the way does not need it, and by
+    ///     `close`.
+    ///   - controlRelay: The same for RTCP.
+    package init(
+        _ identity: DTLSIdentity,
+        _ credentials: ICECredentials? = nil,
+        relay: TURNAllocation? = nil,
+        controlRelay: TURNAllocation? = nil
+    ) {
         let (ways, continuation) = AsyncStream.makeStream(
-            of: (component: ICEComponent, address: SocketAddress).self,
+            of: (component: ICEComponent, route: Route).self,
             bufferingPolicy: .bufferingNewest(16)
         )
         (self.ways, self.continuation) = (ways, continuation)
-        media = DTLSLeg(identity, credentials?.userFragment) { continuation.yield((.media, $0)) }
-        control = DTLSLeg(identity, credentials?.userFragment) { continuation.yield((.control, $0)) }
+        let name = credentials?.userFragment
+        media = DTLSLeg(identity, name, relay) { continuation.yield((.media, $0)) }
+        control = DTLSLeg(identity, name, controlRelay) { continuation.yield((.control, $0)) }
     }
 
     deinit {

@@ -1,4 +1,5 @@
 import CallBasics
+import SDP
 
 extension FullAgent {
     /// An address of the other side, and what checks of it have come to.
@@ -10,9 +11,9 @@ extension FullAgent {
             case failed
         }
 
-        let remote: SocketAddress
-        /// With an own address that is the same for all, this alone orders them (RFC 8445, section 6.1.2.3).
-        let priority: UInt32
+        let route: Route
+        /// How good the other side calls its address.
+        let remotePriority: UInt32
         var state = State.waiting
         /// Whether the other side has proved that it is there.
         var isKnown = false
@@ -20,6 +21,16 @@ extension FullAgent {
         var isNominated = false
         /// When it answered last.
         var lastAnswer = MediaTime.zero
+
+        /// How good it is, as both sides reckon it.
+        ///
+        /// Source: RFC 8445, section 6.1.2.3.
+        func priority(_ isControlling: Bool, _ component: ICEComponent) -> UInt64 {
+            let own = UInt64(component.priority(route.isRelayed ? .relay : .host))
+            let other = UInt64(remotePriority)
+            let isGreater = isControlling ? own > other : other > own
+            return min(own, other) << 32 + 2 * max(own, other) + (isGreater ? 1 : 0)
+        }
     }
 
     /// A request that waits for its answer.
@@ -31,7 +42,7 @@ extension FullAgent {
         }
 
         let transaction: STUNMessage.Transaction
-        let remote: SocketAddress
+        let route: Route
         let purpose: Purpose
         let isControlling: Bool
         let bytes: [UInt8]

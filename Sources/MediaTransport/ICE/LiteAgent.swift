@@ -12,7 +12,7 @@ import SDP
 struct LiteAgent: PathAgent {
     /// An address of the other side.
     private struct Way {
-        let source: SocketAddress
+        let route: Route
         let priority: UInt32
         /// Whether its last check nominates it, and whether one ever did.
         let nominates: Bool
@@ -24,28 +24,30 @@ struct LiteAgent: PathAgent {
     /// Where checks came from, the last one at the end.
     private var ways: [Way] = []
     private var current: Way?
-    private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
+    private var leaving: [(bytes: [UInt8], route: Route)] = []
 
     init(_ agreed: AgreedICE) { checks = CheckGuard(agreed.session) }
 
-    var destination: SocketAddress? { current?.source }
+    var destination: Route? { current?.route }
     var end: MediaTime? { current.map { $0.lastCheck + Self.endLimit } }
     var next: MediaTime? { nil }
     var refusedCount: Int { checks.refusedCount }
 
-    func knows(_ source: SocketAddress) -> Bool { ways.contains { $0.source == source } }
+    func knows(_ route: Route) -> Bool { ways.contains { $0.route == route } }
 
-    mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime) {
+    func needsNoRelay(at now: MediaTime) -> Bool { true }
+
+    mutating func take(_ datagram: [UInt8], by route: Route, at now: MediaTime) {
         guard let check = STUNMessage(parsing: datagram), check.kind == .request, check.method == .binding,
             let reading = checks.read(check)
         else { return }
-        leaving.append((answer(to: check, reading, from: source, at: now), source))
+        leaving.append((answer(to: check, reading, by: route, at: now), route))
     }
 
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {}
     mutating func advance(to now: MediaTime) {}
 
-    mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+    mutating func takeDatagrams() -> [(bytes: [UInt8], route: Route)] {
         defer { leaving = [] }
         return leaving
     }
@@ -53,7 +55,7 @@ struct LiteAgent: PathAgent {
     private mutating func answer(
         to check: STUNMessage,
         _ reading: CheckGuard.Reading,
-        from source: SocketAddress,
+        by route: Route,
         at now: MediaTime
     ) -> [UInt8] {
         switch reading {
@@ -61,18 +63,18 @@ struct LiteAgent: PathAgent {
         // Two sides that only answer would never meet; the other one has to control (RFC 8445, section 7.3.1.1).
         case .asks where check[.iceControlled] != nil: return checks.refusal(of: check, 487, "Role Conflict")
         case .asks(let priority, let nominates):
-            note(Way(source: source, priority: priority, nominates: nominates, wasNominated: nominates, lastCheck: now))
-            return checks.answer(to: check, from: source)
+            note(Way(route: route, priority: priority, nominates: nominates, wasNominated: nominates, lastCheck: now))
+            return checks.answer(to: check, from: route.peer)
         }
     }
 
     private mutating func note(_ way: Way) {
         var way = way
-        if let index = ways.firstIndex(where: { $0.source == way.source }) {
+        if let index = ways.firstIndex(where: { $0.route == way.route }) {
             way.wasNominated = way.nominates || ways[index].wasNominated
             ways.remove(at: index)
         } else if ways.count == Self.wayLimit {
-            let place = ways.firstIndex { $0.source != current?.source } ?? 0
+            let place = ways.firstIndex { $0.route != current?.route } ?? 0
             ways.remove(at: place)
         }
         ways.append(way)
@@ -82,7 +84,7 @@ struct LiteAgent: PathAgent {
     /// The newest nomination counts; of the ways that old peers nominate with each check the best one does, for as long as it is
     /// checked.
     private func shouldTake(_ way: Way) -> Bool {
-        guard let current, current.source != way.source else { return true }
+        guard let current, current.route != way.route else { return true }
         let isSilent = way.lastCheck - current.lastCheck > Self.silenceLimit
         let isBetter = way.priority > current.priority || isSilent
         if way.nominates { return !current.nominates || isBetter }

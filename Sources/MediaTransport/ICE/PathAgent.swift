@@ -9,7 +9,7 @@ import SDP
 /// Source: RFC 8445.
 protocol PathAgent {
     /// Where to send to; nil before a way is known.
-    var destination: SocketAddress? { get }
+    var destination: Route? { get }
     /// When the way in use is taken for gone unless something is heard; nil before there is one.
     var end: MediaTime? { get }
     /// When `advance` has something to do, unless something comes before.
@@ -18,15 +18,17 @@ protocol PathAgent {
     var refusedCount: Int { get }
 
     /// Whether the other side has shown that it is there.
-    func knows(_ source: SocketAddress) -> Bool
+    func knows(_ route: Route) -> Bool
+    /// Whether it goes without a relay from now on.
+    func needsNoRelay(at now: MediaTime) -> Bool
     /// Takes a datagram of STUN.
-    mutating func take(_ datagram: [UInt8], from source: SocketAddress, at now: MediaTime)
+    mutating func take(_ datagram: [UInt8], by route: Route, at now: MediaTime)
     /// Takes addresses of the other side: those that are new are checked, and those that did not answer once more.
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime)
     /// Does what its time has come for.
     mutating func advance(to now: MediaTime)
     /// What is to be sent, in order, since it was asked last.
-    mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)]
+    mutating func takeDatagrams() -> [(bytes: [UInt8], route: Route)]
 }
 
 /// Tells checks of the other side from those of anybody else, and signs the answers.

@@ -25,10 +25,12 @@ final class HandshakeQueue: @unchecked Sendable {
     private let sentCount = Atomic(0)
 
     private let server: any HandshakeServer
+    /// What the way may go by; nil without.
+    let relay: MediaRelay?
 
-    /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one.
-    init(checksFor userFragment: String?, by server: any HandshakeServer) {
-        self.server = server
+    /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one, also by a relay at `relay`.
+    init(checksFor userFragment: String?, by server: any HandshakeServer, relay: SocketAddress? = nil) {
+        (self.server, self.relay) = (server, relay.map(MediaRelay.init))
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
         name = Array((userFragment.map { $0 + ":" } ?? "").utf8)
     }
@@ -42,6 +44,10 @@ final class HandshakeQueue: @unchecked Sendable {
     func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
         guard datagram.byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<datagram.byteCount)
+        if let relay, datagram.source == relay.server {
+            guard let checks, case .control = relay.kind(of: bytes, tag: tag) else { return false }
+            return deliver(bytes, datagram, to: checks)
+        }
         switch DatagramKind(of: bytes) {
         case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:
@@ -61,15 +67,15 @@ final class HandshakeQueue: @unchecked Sendable {
     ///
     /// Source: RFC 8489, section 5; RFC 8445, section 7.2.2.
     private func isCheck(_ bytes: Span<UInt8>) -> Bool {
-        guard bytes.count >= 20, bytes[0] == 0, bytes[1] == 1, number(bytes, at: 4) == STUNMessage.cookie else {
+        guard bytes.count >= 20, bytes.uint16(at: 0) == 1, bytes.uint32(at: 4) == STUNMessage.cookie else {
             return false
         }
         var place = 20
         while place + 4 <= bytes.count {
-            let count = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
+            let count = Int(bytes.uint16(at: place + 2))
             let value = place + 4
             guard value + count <= bytes.count else { return false }
-            if bytes[place] == 0, bytes[place + 1] == 6 {
+            if bytes.uint16(at: place) == STUNAttribute.username.rawValue {
                 return count >= name.count && name.indices.allSatisfy { bytes[value + $0] == name[$0] }
             }
             place = value + (count + 3) & ~3
@@ -79,12 +85,8 @@ final class HandshakeQueue: @unchecked Sendable {
 
     /// Whether it answers a Binding request of our own.
     private func isAnswer(_ bytes: Span<UInt8>) -> Bool {
-        bytes.count >= 20 && bytes[0] == 1 && bytes[1] & 0xEF == 1 && number(bytes, at: 4) == STUNMessage.cookie
-            && number(bytes, at: 8) == tag
-    }
-
-    private func number(_ bytes: Span<UInt8>, at place: Int) -> UInt32 {
-        (place..<place + 4).reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
+        bytes.count >= 20 && bytes[0] == 1 && bytes[1] & 0xEF == 1 && bytes.uint32(at: 4) == STUNMessage.cookie
+            && bytes.uint32(at: 8) == tag
     }
 
     /// Sends what is to leave over `link`, by way of `buffer`.

@@ -7,13 +7,15 @@ internal import RTP
 ///     RTP, RTCP ──► SecureLink ──► base: a socket, or a simulated network
 ///
 /// RTCP on a port of its own is a second link with the same `SecurePath`. Datagrams of DTLS, and of ICE, go to and from its queue.
+/// Where the way goes by a relay (TURN), packets leave for its server with four bytes before them, and come from there so.
 /// Thread: media, one for all links of a path.
 package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
     private let handshakes: HandshakeQueue?
-    /// The packet that is being sent.
+    /// The packet that is being sent, behind the bytes that a relay wants before it.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
+    private let body: UnsafeMutableBufferPointer<UInt8>
     /// How many datagrams were read in a tick.
     private var reading: (tick: MediaTime, count: Int) = (.zero, 0)
 
@@ -23,6 +25,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         (self.path, self.handshakes, self.base) = (path, handshakes, base)
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
+        body = UnsafeMutableBufferPointer(rebasing: buffer[ChannelData.headerByteCount...])
     }
 
     deinit {
@@ -31,9 +34,21 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     @discardableResult
     package func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
-        var copy = buffer.mutableSpan
+        var copy = body.mutableSpan
         guard let count = path.protect(bytes, in: &copy) else { return false }
-        return base.send(copy.span.extracting(..<count), to: destination, at: now)
+        guard let relay = handshakes?.relay else {
+            return base.send(copy.span.extracting(..<count), to: destination, at: now)
+        }
+        switch relay.way(to: destination) {
+        case .asItIs: return base.send(copy.span.extracting(..<count), to: destination, at: now)
+        case .channel(let number):
+            var whole = buffer.mutableSpan
+            whole.store(number, at: 0)
+            whole.store(UInt16(count), at: 2)
+            let byteCount = ChannelData.headerByteCount + count
+            return base.send(whole.span.extracting(..<byteCount), to: relay.server, at: now)
+        case .none: return false
+        }
     }
 
     /// Takes the next authentic datagram.
@@ -49,10 +64,29 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
             if let handshakes, handshakes.take(buffer.span, datagram) { continue }
-            guard let count = path.unprotect(&buffer, count: datagram.byteCount) else { continue }
-            return ReceivedDatagram(byteCount: count, source: datagram.source, arrival: datagram.arrival)
+            let (byteCount, source) = unwrap(&buffer, datagram)
+            guard let count = path.unprotect(&buffer, count: byteCount) else { continue }
+            return ReceivedDatagram(byteCount: count, source: source, arrival: datagram.arrival)
         }
         return nil
+    }
+
+    /// Takes off what a relay has put before a packet; answers how long that is, and who has sent it.
+    private func unwrap(
+        _ buffer: inout MutableSpan<UInt8>,
+        _ datagram: ReceivedDatagram
+    ) -> (byteCount: Int, source: SocketAddress) {
+        guard let handshakes, let relay = handshakes.relay, datagram.source == relay.server,
+            datagram.byteCount <= buffer.count,
+            case .media(let place, let peer)? = relay.kind(
+                of: buffer.span.extracting(..<datagram.byteCount),
+                tag: handshakes.tag
+            )
+        else { return (datagram.byteCount, datagram.source) }
+        buffer.withUnsafeMutableBytes { bytes in
+            bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[place]))
+        }
+        return (place.count, peer)
     }
 
     @discardableResult

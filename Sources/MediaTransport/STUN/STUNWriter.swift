@@ -21,9 +21,12 @@ package struct STUNWriter {
         write(transaction.low)
     }
 
-    /// An attribute with a value of up to 763 bytes, the most that any of them may have.
+    /// An attribute with a value of up to 763 bytes, the most that any of them may have; DATA may be as long as a datagram.
     package mutating func append(_ attribute: STUNAttribute, _ value: some Collection<UInt8>) {
-        precondition(value.count <= 763, "an attribute of STUN is longer than any may be")
+        precondition(
+            value.count <= (attribute == .data ? 1 << 14 : 763),
+            "an attribute of STUN is longer than any may be"
+        )
         write(attribute.rawValue)
         write(UInt16(value.count))
         bytes += value

@@ -27,8 +27,8 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
 
 /// What descriptions tell of our side of ICE.
 ///
-/// It has one address, the medium's own, which a server may see as another one. RTP and RTCP have to share a port, unless it
-/// checks ways.
+/// It has one address, the medium's own, which a server may see as another one, and may have one at a relay. RTP and RTCP have to
+/// share a port, unless it checks ways.
 /// Source: RFC 8445, sections 2.5 and 5.1; RFC 8839, sections 5.1 and 5.3.
 package struct OwnICE: Hashable, Sendable {
     /// What the other side's checks prove.
@@ -38,9 +38,17 @@ package struct OwnICE: Hashable, Sendable {
     /// Its address as it was seen from outside, and that of RTCP; nil when nobody was asked, or that is its own.
     package var mapped: SocketAddress?
     package var controlMapped: SocketAddress?
+    /// Those that a server passes on what comes to; nil without one.
+    package var relayed: SocketAddress?
+    package var controlRelayed: SocketAddress?
 
     package init(_ credentials: ICECredentials, isFull: Bool = false) {
         (self.credentials, self.isFull) = (credentials, isFull)
+    }
+
+    /// Tells its own address alone, as after it has changed: how that is seen from outside, nobody has told.
+    package mutating func forgetServers() {
+        (mapped, controlMapped, relayed, controlRelayed) = (nil, nil, nil, nil)
     }
 
     /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`, and whose RTCP comes to `controlPort`,
@@ -50,18 +58,24 @@ package struct OwnICE: Hashable, Sendable {
         var lines = [
             SDPAttribute("ice-ufrag", credentials.userFragment), SDPAttribute("ice-pwd", credentials.password),
         ]
-        func append(_ component: ICEComponent, _ port: UInt16, _ mapped: SocketAddress?) {
-            let priority = component.priority(.host)
-            lines.append(
-                SDPAttribute("candidate", "1 \(component.rawValue) UDP \(priority) \(host) \(port) typ host")
-            )
-            guard isFull, let mapped else { return }
-            let place = "\(mapped.host) \(mapped.port) typ srflx raddr \(host) rport \(port)"
-            let line = "2 \(component.rawValue) UDP \(component.priority(.serverReflexive)) \(place)"
-            lines.append(SDPAttribute("candidate", line))
+        /// What says of a candidate of `kind` where it is, behind which number its foundation has.
+        func append(_ foundation: Int, _ kind: ICECandidate.Kind, _ component: ICEComponent, _ place: String) {
+            let head = "\(foundation) \(component.rawValue) UDP \(component.priority(kind))"
+            lines.append(SDPAttribute("candidate", "\(head) \(place)"))
         }
-        append(.media, port, mapped)
-        if isFull, let controlPort { append(.control, controlPort, controlMapped) }
+        func append(_ component: ICEComponent, _ port: UInt16, _ mapped: SocketAddress?, _ relayed: SocketAddress?) {
+            append(1, .host, component, "\(host) \(port) typ host")
+            guard isFull else { return }
+            if let mapped {
+                let place = "\(mapped.host) \(mapped.port) typ srflx raddr \(host) rport \(port)"
+                append(2, .serverReflexive, component, place)
+            }
+            guard let relayed else { return }
+            let related = mapped.map { "\($0.host) rport \($0.port)" } ?? "\(host) rport \(port)"
+            append(3, .relay, component, "\(relayed.host) \(relayed.port) typ relay raddr \(related)")
+        }
+        append(.media, port, mapped, relayed)
+        if isFull, let controlPort { append(.control, controlPort, controlMapped, controlRelayed) }
         return lines + [SDPAttribute("end-of-candidates")]
     }
 
@@ -80,10 +94,10 @@ package enum ICEComponent: UInt16, Sendable {
     case media = 1
     case control = 2
 
-    /// How good the addresses of a side are that has one of each kind.
+    /// How good the addresses of a side are that has one of each kind; one that others see by its relay is the worse one.
     ///
     /// Source: RFC 8445, section 5.1.2.1.
-    package func priority(_ kind: ICECandidate.Kind) -> UInt32 {
+    package func priority(_ kind: ICECandidate.Kind, isRelayed: Bool = false) -> UInt32 {
         let preference: UInt32 =
             switch kind {
             case .host: 126
@@ -91,7 +105,7 @@ package enum ICEComponent: UInt16, Sendable {
             case .serverReflexive: 100
             case .relay: 0
             }
-        return preference << 24 | 65_535 << 8 | UInt32(256 - rawValue)
+        return preference << 24 | (isRelayed ? 0 : 65_535) << 8 | UInt32(256 - rawValue)
     }
 }
 

@@ -30,6 +30,8 @@ struct DoctorCommand: AsyncParsableCommand {
     )
     var stun: [STUNServer] = []
 
+    @OptionGroup var relay: TURNOptions
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
@@ -40,6 +42,7 @@ struct DoctorCommand: AsyncParsableCommand {
         findings.append(await MachineCheckup.network())
         findings += await SIPCheckup.findings()
         if !stun.isEmpty { findings += await NATCheckup.findings(by: stun) }
+        if let server = try await relay.server() { findings.append(await NATCheckup.finding(of: server)) }
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }
         common.show(

@@ -11,6 +11,8 @@ struct ICEOptions: ParsableArguments {
     @Option(help: STUNServer.help)
     var stun: [STUNServer] = []
 
+    @OptionGroup var relay: TURNOptions
+
     /// Refuses what does not go with `srtp`.
     ///
     /// - Throws: `ValidationError`
@@ -20,17 +22,73 @@ struct ICEOptions: ParsableArguments {
                 "'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
             )
         }
-        guard ice || stun.isEmpty else {
-            throw ValidationError("'--stun' is for a side that looks for the way. Add '--ice', or leave it out.")
+        guard ice || stun.isEmpty && relay.turn == nil else {
+            let name = stun.isEmpty ? "--turn" : "--stun"
+            throw ValidationError("'\(name)' is for a side that looks for the way. Add '--ice', or leave it out.")
         }
     }
 
     /// The same for calls.
     ///
     /// - Returns: What was asked for; nil for no ICE.
-    /// - Throws: `ToolFailure` when a server has no address
+    /// - Throws: `ToolFailure` when a server has no address, or its password cannot be read
     func configuration() async throws -> ICEConfiguration? {
-        ice ? ICEConfiguration(servers: try await STUNServer.addresses(of: stun)) : nil
+        guard ice else { return nil }
+        return ICEConfiguration(servers: try await STUNServer.addresses(of: stun), relay: try await relay.server())
+    }
+}
+
+/// A server that passes on what both sides send.
+struct TURNOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A server that passes on what both sides send where no other way leads (TURN, by UDP), port 3478 unless given.",
+            valueName: "user@host"
+        )
+    )
+    var turn: TURNPlace?
+
+    @Option(
+        help: ArgumentHelp(
+            "The file with the password at --turn, mode 0600. Default: $MEDIA_TOOL_TURN_PASSWORD.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var turnPasswordFile: String?
+
+    func validate() throws {
+        guard turn != nil || turnPasswordFile == nil else {
+            throw ValidationError("'--turn-password-file' belongs to a server. Give '--turn', or leave it out.")
+        }
+        guard turnPasswordFile != "-" else {
+            throw ValidationError("Calls may read standard input. Give '--turn-password-file' a file.")
+        }
+    }
+
+    /// The server; nil without.
+    ///
+    /// - Throws: `ToolFailure` when it has no address, or its password cannot be read
+    func server() async throws -> TURNServer? {
+        guard let turn else { return nil }
+        let password =
+            try turnPasswordFile.map { try SecretFile.line(of: $0) }
+            ?? ProcessEnvironment.variables["MEDIA_TOOL_TURN_PASSWORD"]
+        let address = try await STUNServer.addresses(of: [turn.server])[0]
+        return TURNServer(address: address, user: turn.user, password: password ?? "")
+    }
+}
+
+/// A server of TURN and its user, written USER@HOST or USER@HOST:PORT, or without a user where none is asked for.
+struct TURNPlace: ExpressibleByArgument {
+    let user: String
+    let server: STUNServer
+
+    init?(argument: String) {
+        let at = argument.lastIndex(of: "@")
+        let host = at.map { argument[argument.index(after: $0)...] } ?? argument[...]
+        guard let server = STUNServer(argument: String(host)) else { return nil }
+        (user, self.server) = (at.map { String(argument[..<$0]) } ?? "", server)
     }
 }
 

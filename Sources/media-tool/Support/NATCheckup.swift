@@ -1,4 +1,5 @@
 internal import CallBasics
+import CallCore
 import MediaEngine
 internal import MediaTransport
 internal import SIPTransport
@@ -23,6 +24,51 @@ enum NATCheckup {
         } catch {
             return [Finding(area: area, status: .warning, finding: "\(error)")]
         }
+    }
+
+    /// Asks a server of TURN for an address, and gives it back.
+    static func finding(of server: TURNServer) async -> Finding {
+        guard let host = await SourceAddress.towards(server.address) else {
+            return Finding(area: area, status: .warning, finding: "No way leads to \(server.address).")
+        }
+        do {
+            let socket = try UDPSocket(bind: host.with(port: 0))
+            return try await BlockingWork.run { finding(of: server, over: socket) }
+        } catch {
+            return Finding(area: area, status: .warning, finding: "\(error)")
+        }
+    }
+
+    private static func finding(of server: TURNServer, over socket: UDPSocket) -> Finding {
+        var generator = SystemRandomNumberGenerator()
+        let now = MonotonicClock.current
+        let allocation = TURNAllocation(
+            at: server.address,
+            user: server.user,
+            password: server.password,
+            generator,
+            at: now
+        )
+        let answers = socket.ask(GatheringQuery(MappingQuery([], &generator, at: now), allocation, at: now))
+        guard var relay = answers.relay, let relayed = relay.relayed else {
+            return Finding(
+                area: area,
+                status: .warning,
+                finding:
+                    "The relay \(server.address) (TURN) gives no address: \(answers.failure ?? .silent).",
+                remedy: "Check its address, the user and the password; calls go on without it."
+            )
+        }
+        relay.close(at: MonotonicClock.current)
+        for (bytes, destination) in relay.takeDatagrams() {
+            socket.send(bytes.span, to: destination, at: MonotonicClock.current)
+        }
+        return Finding(
+            area: area,
+            status: .ok,
+            finding:
+                "The relay \(relay.server) (TURN) gives \(relayed) after \(relay.delay.roundedMilliseconds) ms: by it, calls find a way wherever UDP gets out."
+        )
     }
 
     /// What the answers say of the port `local`.
@@ -52,7 +98,7 @@ enum NATCheckup {
                 status: .warning,
                 finding: "\(told): the NAT takes another port for each that is sent to (symmetric).",
                 remedy:
-                    "By ICE, calls find a way to sides with a public address, or a NAT that lets in any port of ours."
+                    "By ICE, calls find a way to sides with a public address, or a NAT that lets in any port of ours; to all by a relay (--turn)."
             )
         }
         if places.contains(local) { return Finding(area: area, status: .ok, finding: "\(told): there is no NAT.") }

@@ -8,6 +8,16 @@ enum SecretFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 != 0
     }
 
+    /// The first line of a file that nobody else may read, or of standard input.
+    ///
+    /// - Throws: `ToolFailure` when it cannot be read, or others may read it
+    static func line(of argument: String) throws -> String {
+        let path = InputPath.path(of: argument)
+        if argument != "-", isOpen(path) { throw failure(argument) }
+        let text = String(decoding: try TextFile.read(path, limit: 4096), as: UTF8.self)
+        return String(text.prefix { !$0.isNewline })
+    }
+
     /// The words for that.
     static func failure(_ name: String) -> ToolFailure {
         ToolFailure("Others may read \(name). Say: chmod 600 \(name)")

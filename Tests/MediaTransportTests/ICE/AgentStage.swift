@@ -29,7 +29,7 @@ struct AgentStage {
         now += pause
         agent.advance(to: now)
         return agent.takeDatagrams().compactMap { datagram in
-            STUNMessage(parsing: datagram.bytes).map { ($0, datagram.destination.port) }
+            STUNMessage(parsing: datagram.bytes).map { ($0, datagram.route.peer.port) }
         }
     }
 
@@ -39,7 +39,7 @@ struct AgentStage {
     }
 
     mutating func take(_ datagram: [UInt8], from port: UInt16) {
-        agent.take(datagram, from: ICEChecks.address(port), at: now)
+        agent.take(datagram, by: Route(ICEChecks.address(port)), at: now)
     }
 
     /// Answers a request as the other side does.
@@ -64,7 +64,7 @@ struct AgentStage {
         return question
     }
 
-    var way: UInt16? { agent.destination?.port }
+    var way: UInt16? { agent.destination?.peer.port }
     var isChosen: Bool { agent.selected != nil }
 
     /// The first of what was sent.

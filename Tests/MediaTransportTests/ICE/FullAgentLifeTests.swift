@@ -181,7 +181,7 @@ import Testing
     @Test func `whoever has the password and comes from everywhere uses no memory`() {
         var stage = Self.connected(controls: false)
         for port in 2...2000 as ClosedRange<UInt16> { stage.take(stage.checks.check(), from: port) }
-        #expect((1...2000 as ClosedRange<UInt16>).count { stage.agent.knows(ICEChecks.address($0)) } == 100)
+        #expect((1...2000 as ClosedRange<UInt16>).count { stage.agent.knows(Route(ICEChecks.address($0))) } == 100)
         #expect(stage.way == 1)
         var flooded = AgentStage(controls: false)
         for _ in 0..<1000 {

@@ -48,7 +48,7 @@ import Testing
         #expect(stage.sent(after: .milliseconds(50)).map(\.port) == [7, 7])
         stage.take(stage.checks.check(), from: 3)
         #expect(stage.asked(after: .milliseconds(50)).map(\.port) == [3])
-        #expect(stage.agent.knows(ICEChecks.address(7)) && !stage.agent.knows(ICEChecks.address(2)))
+        #expect(stage.agent.knows(Route(ICEChecks.address(7))) && !stage.agent.knows(Route(ICEChecks.address(2))))
     }
 
     // MARK: Which way
@@ -108,7 +108,9 @@ import Testing
         stage.take(stage.checks.check { $0.append(STUNAttribute(rawValue: 0x7001), [1]) }, from: 6)
         #expect(stage.sent().compactMap(\.message.error?.code) == [400, 420])
         stage.take(stage.checks.check(password: "another password that is long"), from: 6)
-        #expect(stage.sent().isEmpty && stage.agent.refusedCount == 1 && !stage.agent.knows(ICEChecks.address(6)))
+        #expect(
+            stage.sent().isEmpty && stage.agent.refusedCount == 1 && !stage.agent.knows(Route(ICEChecks.address(6)))
+        )
     }
 
     @Test func `of two that control, the one with the smaller number gives in, and asks again`() throws {
@@ -154,7 +156,7 @@ import Testing
         let question = try AgentStage.first(stage.asked()).message
         stage.take(stage.checks.check(), from: 1)
         _ = stage.sent(after: .milliseconds(50))
-        #expect(stage.agent.knows(ICEChecks.address(1)) && stage.way == nil)
+        #expect(stage.agent.knows(Route(ICEChecks.address(1))) && stage.way == nil)
         stage.answer(question, from: 1)
         #expect(stage.way == 1)
     }

@@ -45,7 +45,7 @@ import Testing
             let ways = Watched<[UInt16]>([])
             self.ways = ways
             leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: Server()) { way in
-                ways.update { $0.append(way.port) }
+                ways.update { $0.append(way.peer.port) }
             }
             browser = try DTLSAssociation(
                 DTLSPair.other,

@@ -16,7 +16,7 @@ import Testing
         from port: UInt16 = 1,
         at second: Int64 = 0
     ) -> STUNMessage? {
-        agent.take(check, from: ICEChecks.address(port), at: .zero + .seconds(second))
+        agent.take(check, by: Route(ICEChecks.address(port)), at: .zero + .seconds(second))
         return agent.takeDatagrams().first.flatMap { STUNMessage(parsing: $0.bytes) }
     }
 
@@ -27,7 +27,7 @@ import Testing
         at second: Int64 = 0
     ) -> UInt16? {
         _ = answer(checks.check(priority: priority, nominates: nominates), from: port, at: second)
-        return agent.destination?.port
+        return agent.destination?.peer.port
     }
 
     // MARK: Answers
@@ -39,7 +39,7 @@ import Testing
         #expect(answer.kind == .success && answer.transaction == STUNMessage(parsing: check)?.transaction)
         #expect(answer.address(.xorMappedAddress) == ICEChecks.address(4711))
         #expect(answer.isSigned(with: key) && answer.hasRightFingerprint == true)
-        #expect(agent.knows(ICEChecks.address(4711)) && agent.refusedCount == 0)
+        #expect(agent.knows(Route(ICEChecks.address(4711))) && agent.refusedCount == 0)
     }
 
     @Test mutating func `who proves nothing is not answered, and is no way`() {
@@ -50,7 +50,7 @@ import Testing
         var broken = checks.check()
         broken[broken.count - 1] ^= 1
         #expect(answer(broken) == nil)
-        #expect(agent.destination == nil && !agent.knows(ICEChecks.address(1)) && agent.refusedCount == 6)
+        #expect(agent.destination == nil && !agent.knows(Route(ICEChecks.address(1))) && agent.refusedCount == 6)
     }
 
     @Test mutating func `what is cut anywhere, or no request, is not answered`() {
@@ -109,8 +109,8 @@ import Testing
     {
         #expect(check(from: 1, priority: 9, nominates: true) == 1)
         for port in 2...1000 as ClosedRange<UInt16> { #expect(check(from: port) == 1) }
-        #expect(agent.knows(ICEChecks.address(1)) && agent.knows(ICEChecks.address(1000)))
-        #expect((1...1000 as ClosedRange<UInt16>).count { agent.knows(ICEChecks.address($0)) } == 16)
+        #expect(agent.knows(Route(ICEChecks.address(1))) && agent.knows(Route(ICEChecks.address(1000))))
+        #expect((1...1000 as ClosedRange<UInt16>).count { agent.knows(Route(ICEChecks.address($0))) } == 16)
     }
 
     @Test mutating func `random bytes are read without a trap`() {

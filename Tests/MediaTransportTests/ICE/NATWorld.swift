@@ -65,13 +65,15 @@ struct NATWorld {
     }
 
     static let server = SocketAddress(ipv4: 0xC633_6401, port: 3478)
+    /// Tells how sides are seen, and passes on what they send each other.
+    private(set) var relay = RelayServer(at: NATWorld.server)
 
     /// What is lost of a hundred.
     var lossPercent = 0
     /// How long a datagram is under way.
     var delay = Duration.milliseconds(20)
     private(set) var now = MediaTime.zero
-    private(set) var agents: [any PathAgent] = []
+    private(set) var agents: [RoutedAgent] = []
     /// What has come that is no STUN, by side.
     private(set) var heard = [0, 0]
     private var nats: [NAT]
@@ -98,50 +100,67 @@ struct NATWorld {
     /// - Parameters:
     ///   - controlling: Which side controls, by what each believes.
     ///   - lite: Which side only answers.
-    mutating func begin(controlling: [Bool] = [true, false], lite: Int? = nil) {
-        let candidates = [self.candidates(of: 0), self.candidates(of: 1)]
-        agents = [0, 1].map { side -> any PathAgent in
+    ///   - relayed: Which sides have an address at the relay.
+    ///   - nonceLife: How many requests the relay takes before it wants another nonce.
+    mutating func begin(
+        controlling: [Bool] = [true, false],
+        lite: Int? = nil,
+        relayed: Set<Int> = [],
+        nonceLife: Int = .max
+    ) {
+        relay.nonceLife = nonceLife
+        let gathered = [0, 1].map { gather(side: $0, hasRelay: relayed.contains($0)) }
+        agents = [0, 1].map { side in
             let session = AgreedICE.Session(local: Self.credentials[side], remote: Self.credentials[1 - side])
             let agreed = AgreedICE(
                 session,
                 isFull: side != lite,
                 isControlling: controlling[side],
-                candidates: candidates[1 - side]
+                candidates: gathered[1 - side].candidates
             )
-            guard side != lite else { return LiteAgent(agreed) }
-            return FullAgent(agreed, tag: UInt32(side), SeededGenerator(seed: generator.next()), at: now)
+            let generator = SeededGenerator(seed: generator.next())
+            return RoutedAgent(agreed, gathered[side].relay, tag: UInt32(side), generator, at: now)
         }
     }
 
-    private mutating func candidates(of side: Int) -> [ICECandidate] {
-        var query = MappingQuery([Self.server], &generator, at: now)
+    private mutating func gather(
+        side: Int,
+        hasRelay: Bool
+    ) -> (candidates: [ICECandidate], relay: TURNAllocation?) {
+        let allocation = TURNAllocation(
+            at: Self.server,
+            user: RelayServer.user,
+            password: RelayServer.password,
+            SeededGenerator(seed: generator.next()),
+            at: now
+        )
+        let mapping = MappingQuery([Self.server], &generator, at: now)
+        var query = GatheringQuery(mapping, hasRelay ? allocation : nil, at: now)
         while let next = query.advance(to: now) {
             for (bytes, destination) in query.takeDatagrams() { send(bytes, from: side, to: destination) }
-            let datagram = takeNext(by: next)
-            guard let datagram else { continue }
-            if datagram.destination == Self.server {
-                answer(datagram)
-            } else {
-                query.take(datagram.bytes, from: datagram.source, at: now)
-            }
+            guard let datagram = takeNext(by: next) else { continue }
+            query.take(datagram.bytes, from: datagram.source, at: now)
         }
-        let host = ICECandidate(.host, nats[side].inside, priority: ICEComponent.media.priority(.host))
-        guard let mapped = query.answers.first?.mapped, mapped != nats[side].inside else { return [host] }
-        return [host, ICECandidate(.serverReflexive, mapped, priority: ICEComponent.media.priority(.serverReflexive))]
+        let mapped = query.answers.first?.mapped ?? query.relay?.mapped
+        let addresses: [(kind: ICECandidate.Kind, address: SocketAddress?)] = [
+            (.host, nats[side].inside), (.serverReflexive, mapped == nats[side].inside ? nil : mapped),
+            (.relay, query.relay?.relayed),
+        ]
+        let candidates = addresses.compactMap { kind, address in
+            address.map { ICECandidate(kind, $0, priority: ICEComponent.media.priority(kind)) }
+        }
+        return (candidates, query.relay)
     }
 
-    private mutating func answer(_ question: Datagram) {
-        guard let message = STUNMessage(parsing: question.bytes) else { return }
-        var writer = STUNWriter(.success, .binding, message.transaction)
-        writer.append(.xorMappedAddress, question.source)
-        carry(writer.finish(withFingerprint: true), from: Self.server, to: question.source)
-    }
-
-    /// Has a side send sound to where its agent says.
+    /// Has a side send sound by the way that its agent has found, as the media thread does: by a channel where it goes by a relay.
     mutating func sendSound(from side: Int) {
-        guard let destination = agents[side].destination else { return }
-        send([0x80, 0, 0, 0], from: side, to: destination)
+        guard let route = agents[side].destination else { return }
+        guard route.isRelayed else { return send(Self.sound, from: side, to: route.peer) }
+        guard let channel = agents[side].channel else { return }
+        send(ChannelData.wrapped(Self.sound, channel), from: side, to: Self.server)
     }
+
+    private static let sound: [UInt8] = [0x80, 0, 0, 0]
 
     /// Behind its NAT, a side gets another outer port for all that it sends from now on.
     mutating func forgetPorts(of side: Int) {
@@ -164,8 +183,19 @@ struct NATWorld {
         underWay.append(Datagram(time: now + delay, bytes: bytes, source: source, destination: destination))
     }
 
-    /// Lets time go by until the next datagram is there, or until `limit`.
+    /// Lets time go by until the next datagram is there for a side, or until `limit`.
     private mutating func takeNext(by limit: MediaTime) -> Datagram? {
+        while let datagram = takeFirst(by: limit) {
+            guard relay.has(datagram.destination) else { return datagram }
+            let (bytes, source, destination) = (datagram.bytes, datagram.source, datagram.destination)
+            for passed in relay.take(bytes, from: source, to: destination, at: now) {
+                carry(passed.bytes, from: passed.source, to: passed.destination)
+            }
+        }
+        return nil
+    }
+
+    private mutating func takeFirst(by limit: MediaTime) -> Datagram? {
         guard let index = underWay.indices.min(by: { underWay[$0].time < underWay[$1].time }),
             underWay[index].time <= limit
         else {
@@ -188,17 +218,16 @@ struct NATWorld {
             let next = agents.compactMap(\.next).min() ?? end
             guard let datagram = takeNext(by: min(end, next)) else { continue }
             for (side, nat) in nats.enumerated() where nat.lets(datagram.source, in: datagram.destination) {
-                if datagram.bytes[0] & 0xC0 == 0 {
-                    agents[side].take(datagram.bytes, from: datagram.source, at: now)
-                } else if agents[side].knows(datagram.source) {
-                    heard[side] += 1
-                }
+                let sound = agents[side].take(datagram.bytes, from: datagram.source, at: now)
+                if let sound, agents[side].agent.knows(sound.route) { heard[side] += 1 }
             }
         }
     }
 
     /// Whether both sides have chosen a way.
     var hasWay: Bool {
-        agents.allSatisfy { agent in (agent as? FullAgent).map { $0.selected != nil } ?? (agent.destination != nil) }
+        agents.allSatisfy { side in
+            (side.agent as? FullAgent).map { $0.selected != nil } ?? (side.destination != nil)
+        }
     }
 }

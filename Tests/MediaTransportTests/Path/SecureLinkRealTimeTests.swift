@@ -24,11 +24,18 @@ struct SecureLinkRealTimeTests {
         let destination: SocketAddress
         private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 2048)
 
-        init() {
+        /// By a relay, each side takes the other for its server.
+        init(isRelayed: Bool) {
             let (one, other) = MemoryLink.pair()
             (bare, destination) = (one, other.localAddress)
-            sending = SecureLink(near, over: one)
-            receiving = SecureLink(far, over: other)
+            func queue(to server: SocketAddress, for peer: SocketAddress) -> HandshakeQueue? {
+                guard isRelayed else { return nil }
+                let queue = HandshakeQueue(checksFor: "name", by: DTLSThread.shared, relay: server)
+                queue.relay?.use(peer, 0x4000)
+                return queue
+            }
+            sending = SecureLink(near, queue(to: other.localAddress, for: other.localAddress), over: one)
+            receiving = SecureLink(far, queue(to: one.localAddress, for: other.localAddress), over: other)
             buffer.initialize(repeating: 0)
         }
 
@@ -59,10 +66,10 @@ struct SecureLinkRealTimeTests {
     }
 
     /// From the first packet on, and over other keys.
-    @Test(arguments: SRTPSuite.allCases)
-    func `packets are protected and read without an allocation or a lock`(suite: SRTPSuite) throws {
+    @Test(arguments: SRTPSuite.allCases, [false, true])
+    func `packets are protected and read without an allocation or a lock`(suite: SRTPSuite, isRelayed: Bool) throws {
         let (packets, control) = ((0..<200).map { Packets.media($0) }, Packets.control())
-        let (first, second) = (Pair(), Pair())
+        let (first, second) = (Pair(isRelayed: isRelayed), Pair(isRelayed: isRelayed))
         defer { for pair in [first, second] { pair.free() } }
         // What happens once in a process is over then.
         try first.agree(suite, seed: 1)

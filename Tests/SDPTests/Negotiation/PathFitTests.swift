@@ -115,6 +115,24 @@ import Testing
         #expect(candidates.map(\.relatedPort) == [nil, 4000, nil, 4001])
     }
 
+    @Test func `an offer tells the addresses at a relay, with how that sees this side`() throws {
+        var side = Self.full(mapped: nil)
+        side.configuration.media[0].ice?.relayed = SocketAddress(ipv4: 0xC633_6401, port: 50_000)
+        side.configuration.media[0].ice?.controlRelayed = SocketAddress(ipv4: 0xC633_6401, port: 50_001)
+        side.configuration.media[0].ice?.mapped = SocketAddress(ipv4: 0xCB00_7109, port: 7)
+        let candidates = try side.makeOffer().media[0].keyingAttributes.candidates.filter { $0.kind == "relay" }
+        #expect(
+            candidates.map { "\($0.foundation) \($0.component) \($0.host) \($0.port)" } == [
+                "3 1 198.51.100.1 50000", "3 2 198.51.100.1 50001",
+            ]
+        )
+        #expect(candidates.map(\.priority) == [16_777_215, 16_777_214])
+        #expect(candidates.map(\.relatedPort) == [7, 4001])
+        side.configuration.media[0].ice?.forgetServers()
+        let kinds = try side.makeOffer().media[0].keyingAttributes.candidates.map(\.kind)
+        #expect(kinds == ["host", "host"])
+    }
+
     @Test(arguments: [true, false]) func `an answer tells RTCP's port where that is one of its own`(shares: Bool) throws
     {
         var side = Self.full(mapped: nil)

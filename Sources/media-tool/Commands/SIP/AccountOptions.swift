@@ -82,9 +82,6 @@ struct AccountOptions: ParsableArguments {
     /// - Throws: `ToolFailure` when the file cannot be read, or others may read it
     func password() throws -> String? {
         guard let passwordFile else { return ProcessEnvironment.variables["MEDIA_TOOL_SIP_PASSWORD"] }
-        let path = InputPath.path(of: passwordFile)
-        if passwordFile != "-", SecretFile.isOpen(path) { throw SecretFile.failure(passwordFile) }
-        let text = String(decoding: try TextFile.read(path, limit: 4096), as: UTF8.self)
-        return String(text.prefix { !$0.isNewline })
+        return try SecretFile.line(of: passwordFile)
     }
 }

@@ -36,6 +36,8 @@ struct WebRTCOptions: ParsableArguments {
     @Option(help: STUNServer.help)
     var stun: [STUNServer] = []
 
+    @OptionGroup var relay: TURNOptions
+
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
     var seconds: Double?
 
@@ -43,9 +45,10 @@ struct WebRTCOptions: ParsableArguments {
         try dtmf?.validate(limit: 64)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try audio.check(echo: echo)
-        guard ice == .full || stun.isEmpty else {
+        guard ice == .full || stun.isEmpty && relay.turn == nil else {
+            let name = stun.isEmpty ? "--turn" : "--stun"
             throw ValidationError(
-                "'--stun' is for a side that looks for the way. Add '--ice full', or leave it out."
+                "'\(name)' is for a side that looks for the way. Add '--ice full', or leave it out."
             )
         }
         guard media.map({ $0.address.port == 0 && !$0.address.isUnspecified }) ?? true else {
@@ -71,13 +74,17 @@ struct WebRTCOptions: ParsableArguments {
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     func sound(of engine: CallEngine) async throws -> CallSound {
         let ends = audio.ends(echo: echo)
+        let full = ICEConfiguration(
+            servers: try await STUNServer.addresses(of: stun),
+            relay: try await relay.server()
+        )
         return try await CallSound(
             engine,
             at: await host(),
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: .dtls,
-            ice: ice == .lite ? .lite : ICEConfiguration(servers: try await STUNServer.addresses(of: stun))
+            ice: ice == .lite ? .lite : full
         ) { configuration in
             ends(&configuration)
             configuration.name = "webrtc"

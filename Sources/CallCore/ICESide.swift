@@ -1,0 +1,62 @@
+internal import CallBasics
+internal import MediaEngine
+internal import MediaTransport
+internal import SDP
+
+/// This side of ICE for one call: what its descriptions tell, and the addresses at a relay that it has.
+struct ICESide: Sendable {
+    var own: OwnICE
+    private(set) var relay: TURNAllocation?
+    private(set) var controlRelay: TURNAllocation?
+    /// Why there is no relay; nil where there is one, or none was wished.
+    private(set) var failure: TURNError?
+
+    /// This side with the ports of `reservation`, once servers have answered, or have not within their time.
+    ///
+    /// What they told is kept alive until a call has the ports.
+    init(_ configuration: ICEConfiguration, of reservation: MediaReservation) async {
+        var generator = SystemRandomNumberGenerator()
+        own = OwnICE(ICECredentials(using: &generator), isFull: !configuration.isLite)
+        let local = reservation.localAddress
+        let servers = configuration.servers.filter { $0.isIPv4 == local.isIPv4 }
+        let server = configuration.relay.flatMap { $0.address.isIPv4 == local.isIPv4 ? $0 : nil }
+        guard own.isFull, server != nil || !servers.isEmpty else { return }
+        let now = MonotonicClock.current
+        func query() -> GatheringQuery {
+            var generator = SystemRandomNumberGenerator()
+            let relay = server.map {
+                TURNAllocation(at: $0.address, user: $0.user, password: $0.password, generator, at: now)
+            }
+            return GatheringQuery(MappingQuery(servers, &generator, at: now), relay, at: now)
+        }
+        async let asked = reservation.ask(query(), isOfControl: false)
+        async let controlAsked = reservation.ask(query(), isOfControl: true)
+        let (answers, controlAnswers) = (await asked, await controlAsked)
+        func mapped(_ answers: GatheringQuery, _ own: SocketAddress?) -> SocketAddress? {
+            let mapped = answers.answers.first?.mapped ?? answers.relay?.mapped
+            return mapped.flatMap { $0 != own && $0.isDestination && $0.isIPv4 == local.isIPv4 ? $0 : nil }
+        }
+        (own.mapped, own.relayed) = (mapped(answers, local), answers.relay?.relayed)
+        own.controlMapped = mapped(controlAnswers, reservation.localControlAddress)
+        own.controlRelayed = controlAnswers.relay?.relayed
+        (relay, controlRelay, failure) = (answers.relay, controlAnswers.relay, answers.failure)
+        guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
+        let reminder = MappingQuery.reminder(&generator)
+        Task { [weak reservation] in
+            while reservation?.send([(reminder, server)], [(reminder, server)]) == true {
+                try? await Task.sleep(for: Self.pause)
+            }
+        }
+    }
+
+    /// Gives back what a relay has given; that of RTCP alone where RTP goes on with its own.
+    mutating func release(_ reservation: MediaReservation, controlOnly: Bool = false) {
+        let now = MonotonicClock.current
+        if !controlOnly { relay?.close(at: now) }
+        controlRelay?.close(at: now)
+        _ = reservation.send(relay?.takeDatagrams() ?? [], controlRelay?.takeDatagrams() ?? [])
+    }
+
+    /// Less than any NAT forgets after (RFC 8445, section 11).
+    private static let pause = Duration.seconds(15)
+}

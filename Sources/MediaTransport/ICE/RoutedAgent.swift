@@ -1,0 +1,106 @@
+import CallBasics
+import MediaEngine
+import RTP
+import SDP
+
+/// An agent of ICE with the relay that it may go by.
+///
+///     socket ──► STUN ──► agent            what is no STUN ──► the handshake
+///        └─ from the relay's server ──► allocation ──► the same, as sent by a peer to the relayed address
+///
+/// Thread: one at a time.
+struct RoutedAgent {
+    private(set) var agent: any PathAgent
+    private(set) var relay: TURNAllocation?
+    private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
+
+    /// What looks for the way that descriptions have agreed on, by `relay`, too, where that was given.
+    ///
+    /// - Parameters:
+    ///   - agreed: What descriptions say.
+    ///   - relay: What the own description tells of.
+    ///   - tag: What transactions begin with.
+    ///   - generator: Makes the rest of them.
+    ///   - now: When both descriptions are known.
+    init(
+        _ agreed: AgreedICE,
+        _ relay: TURNAllocation?,
+        tag: UInt32,
+        _ generator: some RandomNumberGenerator,
+        at now: MediaTime
+    ) {
+        self.relay = relay
+        self.relay?.mark(by: tag)
+        agent =
+            agreed.isFull
+            ? FullAgent(agreed, by: relay?.relayed, tag: tag, generator, at: now) : LiteAgent(agreed)
+        permit(agreed.candidates, at: now)
+    }
+
+    // MARK: What is known
+
+    /// The way in use; nil before one is known.
+    var destination: Route? { agent.destination }
+    var next: MediaTime? { [agent.next, relay?.next].compactMap(\.self).min() }
+
+    /// What stands for the other side at the relay, where the way in use goes by it; nil where it does not, or the server does not
+    /// know yet.
+    var channel: UInt16? {
+        destination.flatMap { $0.isRelayed ? relay?.channel(of: $0.peer) : nil }
+    }
+
+    // MARK: What comes in
+
+    mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {
+        agent.add(candidates, at: now)
+        permit(candidates, at: now)
+    }
+
+    private mutating func permit(_ candidates: [ICECandidate], at now: MediaTime) {
+        for candidate in candidates { relay?.permit(candidate.address, at: now) }
+    }
+
+    /// Takes what has come.
+    ///
+    /// - Returns: What is neither of ICE nor of TURN, and by which way it came; nil for the rest.
+    mutating func take(
+        _ datagram: [UInt8],
+        from source: SocketAddress,
+        at now: MediaTime
+    ) -> (bytes: [UInt8], route: Route)? {
+        var (bytes, route) = (datagram, Route(source))
+        if let server = relay?.server, source == server {
+            guard let passedOn = relay?.take(datagram, at: now) else { return nil }
+            (bytes, route) = (passedOn.bytes, Route(passedOn.peer, isRelayed: true))
+        }
+        guard DatagramKind(of: bytes.span) == .stun else { return (bytes, route) }
+        agent.take(bytes, by: route, at: now)
+        return nil
+    }
+
+    // MARK: What goes out
+
+    mutating func send(_ bytes: [UInt8], by route: Route, at now: MediaTime) {
+        guard route.isRelayed else { return leaving.append((bytes, route.peer)) }
+        relay?.send(bytes, to: route.peer, at: now)
+    }
+
+    /// Does what its time has come for.
+    mutating func advance(to now: MediaTime) {
+        agent.advance(to: now)
+        relay?.advance(to: now)
+        if let destination, destination.isRelayed { relay?.bind(destination.peer, at: now) }
+        // Whoever needs it does not any more: the server has others to serve.
+        if agent.needsNoRelay(at: now) { relay?.close(at: now) }
+        for (bytes, route) in agent.takeDatagrams() { send(bytes, by: route, at: now) }
+    }
+
+    /// Gives the relay back.
+    mutating func close(at now: MediaTime) { relay?.close(at: now) }
+
+    /// What is to be sent, in order, since it was asked last.
+    mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+        defer { leaving = [] }
+        return leaving + (relay?.takeDatagrams() ?? [])
+    }
+}

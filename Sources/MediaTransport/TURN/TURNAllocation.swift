@@ -1,0 +1,274 @@
+package import CallBasics
+internal import MediaEngine
+internal import RTP
+
+/// An address at a server that passes on what is sent from and to it: the way to whom no other way leads to (TURN, over UDP).
+///
+///     peer ──► relayed address ──► server ──► Data indication, ChannelData ──► this side
+///     peer ◄── relayed address ◄── server ◄── Send indication, ChannelData ◄── this side
+///
+/// Only hosts that it has been told of may send there. It is the server's for as long as it is refreshed, and given back at the end.
+/// Datagrams and time come in; what is to be sent, and what peers have sent, come out.
+/// Thread: one at a time.
+/// Source: RFC 8656.
+package struct TURNAllocation: Sendable {
+    /// A host that may send, or is to.
+    private struct Permission: Sendable {
+        var isGranted = false
+        var isRefused = false
+        /// When it is asked for again.
+        var renewal = MediaTime.zero
+        /// What waits until it is granted.
+        var waiting: [(bytes: [UInt8], peer: SocketAddress)] = []
+    }
+
+    /// A number that stands for a peer: four bytes on each packet, in the place of 36.
+    private struct Channel: Sendable {
+        let number: UInt16
+        var isBound = false
+        var renewal = MediaTime.zero
+    }
+
+    package private(set) var server: SocketAddress
+    /// Where peers send to; nil before the server has given it, and once it is gone.
+    package private(set) var relayed: SocketAddress?
+    /// How the server sees this side.
+    package private(set) var mapped: SocketAddress?
+    /// Why it is not there; nil while it is, or may come.
+    package private(set) var failure: TURNError?
+    /// How long it took to be given.
+    package private(set) var delay = Duration.zero
+    private let isIPv4: Bool
+    private let begin: MediaTime
+    private var exchange: TURNExchange
+    private var visited: Set<SocketAddress>
+    private var refresh: MediaTime?
+    private var permissions: [SocketAddress: Permission] = [:]
+    private var channels: [SocketAddress: Channel] = [:]
+    private var leaving: [[UInt8]] = []
+    private var isClosed = false
+
+    /// One that is asked for from `now` on, of the family of the server's address.
+    package init(
+        at server: SocketAddress,
+        user: String,
+        password: String,
+        _ generator: some RandomNumberGenerator & Sendable,
+        at now: MediaTime
+    ) {
+        (self.server, begin, visited) = (server, now, [server])
+        isIPv4 = server.isIPv4
+        exchange = TURNExchange(user, password, isIPv4: isIPv4, generator)
+        exchange.ask(for: .allocate, at: now)
+    }
+
+    // MARK: What is known
+
+    /// When `advance` has something to do, unless something comes before; nil when it is over.
+    package var next: MediaTime? {
+        let renewals =
+            permissions.values.filter(\.isGranted).map(\.renewal) + channels.values.filter(\.isBound).map(\.renewal)
+        return (renewals + [refresh, exchange.next].compactMap(\.self)).min()
+    }
+
+    /// Whether it is still asked for, for the first time.
+    package var isPending: Bool { relayed == nil && failure == nil && !isClosed }
+
+    /// Whether the server has said anything of it yet.
+    package private(set) var isAnswered = false
+
+    /// What transactions begin with from now on.
+    package mutating func mark(by tag: UInt32) { exchange.tag = tag }
+
+    /// The number that stands for `peer`; nil before the server knows it.
+    func channel(of peer: SocketAddress) -> UInt16? {
+        channels[peer].flatMap { $0.isBound ? $0.number : nil }
+    }
+
+    // MARK: Peers
+
+    /// Has the server pass on what `peer` sends, and whoever else is at its address.
+    mutating func permit(_ peer: SocketAddress, at now: MediaTime) {
+        let host = peer.with(port: 0)
+        guard let relayed, Route.leads(from: relayed, to: peer), permissions[host] == nil,
+            permissions.count < Self.hostLimit
+        else { return }
+        permissions[host] = Permission()
+        exchange.ask(for: .permit(host), at: now)
+    }
+
+    /// Has a number stand for `peer` from when the server knows it.
+    mutating func bind(_ peer: SocketAddress, at now: MediaTime) {
+        permit(peer, at: now)
+        guard permissions[peer.with(port: 0)] != nil, channels[peer] == nil, channels.count < Self.channelLimit else {
+            return
+        }
+        let number = Self.firstChannel + UInt16(channels.count)
+        channels[peer] = Channel(number: number)
+        exchange.ask(for: .bind(peer, channel: number), at: now)
+    }
+
+    /// Sends to `peer` from the relayed address.
+    ///
+    /// What is sent before the server lets it through waits for that; of more than a few, the later ones are lost.
+    mutating func send(_ bytes: [UInt8], to peer: SocketAddress, at now: MediaTime) {
+        permit(peer, at: now)
+        let host = peer.with(port: 0)
+        guard relayed != nil, let permission = permissions[host], !permission.isRefused else { return }
+        if let number = channel(of: peer) { return leaving.append(ChannelData.wrapped(bytes, number)) }
+        if permission.isGranted { return indicate(bytes, to: peer) }
+        if permission.waiting.count < Self.waitingLimit { permissions[host]?.waiting.append((bytes, peer)) }
+    }
+
+    private mutating func indicate(_ bytes: [UInt8], to peer: SocketAddress) {
+        var writer = STUNWriter(.indication, .send, exchange.transaction())
+        writer.append(.xorPeerAddress, peer)
+        writer.append(.data, bytes)
+        leaving.append(writer.finish(withFingerprint: false))
+    }
+
+    // MARK: What comes in
+
+    /// Takes what the server has sent.
+    ///
+    /// - Returns: What a peer has sent by way of it; nil for what is between the server and this side alone.
+    package mutating func take(
+        _ datagram: [UInt8],
+        at now: MediaTime
+    ) -> (bytes: [UInt8], peer: SocketAddress)? {
+        if let (number, bytes) = ChannelData.unwrapped(datagram) {
+            guard let peer = channels.first(where: { $0.value.number == number })?.key else { return nil }
+            return (bytes, peer)
+        }
+        guard let message = STUNMessage(parsing: datagram) else { return nil }
+        if message.kind == .indication {
+            guard message.method == .data, relayed != nil, message.notUnderstood.isEmpty,
+                let peer = message.address(.xorPeerAddress), let bytes = message[.data]
+            else { return nil }
+            return (Array(bytes), peer)
+        }
+        if message.method == .allocate { isAnswered = true }
+        switch exchange.take(message, at: now) {
+        case nil: break
+        case .success(let purpose, let answer): note(purpose, answer, at: now)
+        case .failure(let purpose, let error, let answer): fail(purpose, error, answer, at: now)
+        }
+        return nil
+    }
+
+    private mutating func note(_ purpose: TURNExchange.Purpose, _ answer: STUNMessage, at now: MediaTime) {
+        switch purpose {
+        case .allocate:
+            guard let relayed = answer.address(.xorRelayedAddress), relayed.isIPv4 == isIPv4, relayed.isDestination
+            else { return fail(.malformed) }
+            (self.relayed, mapped, delay) = (relayed, answer.address(.xorMappedAddress), now - begin)
+            renew(after: answer, at: now)
+        case .refresh: if !isClosed { renew(after: answer, at: now) }
+        case .permit(let host): grant(host, at: now)
+        case .bind(let peer, _):
+            channels[peer]?.isBound = true
+            channels[peer]?.renewal = now + Self.channelLife
+            grant(peer.with(port: 0), at: now)
+        }
+    }
+
+    private mutating func renew(after answer: STUNMessage, at now: MediaTime) {
+        let lifetime = Duration.seconds(Int(min(answer.number(.lifetime) ?? Self.lifetime, Self.lifetime)))
+        refresh = now + max(lifetime - Self.margin, lifetime / 2, Self.leastPause)
+    }
+
+    private mutating func grant(_ host: SocketAddress, at now: MediaTime) {
+        guard let waiting = permissions[host]?.waiting else { return }
+        permissions[host] = Permission(isGranted: true, renewal: now + Self.permissionLife)
+        for (bytes, peer) in waiting { indicate(bytes, to: peer) }
+    }
+
+    private mutating func fail(
+        _ purpose: TURNExchange.Purpose,
+        _ error: TURNError,
+        _ answer: STUNMessage?,
+        at now: MediaTime
+    ) {
+        switch purpose {
+        case .allocate: if !goOn(to: answer, at: now) { fail(error) }
+        case .refresh: fail(error)
+        // One that was granted goes on for as long as the server has it.
+        case .permit(let host):
+            if let permission = permissions[host], !permission.isGranted {
+                permissions[host] = Permission(isRefused: true)
+            }
+            permissions[host]?.renewal = now + Self.permissionLife
+        case .bind(let peer, _):
+            channels[peer]?.isBound = false
+        }
+    }
+
+    /// Asks the server that another one names, up to three, and none of them twice.
+    private mutating func goOn(to answer: STUNMessage?, at now: MediaTime) -> Bool {
+        guard let answer, answer.error?.code == 300, let other = answer.address(.alternateServer),
+            other.isIPv4 == isIPv4, other.isDestination, visited.count <= Self.hopLimit,
+            visited.insert(other).inserted
+        else { return false }
+        server = other
+        exchange.ask(for: .allocate, at: now)
+        return true
+    }
+
+    private mutating func fail(_ error: TURNError) {
+        (relayed, failure, refresh, permissions, channels) = (nil, error, nil, [:], [:])
+        exchange.cease()
+    }
+
+    // MARK: What goes out
+
+    /// Does what its time has come for.
+    package mutating func advance(to now: MediaTime) {
+        for case .failure(let purpose, let error, let answer) in exchange.advance(to: now) {
+            fail(purpose, error, answer, at: now)
+        }
+        if let refresh, now >= refresh {
+            self.refresh = nil
+            exchange.ask(for: .refresh(seconds: Self.lifetime), at: now)
+        }
+        for (host, permission) in permissions where permission.isGranted && now >= permission.renewal {
+            permissions[host]?.renewal = now + Self.permissionLife
+            exchange.ask(for: .permit(host), at: now)
+        }
+        for (peer, channel) in channels where channel.isBound && now >= channel.renewal {
+            channels[peer]?.renewal = now + Self.channelLife
+            exchange.ask(for: .bind(peer, channel: channel.number), at: now)
+        }
+    }
+
+    /// Gives it back to the server, which is told once.
+    package mutating func close(at now: MediaTime) {
+        guard !isClosed else { return }
+        isClosed = true
+        exchange.cease()
+        if relayed != nil {
+            exchange.ask(for: .refresh(seconds: 0), at: now)
+            leaving += exchange.takeDatagrams()
+            exchange.cease()
+        }
+        (relayed, refresh, permissions, channels) = (nil, nil, [:], [:])
+    }
+
+    /// What is to be sent, in order, since it was asked last.
+    package mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
+        defer { leaving = [] }
+        return (exchange.takeDatagrams() + leaving).map { ($0, server) }
+    }
+
+    /// Seconds that it is asked for (RFC 8656, section 3.2), and how long before their end it is asked for again.
+    private static let lifetime: UInt32 = 600
+    private static let margin = Duration.seconds(60)
+    private static let leastPause = Duration.seconds(1)
+    /// Less than the 300 s of a permission, and the 600 s of a channel (sections 9 and 12).
+    private static let permissionLife = Duration.seconds(240)
+    private static let channelLife = Duration.seconds(540)
+    private static let firstChannel: UInt16 = 0x4000
+    private static let channelLimit = 64
+    private static let hostLimit = 32
+    private static let waitingLimit = 4
+    private static let hopLimit = 3
+}

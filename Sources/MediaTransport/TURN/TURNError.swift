@@ -1,0 +1,20 @@
+/// Why a server passes nothing on.
+package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It does not answer.
+    case silent
+    /// It does not know the user, or the password is another one.
+    case unauthorized
+    /// It refuses, for a reason of its own.
+    case refused(code: Int, reason: String)
+    /// What it says cannot be.
+    case malformed
+
+    package var description: String {
+        switch self {
+        case .silent: "it does not answer"
+        case .unauthorized: "it does not take the user or the password"
+        case .refused(let code, let reason): "it refuses (\(code) \(reason))"
+        case .malformed: "it answers what no server of TURN does"
+        }
+    }
+}

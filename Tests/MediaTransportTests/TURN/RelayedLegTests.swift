@@ -1,0 +1,259 @@
+import CallBasics
+import MediaEngine
+import TestSupport
+import Testing
+
+@testable import MediaTransport
+@testable import SDP
+
+/// Two legs that reach each other by a relay alone; time is an argument, and the test is the threads that serve them.
+@Suite struct RelayedLegTests {
+    /// Serves nobody: the test does.
+    private struct Server: HandshakeServer {
+        func add(_ leg: DTLSLeg) -> Bool { true }
+        func remove(_ leg: DTLSLeg) {}
+        func wake() {}
+    }
+
+    /// A socket whose datagrams the test carries.
+    private final class Wire: DatagramLink, @unchecked Sendable {
+        var sent: [(bytes: [UInt8], to: SocketAddress)] = []
+        var arrived: [(bytes: [UInt8], from: SocketAddress)] = []
+
+        func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
+            sent.append((bytes.withUnsafeBytes { Array($0) }, destination))
+            return true
+        }
+
+        func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+            guard !arrived.isEmpty else { return nil }
+            let (bytes, source) = arrived.removeFirst()
+            buffer.store(bytes.span, at: 0)
+            return ReceivedDatagram(byteCount: bytes.count, source: source, arrival: now)
+        }
+
+        var droppedCount: Int { 0 }
+        var unreachableCount: Int { 0 }
+    }
+
+    private final class Side {
+        let address: SocketAddress
+        let leg: DTLSLeg
+        let wire = Wire()
+        let link: SecureLink
+        let ways: Watched<[Route]>
+        var heard: [(bytes: [UInt8], from: SocketAddress)] = []
+
+        init(_ identity: DTLSIdentity, at address: SocketAddress, _ relay: TURNAllocation?, _ name: String) {
+            let ways = Watched<[Route]>([])
+            (self.address, self.ways) = (address, ways)
+            leg = DTLSLeg(identity, name, relay, by: Server()) { route in ways.update { $0.append(route) } }
+            link = SecureLink(leg.path, leg.queue, over: wire)
+        }
+
+        func serve(at now: MediaTime) {
+            var buffer = [UInt8](repeating: 0, count: DatagramPipe.maximumByteCount)
+            _ = leg.serve(at: now, &buffer)
+            var span = buffer.mutableSpan
+            while let datagram = link.receive(into: &span, at: now) {
+                heard.append(
+                    (span.span.extracting(..<datagram.byteCount).withUnsafeBytes { Array($0) }, datagram.source)
+                )
+            }
+        }
+
+        /// Sends sound as the media thread does, to where it was told.
+        func say(_ number: UInt16, at now: MediaTime) -> Bool {
+            guard let route = ways.value.last else { return false }
+            return link.send(Packets.media(number).span, to: route.peer, at: now)
+        }
+    }
+
+    private static let server = SocketAddress(ipv4: 0xC633_6401, port: 3478)
+    private static let addresses = [5000, 6000].map { SocketAddress(ipv4: 0xCB00_7100 + UInt32($0), port: UInt16($0)) }
+    private static let credentials = ["one", "two"].map {
+        ICECredentials(userFragment: "side-\($0)", password: "the password of side \($0)")
+    }
+
+    /// Both sides, a network between them that lets nothing through but by the relay, and the relay.
+    private final class Stage {
+        var relay = RelayServer(at: RelayedLegTests.server)
+        var sides: [Side] = []
+        var now = MediaTime.zero
+        /// Whether the relay is there.
+        var isOn = true
+        /// What has come to the server.
+        var toServer: [[UInt8]] = []
+
+        init(relayed: Set<Int>) throws {
+            let identities = [DTLSPair.one, DTLSPair.other]
+            let relays = [0, 1].map { relayed.contains($0) ? allocate(for: RelayedLegTests.addresses[$0]) : nil }
+            for index in [0, 1] {
+                let (address, name) = (
+                    RelayedLegTests.addresses[index], RelayedLegTests.credentials[index].userFragment
+                )
+                sides.append(Side(identities[index], at: address, relays[index], name))
+            }
+            for index in [0, 1] {
+                func lines(_ identity: DTLSIdentity, _ role: SetupRole) -> [SDPAttribute] {
+                    [SDPAttribute("fingerprint", identity.fingerprint.value), SDPAttribute("setup", role.rawValue)]
+                }
+                let own = lines(identities[index], index == 0 ? .active : .passive)
+                let other = lines(identities[1 - index], index == 0 ? .passive : .active)
+                let association = try #require(AgreedAssociation(own, other, isOfferer: index == 1))
+                let places = [sides[1 - index].address, relays[1 - index]?.relayed].compactMap(\.self)
+                let (local, remote) = (RelayedLegTests.credentials[index], RelayedLegTests.credentials[1 - index])
+                let ice = AgreedICE(
+                    AgreedICE.Session(local: local, remote: remote),
+                    isFull: true,
+                    isControlling: index == 0,
+                    candidates: places.map { ICECandidate(.host, $0, priority: UInt32($0.port)) }
+                )
+                sides[index].leg.connect(association, ice, to: nil)
+            }
+        }
+
+        private func allocate(for own: SocketAddress) -> TURNAllocation {
+            var allocation = TURNAllocation(
+                at: RelayedLegTests.server,
+                user: RelayServer.user,
+                password: RelayServer.password,
+                SeededGenerator(seed: UInt64(own.port)),
+                at: now
+            )
+            for _ in 0..<2 {
+                for (bytes, destination) in allocation.takeDatagrams() {
+                    for answer in relay.take(bytes, from: own, to: destination, at: now) {
+                        _ = allocation.take(answer.bytes, at: now)
+                    }
+                }
+            }
+            return allocation
+        }
+
+        /// Lets so many ticks go by.
+        func run(_ ticks: Int = 50) {
+            for _ in 0..<ticks {
+                for side in sides {
+                    side.serve(at: now)
+                    for (bytes, destination) in side.wire.sent { carry(bytes, from: side.address, to: destination) }
+                    side.wire.sent = []
+                }
+                now += .milliseconds(20)
+            }
+        }
+
+        private func carry(_ bytes: [UInt8], from source: SocketAddress, to destination: SocketAddress) {
+            guard isOn, relay.has(destination) else { return }
+            if destination == RelayedLegTests.server { toServer.append(bytes) }
+            for passed in relay.take(bytes, from: source, to: destination, at: now) {
+                if relay.has(passed.destination) {
+                    carry(passed.bytes, from: passed.source, to: passed.destination)
+                } else if let side = sides.first(where: { $0.address == passed.destination }), relay.has(passed.source)
+                {
+                    side.wire.arrived.append((passed.bytes, passed.source))
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [[0], [1], [0, 1]] as [Set<Int>])
+    func `sound goes by the relay, both ways, and not in the clear`(relayed: Set<Int>) throws {
+        let stage = try Stage(relayed: relayed)
+        stage.run()
+        for (index, side) in stage.sides.enumerated() {
+            #expect(side.ways.value.last?.isRelayed == relayed.contains(index) || relayed.count == 2)
+        }
+        stage.toServer = []
+        for number in 1...5 as ClosedRange<UInt16> {
+            for side in stage.sides { #expect(side.say(number, at: stage.now)) }
+            stage.run(1)
+        }
+        stage.run(3)
+        for side in stage.sides {
+            #expect(side.heard.map(\.bytes) == (1...5 as ClosedRange<UInt16>).map { Packets.media($0) })
+            #expect(side.heard.allSatisfy { $0.from == side.ways.value.last?.peer })
+        }
+        let sound = Packets.media(1)[12...]
+        let sent = stage.toServer.filter { ChannelData.unwrapped($0) != nil }
+        #expect(sent.count >= 5 && !sent.contains { $0.dropFirst(16).starts(with: sound) })
+    }
+
+    @Test func `it is given back when the leg ends, after DTLS has said so`() async throws {
+        let stage = try Stage(relayed: [0])
+        stage.run()
+        #expect(stage.relay.clientCount == 1)
+        let leg = stage.sides[0].leg
+        async let closed: Void = leg.close()
+        for _ in 0..<10_000 where stage.relay.clientCount > 0 {
+            stage.run(1)
+            await Task.yield()
+        }
+        stage.run(10)
+        await closed
+        #expect(stage.relay.clientCount == 0)
+        #expect(!stage.sides[1].say(1, at: stage.now) && stage.sides[1].leg.failure == nil)
+    }
+
+    @Test func `a leg whose relay falls silent ends after 30 s`() async throws {
+        let stage = try Stage(relayed: [0])
+        stage.run()
+        stage.isOn = false
+        stage.run(50 * 29)
+        #expect(stage.sides[0].say(1, at: stage.now))
+        stage.run(50 * 8)
+        #expect(!stage.sides[0].say(2, at: stage.now) && stage.sides[0].leg.failure == .silent)
+    }
+
+    // MARK: The media thread
+
+    private static let peer = SocketAddress(ipv4: 0xCB00_7109, port: 9)
+
+    private func kind(_ relay: MediaRelay, _ bytes: [UInt8]) -> MediaRelay.Kind? { relay.kind(of: bytes.span, tag: 7) }
+
+    @Test func `sound for the peer waits for its channel, and for others goes as it is`() {
+        let relay = MediaRelay(Self.server)
+        #expect(relay.way(to: Self.peer) == .asItIs)
+        relay.use(Self.peer, nil)
+        #expect(relay.way(to: Self.peer) == .none && relay.way(to: Self.server) == .asItIs)
+        relay.use(Self.peer, 0x4001)
+        #expect(relay.way(to: Self.peer) == .channel(0x4001) && relay.way(to: Self.server) == .asItIs)
+        relay.use(nil, nil)
+        #expect(relay.way(to: Self.peer) == .asItIs)
+    }
+
+    @Test func `of what the server sends that counts which has been asked for`() {
+        let relay = MediaRelay(Self.server)
+        relay.use(Self.peer, 0x4001)
+        let sound = Packets.media(1)
+        #expect(kind(relay, ChannelData.wrapped(sound, 0x4001)) == .media(4..<4 + sound.count, from: Self.peer))
+        #expect(kind(relay, ChannelData.wrapped(sound, 0x4002)) == nil && kind(relay, sound) == nil)
+
+        func message(_ kind: STUNMessage.Class, _ method: STUNMessage.Method, tag: UInt32 = 7, _ data: [UInt8])
+            -> [UInt8]
+        {
+            var writer = STUNWriter(kind, method, STUNMessage.Transaction(high: tag, low: 1))
+            writer.append(.xorPeerAddress, Self.peer)
+            writer.append(.data, data)
+            return writer.finish(withFingerprint: false)
+        }
+        let check = message(.request, .binding, [])
+        let control = [
+            ChannelData.wrapped(check, 0x4002), message(.indication, .data, tag: 0, check),
+            message(.indication, .data, [22, 0xFE]), message(.success, .createPermission, []),
+            message(.failure, .refresh, []),
+        ]
+        for datagram in control {
+            #expect(kind(relay, datagram) == .control, "\(datagram)")
+            for count in 0..<datagram.count {
+                let part = kind(relay, Array(datagram[..<count]))
+                #expect(part == nil || part == .control, "\(datagram)")
+            }
+        }
+        let others = [
+            message(.success, .createPermission, tag: 8, []), message(.indication, .data, sound),
+            message(.indication, .send, check), check, [], [0x40], [0x40, 1, 0, 9, 1],
+        ]
+        for datagram in others { #expect(kind(relay, datagram) == nil, "\(datagram)") }
+    }
+}

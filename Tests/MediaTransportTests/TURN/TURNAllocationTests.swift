@@ -1,0 +1,282 @@
+import CallBasics
+import TestSupport
+import Testing
+
+@testable import MediaTransport
+
+/// Addresses at a relay: how they are asked for, kept and given back; time is an argument.
+@Suite(.tags(.rfc)) struct TURNAllocationTests {
+    private static let server = SocketAddress(ipv4: 0xC633_6401, port: 3478)
+    private static let own = SocketAddress(ipv4: 0xCB00_7101, port: 5000)
+    private static let peer = SocketAddress(ipv4: 0xCB00_7102, port: 6000)
+
+    /// An allocation, and the server that answers it at once.
+    private struct Stage {
+        var allocation: TURNAllocation
+        var server = RelayServer(at: TURNAllocationTests.server)
+        var now = MediaTime.zero
+        /// What has come for peers.
+        var passedOn: [RelayServer.Datagram] = []
+
+        init(password: String = RelayServer.password) {
+            allocation = TURNAllocation(
+                at: TURNAllocationTests.server,
+                user: RelayServer.user,
+                password: password,
+                SeededGenerator(seed: 3),
+                at: now
+            )
+        }
+
+        /// Lets time go by, and both talk.
+        mutating func run(_ pause: Duration = .zero) {
+            let end = now + pause
+            while true {
+                exchange()
+                guard let next = allocation.next, next <= end else { break }
+                now = max(now, next)
+            }
+            now = end
+            exchange()
+        }
+
+        private mutating func exchange() {
+            allocation.advance(to: now)
+            for _ in 0..<10 {
+                for (bytes, destination) in allocation.takeDatagrams() { deliver(bytes, to: destination) }
+            }
+        }
+
+        private mutating func deliver(_ bytes: [UInt8], to destination: SocketAddress) {
+            for datagram in server.take(bytes, from: TURNAllocationTests.own, to: destination, at: now) {
+                if datagram.destination == TURNAllocationTests.own {
+                    _ = allocation.take(datagram.bytes, at: now)
+                } else {
+                    passedOn.append(datagram)
+                }
+            }
+        }
+
+        /// What the allocation makes of what a peer sends to its relayed address.
+        mutating func hear(_ bytes: [UInt8], from peer: SocketAddress) -> (bytes: [UInt8], peer: SocketAddress)? {
+            guard let relayed = allocation.relayed else { return nil }
+            let sent = server.take(bytes, from: peer, to: relayed, at: now)
+            return sent.first.flatMap { allocation.take($0.bytes, at: now) }
+        }
+
+        func count(_ method: STUNMessage.Method) -> Int { server.asked.count { $0 == method } }
+    }
+
+    private static func allocated() -> Stage {
+        var stage = Stage()
+        stage.run()
+        return stage
+    }
+
+    // MARK: To get one
+
+    @Test func `an address is given to a user who proves the password`() {
+        let stage = Self.allocated()
+        #expect(stage.allocation.relayed == Self.server.with(port: 50_001) && stage.allocation.mapped == Self.own)
+        #expect(stage.count(.allocate) == 2 && stage.allocation.failure == nil)
+    }
+
+    @Test func `a wrong password is told, and not tried again`() {
+        var stage = Stage(password: "another")
+        stage.run(.seconds(60))
+        #expect(stage.allocation.failure == .unauthorized && stage.count(.allocate) == 2)
+    }
+
+    @Test func `a server that is silent is asked seven times, and given up`() {
+        var allocation = Stage().allocation
+        var times: [Int64] = []
+        var now = MediaTime.zero
+        while let next = allocation.next {
+            times += allocation.takeDatagrams().map { _ in now.nanoseconds / 1_000_000 }
+            now = next
+            allocation.advance(to: now)
+        }
+        #expect(times == [0, 150, 450, 1050, 2250, 4650, 9450] && allocation.failure == .silent)
+    }
+
+    private static func refusal(
+        of request: [UInt8],
+        _ code: Int,
+        _ change: (inout STUNWriter) -> Void = { _ in }
+    ) throws -> [UInt8] {
+        let request = try #require(STUNMessage(parsing: request))
+        var writer = STUNWriter(.failure, request.method, request.transaction)
+        writer.append(errorCode: code, reason: "No")
+        change(&writer)
+        return writer.finish(withFingerprint: false)
+    }
+
+    @Test(arguments: [403, 437, 441, 442, 486, 508]) func `a refusal is told`(code: Int) throws {
+        var allocation = Stage().allocation
+        let asked = allocation.takeDatagrams()[0]
+        _ = allocation.take(try Self.refusal(of: asked.bytes, code), at: .zero)
+        #expect(allocation.failure == .refused(code: code, reason: "No") && allocation.next == nil)
+    }
+
+    @Test func `other servers are asked that one names, three at most and none twice`() throws {
+        var allocation = Stage().allocation
+        var visited: [UInt16] = []
+        for port in 1...9 as ClosedRange<UInt16> {
+            guard let asked = allocation.takeDatagrams().last else { break }
+            visited.append(asked.destination.port)
+            let refusal = try Self.refusal(of: asked.bytes, 300) {
+                $0.append(.alternateServer, Self.server.with(port: port))
+            }
+            _ = allocation.take(refusal, at: .zero)
+        }
+        #expect(visited == [3478, 1, 2, 3] && allocation.failure == .refused(code: 300, reason: "No"))
+
+        allocation = Stage().allocation
+        let asked = allocation.takeDatagrams()[0]
+        _ = allocation.take(
+            try Self.refusal(of: asked.bytes, 300) { $0.append(.alternateServer, Self.server) },
+            at: .zero
+        )
+        #expect(allocation.failure != nil)
+    }
+
+    // MARK: Peers
+
+    @Test func `what is sent before a peer may be reached waits for that, as do four at most`() {
+        var stage = Self.allocated()
+        for number in 0..<9 as Range<UInt8> { stage.allocation.send([number], to: Self.peer, at: stage.now) }
+        stage.run()
+        #expect(stage.passedOn.map(\.bytes) == [[0], [1], [2], [3]])
+        #expect(stage.passedOn.allSatisfy { $0.destination == Self.peer && $0.source == stage.allocation.relayed })
+        let heard = stage.hear([7, 8], from: Self.peer.with(port: 9))
+        #expect(heard?.bytes == [7, 8] && heard?.peer == Self.peer.with(port: 9))
+    }
+
+    @Test func `a peer that nobody has told of is not heard`() {
+        var stage = Self.allocated()
+        let heard = stage.hear([1], from: Self.peer)
+        #expect(heard == nil)
+    }
+
+    @Test func `a channel takes four bytes, both ways`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        #expect(stage.allocation.channel(of: Self.peer) == nil)
+        stage.run()
+        #expect(stage.allocation.channel(of: Self.peer) == 0x4000)
+        stage.allocation.send([1, 2, 3], to: Self.peer, at: stage.now)
+        #expect(stage.allocation.takeDatagrams().map(\.bytes) == [[0x40, 0, 0, 3, 1, 2, 3]])
+        let heard = stage.hear([4, 5], from: Self.peer)
+        #expect(heard?.bytes == [4, 5] && heard?.peer == Self.peer)
+        let unknown = stage.allocation.take([0x40, 1, 0, 1, 9], at: stage.now)
+        #expect(unknown == nil)
+    }
+
+    @Test func `hosts are 32 at most`() {
+        var stage = Self.allocated()
+        for number in 1...100 as ClosedRange<UInt32> {
+            stage.allocation.permit(SocketAddress(ipv4: 0xCB00_7200 + number, port: 1), at: stage.now)
+        }
+        stage.run()
+        #expect(stage.count(.createPermission) == 32)
+    }
+
+    // MARK: To keep it, and to give it back
+
+    @Test func `it is refreshed, with who may send, before the server forgets it`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        stage.allocation.permit(Self.peer.with(port: 1), at: stage.now)
+        for _ in 0..<60 {
+            stage.run(.seconds(60))
+            let heard = stage.hear([1], from: Self.peer)
+            #expect(heard?.bytes == [1])
+        }
+        // After 540 s each; hosts after 240 s, too, unless a channel has just renewed them.
+        let counts = [.refresh, .createPermission, .channelBind].map(stage.count)
+        #expect(counts == [6, 14, 7])
+    }
+
+    @Test func `an old nonce is no failure, however often`() {
+        var stage = Self.allocated()
+        stage.server.nonceLife = 1
+        for port in 1...40 as ClosedRange<UInt16> {
+            stage.allocation.bind(Self.peer.with(port: port), at: stage.now)
+        }
+        stage.run(.seconds(7200))
+        #expect(stage.server.staleCount > 100 && stage.allocation.failure == nil)
+        #expect(stage.allocation.channel(of: Self.peer.with(port: 40)) == 0x4027)
+        let heard = stage.hear([1], from: Self.peer)
+        #expect(heard?.bytes == [1])
+    }
+
+    @Test func `one that the server has forgotten is gone`() {
+        var stage = Self.allocated()
+        stage.server = RelayServer(at: Self.server)
+        stage.run(.seconds(600))
+        #expect(
+            stage.allocation.relayed == nil
+                && stage.allocation.failure == .refused(code: 437, reason: "Allocation Mismatch")
+        )
+        #expect(stage.allocation.next == nil)
+    }
+
+    @Test func `it is given back at the end`() {
+        var stage = Self.allocated()
+        #expect(stage.server.clientCount == 1)
+        stage.allocation.close(at: stage.now)
+        stage.run()
+        #expect(stage.server.clientCount == 0 && stage.allocation.relayed == nil && stage.allocation.next == nil)
+    }
+
+    // MARK: Hostile servers
+
+    @Test func `an answer that is not signed as it must be is none`() throws {
+        var allocation = Stage().allocation
+        let challenge = try Self.refusal(of: allocation.takeDatagrams()[0].bytes, 401) {
+            $0.append(.realm, "example.test")
+            $0.append(.nonce, "1")
+        }
+        _ = allocation.take(challenge, at: .zero)
+        let asked = try #require(allocation.takeDatagrams().first.flatMap { STUNMessage(parsing: $0.bytes) })
+        for password in [nil, "another"] {
+            var writer = STUNWriter(.success, .allocate, asked.transaction)
+            writer.append(.xorRelayedAddress, Self.server.with(port: 50_001))
+            if let password {
+                writer.sign(with: STUNKey(user: RelayServer.user, realm: "example.test", password: password))
+            }
+            _ = allocation.take(writer.finish(withFingerprint: false), at: .zero)
+        }
+        #expect(allocation.relayed == nil && allocation.isPending)
+    }
+
+    @Test func `whatever a server sends, and wherever it ends, nothing breaks`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        stage.run()
+        var writer = STUNWriter(.indication, .data, STUNMessage.Transaction(high: 1, low: 2))
+        writer.append(.xorPeerAddress, Self.peer)
+        writer.append(.data, [1, 2, 3, 4])
+        let whole = [writer.finish(withFingerprint: false), [0x40, 0, 0, 4, 1, 2, 3, 4]]
+        for datagram in whole {
+            for count in 0..<datagram.count {
+                let heard = stage.allocation.take(Array(datagram[..<count]), at: stage.now)
+                #expect(heard == nil)
+            }
+            let heard = stage.allocation.take(datagram, at: stage.now)
+            #expect(heard?.bytes == [1, 2, 3, 4])
+        }
+        var generator = SeededGenerator(seed: 1)
+        for _ in 0..<20_000 {
+            var datagram = whole[Int.random(in: 0...1, using: &generator)]
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                datagram[Int.random(in: datagram.indices, using: &generator)] = UInt8.random(
+                    in: 0...255,
+                    using: &generator
+                )
+            }
+            _ = stage.allocation.take(datagram, at: stage.now)
+        }
+        #expect(stage.allocation.relayed != nil)
+    }
+}

@@ -109,7 +109,7 @@ import Testing
             #expect(Self.sound(&world) == [1, 1])
         }
         for side in world.agents { #expect(try #require(side.agent.end) > world.now + .seconds(20)) }
-        #expect(nonceLife == .max || world.relay.staleCount > 10)
+        #expect(nonceLife == .max || world.relay.staleCount > 5)
     }
 
     @Test func `the way stays open for as long as both agree`() throws {

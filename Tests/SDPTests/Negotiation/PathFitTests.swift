@@ -120,6 +120,7 @@ import Testing
         side.configuration.media[0].ice?.relayed = SocketAddress(ipv4: 0xC633_6401, port: 50_000)
         side.configuration.media[0].ice?.controlRelayed = SocketAddress(ipv4: 0xC633_6401, port: 50_001)
         side.configuration.media[0].ice?.mapped = SocketAddress(ipv4: 0xCB00_7109, port: 7)
+        var moved = side
         let candidates = try side.makeOffer().media[0].keyingAttributes.candidates.filter { $0.kind == "relay" }
         #expect(
             candidates.map { "\($0.foundation) \($0.component) \($0.host) \($0.port)" } == [
@@ -128,8 +129,8 @@ import Testing
         )
         #expect(candidates.map(\.priority) == [16_777_215, 16_777_214])
         #expect(candidates.map(\.relatedPort) == [7, 4001])
-        side.configuration.media[0].ice?.forgetServers()
-        let kinds = try side.makeOffer().media[0].keyingAttributes.candidates.map(\.kind)
+        moved.configuration.media[0].ice?.forgetServers()
+        let kinds = try moved.makeOffer().media[0].keyingAttributes.candidates.map(\.kind)
         #expect(kinds == ["host", "host"])
     }
 

@@ -45,8 +45,11 @@ final class HandshakeQueue: @unchecked Sendable {
         guard datagram.byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<datagram.byteCount)
         if let relay, datagram.source == relay.server {
-            guard let checks, case .control = relay.kind(of: bytes, tag: tag) else { return false }
-            return deliver(bytes, datagram, to: checks)
+            switch relay.kind(of: bytes, tag: tag) {
+            case .control: return checks.map { deliver(bytes, datagram, to: $0) } ?? false
+            case .late: return true
+            case .media, nil: return false
+            }
         }
         switch DatagramKind(of: bytes) {
         case .dtls: return deliver(bytes, datagram, to: arrived)

@@ -65,6 +65,8 @@ final class MediaRelay: @unchecked Sendable {
         /// Of ICE, of DTLS or of TURN.
         case control
         case media(Range<Int>, from: SocketAddress)
+        /// An answer that nobody waits for, as to what was said before a call had the port.
+        case late
     }
 
     /// What a datagram of the server is; `tag` begins the transactions that it may answer.
@@ -78,7 +80,8 @@ final class MediaRelay: @unchecked Sendable {
             return nil
         }
         if datagram.uint16(at: 0) == Self.dataIndication { return hasControl(datagram) ? .control : nil }
-        return datagram[0] == 1 && datagram.uint32(at: 8) == tag ? .control : nil
+        guard datagram[0] == 1 else { return nil }
+        return datagram.uint32(at: 8) == tag ? .control : .late
     }
 
     /// Whether a Data indication has something of ICE or DTLS in it; media before its channel is not waited for.

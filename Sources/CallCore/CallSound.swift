@@ -293,6 +293,7 @@ package actor CallSound {
     private func releaseRelay(controlOnly: Bool = false) {
         guard case .ports(let reservation) = way else { return }
         side?.release(reservation, controlOnly: controlOnly)
+        for keying in keyings { keying.forgetRelay(controlOnly: controlOnly) }
     }
 
     /// Gives back what is heard.

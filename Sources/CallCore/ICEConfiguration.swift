@@ -35,12 +35,12 @@ public struct ICEConfiguration: Hashable, Sendable {
 public struct TURNServer: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// Where it takes UDP.
     public var address: SocketAddress
-    /// Who may use it; a name without a password where nobody is asked.
+    /// Who may use it; empty where nobody is asked.
     public var user: String
     /// What proves that; it is never shown.
     public var password: String
 
-    /// The server at `address`, for `user`, whose password is known to it alone.
+    /// The server at `address`, for `user`, who proves to be that by `password`.
     public init(address: SocketAddress, user: String, password: String) {
         (self.address, self.user, self.password) = (address, user, password)
     }

@@ -20,7 +20,9 @@ struct ICESide: Sendable {
         let local = reservation.localAddress
         let servers = configuration.servers.filter { $0.isIPv4 == local.isIPv4 }
         let server = configuration.relay.flatMap { $0.address.isIPv4 == local.isIPv4 ? $0 : nil }
-        guard own.isFull, server != nil || !servers.isEmpty else { return }
+        guard own.isFull else { return }
+        if server == nil, configuration.relay != nil { failure = .otherFamily }
+        guard server != nil || !servers.isEmpty else { return }
         let now = MonotonicClock.current
         func query() -> GatheringQuery {
             var generator = SystemRandomNumberGenerator()
@@ -39,7 +41,8 @@ struct ICESide: Sendable {
         (own.mapped, own.relayed) = (mapped(answers, local), answers.relay?.relayed)
         own.controlMapped = mapped(controlAnswers, reservation.localControlAddress)
         own.controlRelayed = controlAnswers.relay?.relayed
-        (relay, controlRelay, failure) = (answers.relay, controlAnswers.relay, answers.failure)
+        (relay, controlRelay) = (answers.relay, controlAnswers.relay)
+        failure = answers.failure ?? controlAnswers.failure ?? failure
         guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
         let reminder = MappingQuery.reminder(&generator)
         Task { [weak reservation] in

@@ -70,10 +70,20 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: break
         case .sdes: medium.secure(by: SDESKeys(using: &generator))
-        case .dtls(_, let identity, let ice):
+        case .dtls(let path, let identity, let ice):
             medium.secure(by: identity, using: &generator)
-            medium.ice = ice
+            // What it says already it says since the own address has changed.
+            medium.ice = medium.ice ?? ice
+            if !path.hasRelay(.media) { medium.ice?.relayed = nil }
+            if !path.hasRelay(.control) { medium.ice?.controlRelayed = nil }
         }
+    }
+
+    /// Takes addresses at a relay for gone: they have been given back.
+    func forgetRelay(controlOnly: Bool) {
+        guard case .dtls(let path, _, _) = self else { return }
+        if !controlOnly { path.forgetRelay(.media) }
+        path.forgetRelay(.control)
     }
 
     /// How a medium may travel that has it.

@@ -11,8 +11,9 @@ import Testing
     @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
     func `two phones behind routers hear each other, each at the address that the server has seen`() async throws {
         let network = try await NATNetwork([.portRestricted, .portRestricted])
-        let path = try Self.call(in: network, ["--stun", NATNetwork.stun])
+        let path = try Self.call(in: network, ["--stun", NATNetwork.stun] + NATNetwork.relay)
         #expect(path["kind"] == "srflx" && path["address"]?.hasPrefix("203.0.113.2:") == true, "\(path)")
+        #expect(network.relayCounts.given == 4 && network.hasAllBack(), "\(network.relayCounts)")
     }
 
     @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
@@ -20,6 +21,7 @@ import Testing
         let network = try await NATNetwork([.symmetric, .symmetric])
         let path = try Self.call(in: network, NATNetwork.relay)
         #expect(path["kind"] == "relay", "\(path)")
+        #expect(network.relayCounts.given == 4 && network.hasAllBack(), "\(network.relayCounts)")
     }
 
     /// Has Alice call Bob, who sends back what he hears.

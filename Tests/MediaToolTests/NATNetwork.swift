@@ -74,7 +74,7 @@ final class NATNetwork {
         try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
         let scratch = try Scratch()
         let stun = [
-            try #require(Self.coturn), "-n", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
+            try #require(Self.coturn), "-n", "-v", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
             Self.otherStun, "-E", Self.stun, "--lt-cred-mech", "--user", "alice:a password", "--realm", "example.test",
             "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
         ]
@@ -84,6 +84,18 @@ final class NATNetwork {
         }
         try #require(servers[1].prints(#""event":"listening""#), "\(servers[1].errors)")
         try #require(servers[0].prints("Total General servers"), "\(servers[0].output)")
+    }
+
+    /// How many addresses the relay has given, and has been given back.
+    var relayCounts: (given: Int, returned: Int) {
+        let lines = servers[0].output.split(separator: "\n")
+        return (lines.count { $0.contains(": new, realm") }, lines.count { $0.contains("lifetime=0") })
+    }
+
+    /// Waits until all have been given back; whether they have.
+    func hasAllBack() -> Bool {
+        ProgramRun.wait { relayCounts.given == relayCounts.returned || !servers[0].isRunning }
+        return relayCounts.given == relayCounts.returned
     }
 
     deinit { for server in servers { server.send(SIGKILL) } }

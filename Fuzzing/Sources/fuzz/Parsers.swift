@@ -32,6 +32,10 @@ enum Parsers {
         ("sip-list", sipList),
         ("sip-conference", sipConference),
         ("dns-answer", dnsAnswer),
+        ("stun", stun),
+        ("ice-agent", iceAgent),
+        ("srtp", srtp),
+        ("keying-lines", keyingLines),
     ]
 
     private static let sipMessage = SIPParsers.message
@@ -45,6 +49,11 @@ enum Parsers {
     private static let sipList = SIPParsers.list
     private static let sipConference = SIPParsers.conference
     private static let dnsAnswer = SIPParsers.dnsAnswer
+
+    private static let stun = SecurityParsers.stun
+    private static let iceAgent = SecurityParsers.iceAgent
+    private static let srtp = SecurityParsers.srtp
+    private static let keyingLines = SecurityParsers.description
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
         let packet = try RTPPacket(parsing: bytes)

@@ -42,6 +42,8 @@ final class DTLSLeg: @unchecked Sendable {
     /// Takes each way that ICE chooses.
     private let tellWay: @Sendable (Route) -> Void
     private let refusedChecks = Atomic(0)
+    /// Whether there is an address at a relay that may be told.
+    private let isRelayThere: Atomic<Bool>
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
@@ -71,7 +73,8 @@ final class DTLSLeg: @unchecked Sendable {
         tellWay: @escaping @Sendable (Route) -> Void = { _ in }
     ) {
         (self.identity, self.relay, self.server, self.tellWay) = (identity, relay, server, tellWay)
-        queue = HandshakeQueue(checksFor: userFragment, by: server, relay: relay?.server)
+        isRelayThere = Atomic(relay != nil)
+        queue = HandshakeQueue(checksFor: userFragment, by: server, relay: relay)
     }
 
     // MARK: Orders
@@ -133,6 +136,11 @@ final class DTLSLeg: @unchecked Sendable {
     /// Checks of ICE that proved no password.
     var refusedCheckCount: Int { refusedChecks.load(ordering: .relaxed) }
 
+    var hasRelay: Bool { isRelayThere.load(ordering: .relaxed) }
+
+    /// Takes the address at a relay for gone.
+    func forgetRelay() { isRelayThere.store(false, ordering: .relaxed) }
+
     /// Ends it, and waits until close_notify has been sent, but for no longer than 100 ms.
     func close() async {
         await withCheckedContinuation { continuation in
@@ -185,7 +193,8 @@ final class DTLSLeg: @unchecked Sendable {
         post()
         judge(now)
         if let closing {
-            if now < closing, !queue.isSent { return now + Self.closingPause }
+            let isDone = queue.isSent && agent?.isReleased ?? true
+            if now < closing, !isDone { return now + Self.closingPause }
             end()
             return nil
         }
@@ -248,15 +257,16 @@ final class DTLSLeg: @unchecked Sendable {
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
-            let relay = agent?.relay ?? relay
+            let relay = hasRelay ? agent?.relay ?? relay : nil
             agent = RoutedAgent(ice, relay, tag: queue.tag, SystemRandomNumberGenerator(), at: now)
             (remote, self.relay) = (nil, nil)
         } else {
             agent?.close(at: now)
             post()
             queue.relay?.use(nil, nil)
-            (agent, lastEnd) = (nil, nil)
+            (agent, lastEnd, relay) = (nil, nil, nil)
         }
+        if agent?.relay?.relayed == nil { forgetRelay() }
     }
 
     /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
@@ -271,7 +281,7 @@ final class DTLSLeg: @unchecked Sendable {
         agent?.advance(to: now)
         refusedChecks.store(agent?.agent.refusedCount ?? 0, ordering: .relaxed)
         guard let way = agent?.destination else { return }
-        queue.relay?.use(way.isRelayed ? way.peer : nil, agent?.channel)
+        queue.relay?.use(way, agent?.channel)
         guard way != remote else { return }
         remote = way
         for attempt in running { attempt.route = way }
@@ -298,7 +308,7 @@ final class DTLSLeg: @unchecked Sendable {
         if let attempt = running.first(where: { $0.route == route }) {
             return attempt.association.receive(datagram.span)
         }
-        guard isConnecting, let wanted, wanted.role == .passive, Self.isClientHello(datagram) else { return }
+        guard isConnecting, let wanted, wanted.role == .passive, RecordFilter.isClientHello(datagram) else { return }
         if route != remote, agent == nil {
             // A place is free for others after its time.
             attempts.removeAll { $0.route != remote && now - $0.begin > Self.otherTimeLimit }
@@ -367,15 +377,6 @@ final class DTLSLeg: @unchecked Sendable {
             return orders.closers
         }
         for closer in closers { closer.resume() }
-    }
-
-    /// Whether it is the beginning of a handshake, in the clear.
-    ///
-    /// Source: RFC 6347, sections 4.1 and 4.2.2.
-    private static func isClientHello(_ datagram: ArraySlice<UInt8>) -> Bool {
-        let bytes = Array(datagram.prefix(14))
-        return bytes.count == 14 && bytes[0] == 22 && bytes[1] == 0xFE && bytes[3] == 0 && bytes[4] == 0
-            && bytes[13] == 1
     }
 
     /// How long the other side may take in all, and to come again when a handshake with it has failed.

@@ -45,6 +45,19 @@ package final class DTLSPath: LinkSecurity {
         for leg in [media, control] { DTLSThread.shared.remove(leg) }
     }
 
+    /// Whether a component has an address at a relay that may be told.
+    package func hasRelay(_ component: ICEComponent) -> Bool { leg(of: component).hasRelay }
+
+    /// Takes an address at a relay for gone, as when it was given back before the leg was wanted.
+    package func forgetRelay(_ component: ICEComponent) { leg(of: component).forgetRelay() }
+
+    private func leg(of component: ICEComponent) -> DTLSLeg {
+        switch component {
+        case .media: media
+        case .control: control
+        }
+    }
+
     /// A link over `base` with the keys of its own association.
     package func secured(_ base: any DatagramLink, isOfControl: Bool) -> any DatagramLink {
         let leg = isOfControl ? control : media

@@ -35,5 +35,14 @@ struct RecordFilter {
         return record[2] == 0xFD && record.count >= Self.headerByteCount + leastByteCount
     }
 
+    /// Whether a datagram is the beginning of a handshake, in the clear.
+    ///
+    /// Source: RFC 6347, sections 4.1 and 4.2.2.
+    static func isClientHello(_ datagram: ArraySlice<UInt8>) -> Bool {
+        let bytes = Array(datagram.prefix(headerByteCount + 1))
+        return bytes.count == 14 && bytes[0] == 22 && bytes[1] == 0xFE && bytes[3] == 0 && bytes[4] == 0
+            && bytes[13] == 1
+    }
+
     private static let headerByteCount = 13
 }

@@ -118,23 +118,27 @@ struct FullAgent: PathAgent {
 
     mutating func add(_ candidates: [ICECandidate], at now: MediaTime) {
         guard !isEnded else { return }
-        for candidate in candidates {
-            let canRelay = relayed.map { Route.leads(from: $0, to: candidate.address) } ?? false
-            for isRelayed in canRelay ? [false, true] : [false] {
-                let route = Route(candidate.address, isRelayed: isRelayed)
-                let isNew = index(of: route) == nil
-                add(route, priority: candidate.priority)
-                guard let index = index(of: route) else { continue }
-                // While a way is in use, nothing is checked of its own accord.
-                if isNew ? selected != nil : pairs[index].state == .failed || pairs[index].state == .asked {
-                    checkBack(index, at: now)
-                }
-            }
+        for candidate in candidates { add(candidate, by: Route(candidate.address), at: now) }
+        guard let relayed else { return }
+        for candidate in candidates where Route.leads(from: relayed, to: candidate.address) {
+            add(candidate, by: Route(candidate.address, isRelayed: true), at: now)
+        }
+    }
+
+    private mutating func add(_ candidate: ICECandidate, by route: Route, at now: MediaTime) {
+        let isNew = index(of: route) == nil
+        add(route, priority: candidate.priority)
+        guard let index = index(of: route) else { return }
+        // While a way is in use, nothing is checked of its own accord.
+        if isNew ? selected != nil : pairs[index].state == .failed || pairs[index].state == .asked {
+            checkBack(index, at: now)
         }
     }
 
     private mutating func add(_ route: Route, priority: UInt32) {
-        guard pairs.count < Self.pairLimit, index(of: route) == nil else { return }
+        guard pairs.count < (route.isRelayed ? Self.relayedLimit : Self.pairLimit), index(of: route) == nil else {
+            return
+        }
         pairs.append(Pair(route: route, remotePriority: priority))
     }
 
@@ -307,7 +311,8 @@ struct FullAgent: PathAgent {
         let mayBeBettered = pairs.contains {
             isBetter($0, than: best) && ($0.state == .waiting || $0.state == .asked)
         }
-        return (best.route, mayBeBettered ? firstAnswer + Self.patience : firstAnswer)
+        let patience = best.goesByRelay ? Self.relayedPatience : Self.patience
+        return (best.route, mayBeBettered ? firstAnswer + patience : firstAnswer)
     }
 
     /// Nominates another way where the first is not answered any more.
@@ -372,23 +377,4 @@ struct FullAgent: PathAgent {
 
     /// 4 to 6 s.
     private mutating func consentPause() -> Duration { .milliseconds(Int.random(in: 4000...6000, using: &generator)) }
-
-    /// How long after one check the next may be sent (Ta).
-    private static let pace = Duration.milliseconds(50)
-    /// RTO, how often a check is sent in all (Rc), and how long the last one is waited for (Rm · RTO).
-    private static let leastPause = Duration.milliseconds(500)
-    private static let sendLimit = 7
-    private static let lastPause = Duration.seconds(8)
-    /// How long an answer may take to a check that is not sent any more.
-    private static let lateLimit = Duration.seconds(2)
-    /// How long a better way is waited for.
-    private static let patience = Duration.milliseconds(300)
-    private static let consentLimit = Duration.seconds(30)
-    /// Longer than a pause between two questions for consent.
-    private static let silenceLimit = Duration.seconds(8)
-    /// How long old peers may nominate (RFC 8445, section 8.3).
-    private static let settlingTime = Duration.seconds(3)
-    /// How long the other side may change its mind, for which its consent checks are the last occasion.
-    private static let relayPatience = Duration.seconds(10)
-    private static let pairLimit = 100
 }

@@ -30,10 +30,11 @@ struct RoutedAgent {
         at now: MediaTime
     ) {
         self.relay = relay
-        self.relay?.mark(by: tag)
+        self.relay?.lapse(at: now)
+        self.relay?.forgetPeers()
         agent =
             agreed.isFull
-            ? FullAgent(agreed, by: relay?.relayed, tag: tag, generator, at: now) : LiteAgent(agreed)
+            ? FullAgent(agreed, by: self.relay?.relayed, tag: tag, generator, at: now) : LiteAgent(agreed)
         permit(agreed.candidates, at: now)
     }
 
@@ -97,6 +98,9 @@ struct RoutedAgent {
 
     /// Gives the relay back.
     mutating func close(at now: MediaTime) { relay?.close(at: now) }
+
+    /// Whether there is none, or it has been given back.
+    var isReleased: Bool { relay?.isReleased ?? true }
 
     /// What is to be sent, in order, since it was asked last.
     mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {

@@ -18,7 +18,7 @@ final class HandshakeQueue: @unchecked Sendable {
     /// What begins the USERNAME of checks: a number that only those know who have read the description.
     private let name: [UInt8]
     /// What begins the transactions of own checks, by which their answers are known.
-    let tag = UInt32.random(in: 0...UInt32.max)
+    let tag: UInt32
     private static let capacity = 16
     /// Datagrams that were posted, and those of them that were sent.
     private var postedCount = 0
@@ -28,9 +28,10 @@ final class HandshakeQueue: @unchecked Sendable {
     /// What the way may go by; nil without.
     let relay: MediaRelay?
 
-    /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one, also by a relay at `relay`.
-    init(checksFor userFragment: String?, by server: any HandshakeServer, relay: SocketAddress? = nil) {
-        (self.server, self.relay) = (server, relay.map(MediaRelay.init))
+    /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one, also by `relay`.
+    init(checksFor userFragment: String?, by server: any HandshakeServer, relay: TURNAllocation? = nil) {
+        (self.server, self.relay) = (server, relay.map { MediaRelay($0.server) })
+        tag = relay?.tag ?? .random(in: 0...UInt32.max)
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
         name = Array((userFragment.map { $0 + ":" } ?? "").utf8)
     }
@@ -44,17 +45,18 @@ final class HandshakeQueue: @unchecked Sendable {
     func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
         guard datagram.byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<datagram.byteCount)
+        var content = bytes
         if let relay, datagram.source == relay.server {
             switch relay.kind(of: bytes, tag: tag) {
-            case .control: return checks.map { deliver(bytes, datagram, to: $0) } ?? false
-            case .late: return true
-            case .media, nil: return false
+            case .answer: return checks.map { deliver(bytes, datagram, to: $0) } ?? false
+            case .passedOn(let place, _): content = bytes.extracting(place)
+            case nil: return false
             }
         }
-        switch DatagramKind(of: bytes) {
+        switch DatagramKind(of: content) {
         case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:
-            guard let checks, isCheck(bytes) || isAnswer(bytes) else { return false }
+            guard let checks, isCheck(content) || isAnswer(content) else { return false }
             return deliver(bytes, datagram, to: checks)
         case .rtp, .rtcp, .unknown: return false
         }
@@ -70,20 +72,10 @@ final class HandshakeQueue: @unchecked Sendable {
     ///
     /// Source: RFC 8489, section 5; RFC 8445, section 7.2.2.
     private func isCheck(_ bytes: Span<UInt8>) -> Bool {
-        guard bytes.count >= 20, bytes.uint16(at: 0) == 1, bytes.uint32(at: 4) == STUNMessage.cookie else {
-            return false
-        }
-        var place = 20
-        while place + 4 <= bytes.count {
-            let count = Int(bytes.uint16(at: place + 2))
-            let value = place + 4
-            guard value + count <= bytes.count else { return false }
-            if bytes.uint16(at: place) == STUNAttribute.username.rawValue {
-                return count >= name.count && name.indices.allSatisfy { bytes[value + $0] == name[$0] }
-            }
-            place = value + (count + 3) & ~3
-        }
-        return false
+        guard bytes.count >= 20, bytes.uint16(at: 0) == 1, bytes.uint32(at: 4) == STUNMessage.cookie,
+            let place = STUNMessage.place(of: .username, in: bytes)
+        else { return false }
+        return place.count >= name.count && name.indices.allSatisfy { bytes[place.lowerBound + $0] == name[$0] }
     }
 
     /// Whether it answers a Binding request of our own.

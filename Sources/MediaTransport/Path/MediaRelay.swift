@@ -1,6 +1,5 @@
 import CallBasics
 import MediaEngine
-import RTP
 
 /// What the media thread knows of a relay: where its server is, and the channel that media goes by.
 ///
@@ -9,29 +8,35 @@ import RTP
 /// Thread: `use` that of DTLS; the rest media.
 /// Source: RFC 8656, section 12.
 final class MediaRelay: @unchecked Sendable {
-    /// A way by the relay; one without a peer is none.
+    /// A way in use.
     private final class Channel: Sendable {
-        let peer: SocketAddress?
-        /// Nil before the server knows it.
+        let route: Route?
+        /// Nil before the server knows it, and where the way does not go by the relay.
         let number: UInt16?
+        /// Whom media went to by the relay before: what is still sent to it does not go there directly.
+        let former: SocketAddress?
 
-        init(_ peer: SocketAddress?, _ number: UInt16?) { (self.peer, self.number) = (peer, number) }
+        init(_ route: Route?, _ number: UInt16?, after former: SocketAddress?) {
+            (self.route, self.number, self.former) = (route, number, former)
+        }
     }
 
     let server: SocketAddress
     private let next = HandOff<Channel>()
+    // Of the thread of DTLS.
+    private var offered: (route: Route?, number: UInt16?)
+    private var former: SocketAddress?
+    // Of the media thread.
     private var current: Channel?
-    private var offered: (peer: SocketAddress?, number: UInt16?)
 
     init(_ server: SocketAddress) { self.server = server }
 
-    /// Has media for `peer` go by `number`, and kept back while that is nil.
-    ///
-    /// Without a peer, all goes as it is.
-    func use(_ peer: SocketAddress?, _ number: UInt16?) {
-        guard offered != (peer, number) else { return }
-        offered = (peer, number)
-        next.offer(Channel(peer, number))
+    /// Has media go by `route`: where that goes by the relay, by the channel `number`, and kept back while that is nil.
+    func use(_ route: Route?, _ number: UInt16?) {
+        guard offered != (route, number) else { return }
+        if let route = offered.route, route.isRelayed { former = route.peer }
+        offered = (route, number)
+        next.offer(Channel(route, number, after: former))
     }
 
     // MARK: The media thread
@@ -56,53 +61,33 @@ final class MediaRelay: @unchecked Sendable {
 
     /// How a packet for `destination` leaves.
     func way(to destination: SocketAddress) -> Way {
-        guard let channel, channel.peer == destination else { return .asItIs }
+        guard let channel else { return .asItIs }
+        guard channel.route?.peer == destination else { return channel.former == destination ? .none : .asItIs }
+        guard channel.route?.isRelayed ?? false else { return .asItIs }
         return channel.number.map { .channel($0) } ?? .none
     }
 
-    /// What kind of thing the server has passed on, or says; nil for a datagram of somebody else, and for what is nothing.
+    /// What the server has sent.
     enum Kind: Equatable {
-        /// Of ICE, of DTLS or of TURN.
-        case control
-        case media(Range<Int>, from: SocketAddress)
-        /// An answer that nobody waits for, as to what was said before a call had the port.
-        case late
+        /// It answers what this side has asked.
+        case answer
+        /// What a peer has sent is there in the datagram; whose it is, is known for the channel in use alone, and else is the server.
+        case passedOn(Range<Int>, from: SocketAddress)
     }
 
-    /// What a datagram of the server is; `tag` begins the transactions that it may answer.
+    /// What a datagram of the server is, `tag` begins the transactions that it may answer; nil for what is nothing.
     func kind(of datagram: Span<UInt8>, tag: UInt32) -> Kind? {
         if let (number, place) = ChannelData.place(in: datagram) {
-            if Self.isControl(datagram.extracting(place)) { return .control }
-            guard let channel, channel.number == number, let peer = channel.peer else { return nil }
-            return .media(place, from: peer)
+            let peer = channel.flatMap { $0.number == number ? $0.route?.peer : nil }
+            return .passedOn(place, from: peer ?? server)
         }
         guard datagram.count >= STUNMessage.headerByteCount, datagram.uint32(at: 4) == STUNMessage.cookie else {
             return nil
         }
-        if datagram.uint16(at: 0) == Self.dataIndication { return hasControl(datagram) ? .control : nil }
-        guard datagram[0] == 1 else { return nil }
-        return datagram.uint32(at: 8) == tag ? .control : .late
-    }
-
-    /// Whether a Data indication has something of ICE or DTLS in it; media before its channel is not waited for.
-    private func hasControl(_ datagram: Span<UInt8>) -> Bool {
-        var place = STUNMessage.headerByteCount
-        while place + 4 <= datagram.count {
-            let (value, count) = (place + 4, Int(datagram.uint16(at: place + 2)))
-            guard value + count <= datagram.count else { return false }
-            if datagram.uint16(at: place) == STUNAttribute.data.rawValue {
-                return Self.isControl(datagram.extracting(value..<value + count))
-            }
-            place = value + (count + 3) & ~3
+        if datagram.uint16(at: 0) == Self.dataIndication {
+            return STUNMessage.place(of: .data, in: datagram).map { .passedOn($0, from: server) }
         }
-        return false
-    }
-
-    private static func isControl(_ bytes: Span<UInt8>) -> Bool {
-        switch DatagramKind(of: bytes) {
-        case .stun, .dtls: true
-        case .rtp, .rtcp, .unknown: false
-        }
+        return datagram[0] == 1 && datagram.uint32(at: 8) == tag ? .answer : nil
     }
 
     /// The type of a message (RFC 8489, section 5).

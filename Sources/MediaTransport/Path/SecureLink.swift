@@ -78,7 +78,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     ) -> (byteCount: Int, source: SocketAddress) {
         guard let handshakes, let relay = handshakes.relay, datagram.source == relay.server,
             datagram.byteCount <= buffer.count,
-            case .media(let place, let peer)? = relay.kind(
+            case .passedOn(let place, let peer)? = relay.kind(
                 of: buffer.span.extracting(..<datagram.byteCount),
                 tag: handshakes.tag
             )

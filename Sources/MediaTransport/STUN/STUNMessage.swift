@@ -79,6 +79,20 @@ package struct STUNMessage: Sendable {
         transaction = Transaction(high: bytes.number(at: 8, UInt32.self), low: bytes.number(at: 12, UInt64.self))
     }
 
+    /// Where the value of an attribute is in a datagram that has a header, and has not been read; nil when it is not there.
+    ///
+    /// Thread: media.
+    static func place(of attribute: STUNAttribute, in datagram: Span<UInt8>) -> Range<Int>? {
+        var place = headerByteCount
+        while place + 4 <= datagram.count {
+            let (value, count) = (place + 4, Int(datagram.uint16(at: place + 2)))
+            guard value + count <= datagram.count else { return nil }
+            if datagram.uint16(at: place) == attribute.rawValue { return value..<value + count }
+            place = value + (count + 3) & ~3
+        }
+        return nil
+    }
+
     // MARK: Values
 
     /// The bytes of an attribute; nil when it is not there.

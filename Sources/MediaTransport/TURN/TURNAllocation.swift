@@ -2,12 +2,12 @@ package import CallBasics
 internal import MediaEngine
 internal import RTP
 
-/// An address at a server that passes on what is sent from and to it: the way to whom no other way leads to (TURN, over UDP).
+/// An address at a server that passes on what comes to it, and what is sent from it: where no other way leads (TURN, over UDP).
 ///
 ///     peer ──► relayed address ──► server ──► Data indication, ChannelData ──► this side
 ///     peer ◄── relayed address ◄── server ◄── Send indication, ChannelData ◄── this side
 ///
-/// Only hosts that it has been told of may send there. It is the server's for as long as it is refreshed, and given back at the end.
+/// Only hosts that it has been told of may send there. It is this side's for as long as it is refreshed, and is given back at the end.
 /// Datagrams and time come in; what is to be sent, and what peers have sent, come out.
 /// Thread: one at a time.
 /// Source: RFC 8656.
@@ -45,6 +45,11 @@ package struct TURNAllocation: Sendable {
     private var refresh: MediaTime?
     private var permissions: [SocketAddress: Permission] = [:]
     private var channels: [SocketAddress: Channel] = [:]
+    private var nextChannel = TURNAllocation.firstChannel
+    /// Whom media goes to: others' channels are forgotten when their time is over.
+    private var used: SocketAddress?
+    /// Until when the server has it, unless it is refreshed.
+    private var end: MediaTime?
     private var leaving: [[UInt8]] = []
     private var isClosed = false
 
@@ -66,9 +71,9 @@ package struct TURNAllocation: Sendable {
 
     /// When `advance` has something to do, unless something comes before; nil when it is over.
     package var next: MediaTime? {
-        let renewals =
-            permissions.values.filter(\.isGranted).map(\.renewal) + channels.values.filter(\.isBound).map(\.renewal)
-        return (renewals + [refresh, exchange.next].compactMap(\.self)).min()
+        let renewals = permissions.values.filter(\.isGranted).map(\.renewal)
+        return (renewals + [used.flatMap { boundChannel(of: $0)?.renewal }, refresh, exchange.next].compactMap(\.self))
+            .min()
     }
 
     /// Whether it is still asked for, for the first time.
@@ -77,12 +82,17 @@ package struct TURNAllocation: Sendable {
     /// Whether the server has said anything of it yet.
     package private(set) var isAnswered = false
 
-    /// What transactions begin with from now on.
-    package mutating func mark(by tag: UInt32) { exchange.tag = tag }
+    /// What its transactions begin with.
+    var tag: UInt32 { exchange.tag }
+
+    /// Whether it has been given back, as far as that can be told.
+    var isReleased: Bool { isClosed && exchange.isIdle }
 
     /// The number that stands for `peer`; nil before the server knows it.
-    func channel(of peer: SocketAddress) -> UInt16? {
-        channels[peer].flatMap { $0.isBound ? $0.number : nil }
+    func channel(of peer: SocketAddress) -> UInt16? { boundChannel(of: peer)?.number }
+
+    private func boundChannel(of peer: SocketAddress) -> Channel? {
+        channels[peer].flatMap { $0.isBound ? $0 : nil }
     }
 
     // MARK: Peers
@@ -97,16 +107,20 @@ package struct TURNAllocation: Sendable {
         exchange.ask(for: .permit(host), at: now)
     }
 
-    /// Has a number stand for `peer` from when the server knows it.
+    /// Has a number stand for `peer`, to whom media goes from now on, from when the server knows it.
     mutating func bind(_ peer: SocketAddress, at now: MediaTime) {
         permit(peer, at: now)
-        guard permissions[peer.with(port: 0)] != nil, channels[peer] == nil, channels.count < Self.channelLimit else {
+        used = peer
+        guard permissions[peer.with(port: 0)] != nil, channels[peer] == nil, nextChannel <= Self.lastChannel else {
             return
         }
-        let number = Self.firstChannel + UInt16(channels.count)
-        channels[peer] = Channel(number: number)
-        exchange.ask(for: .bind(peer, channel: number), at: now)
+        channels[peer] = Channel(number: nextChannel)
+        exchange.ask(for: .bind(peer, channel: nextChannel), at: now)
+        nextChannel += 1
     }
+
+    /// Forgets who may send, as when the other side is another one.
+    mutating func forgetPeers() { (permissions, used) = ([:], nil) }
 
     /// Sends to `peer` from the relayed address.
     ///
@@ -174,7 +188,7 @@ package struct TURNAllocation: Sendable {
 
     private mutating func renew(after answer: STUNMessage, at now: MediaTime) {
         let lifetime = Duration.seconds(Int(min(answer.number(.lifetime) ?? Self.lifetime, Self.lifetime)))
-        refresh = now + max(lifetime - Self.margin, lifetime / 2, Self.leastPause)
+        (refresh, end) = (now + max(lifetime - Self.margin, lifetime / 2, Self.leastPause), now + lifetime)
     }
 
     private mutating func grant(_ host: SocketAddress, at now: MediaTime) {
@@ -191,15 +205,19 @@ package struct TURNAllocation: Sendable {
     ) {
         switch purpose {
         case .allocate: if !goOn(to: answer, at: now) { fail(error) }
-        case .refresh: fail(error)
-        // One that was granted goes on for as long as the server has it.
+        case .refresh: if !isClosed { fail(error) }
+        // What the server has given already it has for a while yet, in which it is asked again.
         case .permit(let host):
-            if let permission = permissions[host], !permission.isGranted {
+            guard let permission = permissions[host] else { break }
+            if permission.isGranted {
+                permissions[host]?.renewal = now + Self.retryPause
+            } else {
                 permissions[host] = Permission(isRefused: true)
             }
-            permissions[host]?.renewal = now + Self.permissionLife
         case .bind(let peer, _):
-            channels[peer]?.isBound = false
+            // Without one no sound gets through: the way is none, which ICE finds out.
+            guard boundChannel(of: peer) != nil else { return fail(error) }
+            channels[peer]?.renewal = now + Self.retryPause
         }
     }
 
@@ -215,7 +233,7 @@ package struct TURNAllocation: Sendable {
     }
 
     private mutating func fail(_ error: TURNError) {
-        (relayed, failure, refresh, permissions, channels) = (nil, error, nil, [:], [:])
+        (relayed, failure, refresh, used, permissions, channels) = (nil, error, nil, nil, [:], [:])
         exchange.cease()
     }
 
@@ -235,22 +253,31 @@ package struct TURNAllocation: Sendable {
             exchange.ask(for: .permit(host), at: now)
         }
         for (peer, channel) in channels where channel.isBound && now >= channel.renewal {
-            channels[peer]?.renewal = now + Self.channelLife
-            exchange.ask(for: .bind(peer, channel: channel.number), at: now)
+            if peer == used {
+                channels[peer]?.renewal = now + Self.channelLife
+                exchange.ask(for: .bind(peer, channel: channel.number), at: now)
+            } else if now >= channel.renewal + Self.margin {
+                channels[peer] = nil
+            }
         }
     }
 
-    /// Gives it back to the server, which is told once.
+    /// Takes it for gone when nobody has refreshed it in time, as while a call rang.
+    mutating func lapse(at now: MediaTime) {
+        if let end, now >= end { fail(.silent) }
+    }
+
+    /// Gives it back to the server, behind all that is to be sent by it.
     package mutating func close(at now: MediaTime) {
         guard !isClosed else { return }
         isClosed = true
         exchange.cease()
         if relayed != nil {
+            leaving = exchange.takeDatagrams() + leaving
             exchange.ask(for: .refresh(seconds: 0), at: now)
             leaving += exchange.takeDatagrams()
-            exchange.cease()
         }
-        (relayed, refresh, permissions, channels) = (nil, nil, [:], [:])
+        (relayed, refresh, used, permissions, channels) = (nil, nil, nil, [:], [:])
     }
 
     /// What is to be sent, in order, since it was asked last.
@@ -266,8 +293,10 @@ package struct TURNAllocation: Sendable {
     /// Less than the 300 s of a permission, and the 600 s of a channel (sections 9 and 12).
     private static let permissionLife = Duration.seconds(240)
     private static let channelLife = Duration.seconds(540)
+    /// How soon something that the server has is asked for again after a refusal.
+    private static let retryPause = Duration.seconds(5)
     private static let firstChannel: UInt16 = 0x4000
-    private static let channelLimit = 64
+    private static let lastChannel: UInt16 = 0x4FFF
     private static let hostLimit = 32
     private static let waitingLimit = 4
     private static let hopLimit = 3

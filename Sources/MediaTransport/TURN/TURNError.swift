@@ -8,6 +8,8 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
     case refused(code: Int, reason: String)
     /// What it says cannot be.
     case malformed
+    /// It has an address of IPv4 and this side one of IPv6, or the other way round.
+    case otherFamily
 
     package var description: String {
         switch self {
@@ -15,6 +17,7 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unauthorized: "it does not take the user or the password"
         case .refused(let code, let reason): "it refuses (\(code) \(reason))"
         case .malformed: "it answers what no server of TURN does"
+        case .otherFamily: "its address is of the other family, IPv4 or IPv6, than this side's"
         }
     }
 }

@@ -6,8 +6,8 @@ import MediaEngine
 ///     ask ──► request ──► 401 realm, nonce ──► signed request ──► success, or a failure that ends it
 ///                           438 new nonce ──► signed anew, however often
 ///
-/// Requests go beside each other, but for those whose nonce was old: of these one at a time, since a server may want a new one each
-/// time.
+/// Requests go beside each other, some at a time, but for those whose nonce was old: of these one at a time, since a server may want
+/// a new one each time.
 /// Source: RFC 8656, section 5; RFC 8489, sections 6.2.1 and 9.2.
 struct TURNExchange: Sendable {
     /// What is asked for.
@@ -43,7 +43,7 @@ struct TURNExchange: Sendable {
         let nonce: [UInt8]?
         /// How often the password was refused.
         let refusalCount: Int
-        /// Whether its nonce was old before.
+        /// Whether it has waited, as for another nonce.
         let isAgain: Bool
         /// When it is sent again, or given up.
         var time: MediaTime
@@ -58,15 +58,16 @@ struct TURNExchange: Sendable {
     private var key: STUNKey?
     private var nonce: [UInt8]?
     private var requests: [Request] = []
-    /// What has to be asked again, by the newest nonce.
-    private var stale: [(purpose: Purpose, refusalCount: Int)] = []
+    /// What waits: for others to be answered, or to be asked again by the newest nonce.
+    private var waiting: [(purpose: Purpose, refusalCount: Int)] = []
     private var leaving: [[UInt8]] = []
     /// What transactions begin with, by which the media thread knows their answers.
-    var tag: UInt32?
+    let tag: UInt32
 
     /// Requests of `user`, for an address of IPv4 or of IPv6.
     init(_ user: String, _ password: String, isIPv4: Bool, _ generator: some RandomNumberGenerator & Sendable) {
         (self.user, self.password, self.isIPv4, self.generator) = (user, password, isIPv4, generator)
+        tag = self.generator.next()
     }
 
     /// When `advance` has something to do.
@@ -74,26 +75,30 @@ struct TURNExchange: Sendable {
 
     /// Whether something is asked for that has not been answered.
     private func isAsking(for purpose: Purpose) -> Bool {
-        requests.contains { $0.purpose == purpose } || stale.contains { $0.purpose == purpose }
+        requests.contains { $0.purpose == purpose } || waiting.contains { $0.purpose == purpose }
     }
 
     mutating func ask(for purpose: Purpose, at now: MediaTime) {
         guard !isAsking(for: purpose) else { return }
+        guard requests.count < Self.limit else { return waiting.append((purpose, 0)) }
         send(purpose, refusalCount: 0, at: now)
     }
 
     /// Forgets what was asked for.
-    mutating func cease() { (requests, stale) = ([], []) }
+    mutating func cease() { (requests, waiting) = ([], []) }
+
+    /// Whether everything has been answered, or given up.
+    var isIdle: Bool { requests.isEmpty && waiting.isEmpty }
 
     /// A new one, by which the media thread knows what comes back.
     mutating func transaction() -> STUNMessage.Transaction {
-        STUNMessage.Transaction(high: tag ?? generator.next(), low: generator.next())
+        STUNMessage.Transaction(high: tag, low: generator.next())
     }
 
-    /// Asks again for the first that has to be, unless one is under way.
-    private mutating func sendStale(at now: MediaTime) {
-        guard !stale.isEmpty, !requests.contains(where: \.isAgain) else { return }
-        let (purpose, refusalCount) = stale.removeFirst()
+    /// Asks for the first that waits, unless one of these is under way.
+    private mutating func sendWaiting(at now: MediaTime) {
+        guard !waiting.isEmpty, !requests.contains(where: \.isAgain) else { return }
+        let (purpose, refusalCount) = waiting.removeFirst()
         send(purpose, refusalCount: refusalCount, isAgain: true, at: now)
     }
 
@@ -134,21 +139,21 @@ struct TURNExchange: Sendable {
         leaving.append(bytes)
     }
 
-    /// Sends again what its time has come for; answers what nobody has answered.
+    /// Sends again what its time has come for; reports what is given up.
     mutating func advance(to now: MediaTime) -> [Outcome] {
         var lost: [Outcome] = []
         for index in requests.indices where requests[index].time <= now && requests[index].sendsLeft > 0 {
             leaving.append(requests[index].bytes)
             requests[index].sendsLeft -= 1
             requests[index].pause *= 2
-            requests[index].time = now + requests[index].pause
+            requests[index].time = now + (requests[index].sendsLeft > 0 ? requests[index].pause : Self.lastPause)
         }
         requests.removeAll { request in
             guard request.time <= now else { return false }
             lost.append(.failure(request.purpose, .silent, nil))
             return true
         }
-        sendStale(at: now)
+        sendWaiting(at: now)
         return lost
     }
 
@@ -159,10 +164,11 @@ struct TURNExchange: Sendable {
             requests[place].purpose.method == answer.method, answer.hasRightFingerprint != false
         else { return nil }
         let request = requests[place]
-        // What a server refuses for want of a right name it cannot sign.
-        if let key, request.nonce != nil, answer.kind == .success, !answer.isSigned(with: key) { return nil }
+        // What a server refuses for want of a right name, or nonce, it cannot sign.
+        let code = answer.kind == .failure ? answer.error?.code : nil
+        if let key, request.nonce != nil, code != 401, code != 438, !answer.isSigned(with: key) { return nil }
         requests.remove(at: place)
-        defer { sendStale(at: now) }
+        defer { sendWaiting(at: now) }
         guard answer.notUnderstood.isEmpty else { return .failure(request.purpose, .malformed, answer) }
         guard answer.kind == .failure else { return .success(request.purpose, answer) }
         guard let (code, reason) = answer.error else { return .failure(request.purpose, .malformed, answer) }
@@ -176,7 +182,7 @@ struct TURNExchange: Sendable {
             return nil
         case 438 where request.nonce != nil:
             guard takeRealm(answer) else { return .failure(request.purpose, .malformed, answer) }
-            stale.append((request.purpose, request.refusalCount))
+            waiting.append((request.purpose, request.refusalCount))
             return nil
         default: return .failure(request.purpose, .refused(code: code, reason: reason), answer)
         }
@@ -202,6 +208,10 @@ struct TURNExchange: Sendable {
     private static let firstPause = Duration.milliseconds(150)
     private static let pause = Duration.milliseconds(500)
     private static let sendLimit = 7
+    /// How long the last request is waited for (Rm · RTO).
+    private static let lastPause = Duration.seconds(8)
+    /// How many are under way at once, before others wait.
+    private static let limit = 4
     /// Bytes of a name, a realm and a nonce (RFC 8489, sections 14.3, 14.9 and 14.10).
     private static let valueLimit = 763
 }

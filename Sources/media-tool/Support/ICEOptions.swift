@@ -68,12 +68,17 @@ struct TURNOptions: ParsableArguments {
 
     /// The server; nil without.
     ///
-    /// - Throws: `ToolFailure` when it has no address, or its password cannot be read
+    /// - Throws: `ToolFailure` when it has no address, or its password is not there or cannot be read
     func server() async throws -> TURNServer? {
         guard let turn else { return nil }
         let password =
             try turnPasswordFile.map { try SecretFile.line(of: $0) }
             ?? ProcessEnvironment.variables["MEDIA_TOOL_TURN_PASSWORD"]
+        guard turn.user.isEmpty || password != nil else {
+            throw ToolFailure(
+                "The relay wants a password for '\(turn.user)'. Give '--turn-password-file', or MEDIA_TOOL_TURN_PASSWORD."
+            )
+        }
         let address = try await STUNServer.addresses(of: [turn.server])[0]
         return TURNServer(address: address, user: turn.user, password: password ?? "")
     }

@@ -14,7 +14,7 @@ struct AgentStage {
     /// Candidates are ports, the best one first.
     init(_ ports: [UInt16] = [1], controls: Bool = true) {
         let candidates = ports.enumerated().map { index, port in
-            ICECandidate(.host, ICEChecks.address(port), priority: UInt32(1000 - index))
+            ICECandidate(.host, ICEChecks.address(port), priority: ICEComponent.media.priority(.host) - UInt32(index))
         }
         agent = FullAgent(
             ICEChecks.agreed(isFull: true, controls: controls, candidates),

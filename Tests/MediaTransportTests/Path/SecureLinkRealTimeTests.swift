@@ -30,8 +30,10 @@ struct SecureLinkRealTimeTests {
             (bare, destination) = (one, other.localAddress)
             func queue(to server: SocketAddress, for peer: SocketAddress) -> HandshakeQueue? {
                 guard isRelayed else { return nil }
-                let queue = HandshakeQueue(checksFor: "name", by: DTLSThread.shared, relay: server)
-                queue.relay?.use(peer, 0x4000)
+                let generator = SeededGenerator(seed: 1)
+                let relay = TURNAllocation(at: server, user: "a", password: "b", generator, at: .zero)
+                let queue = HandshakeQueue(checksFor: "name", by: DTLSThread.shared, relay: relay)
+                queue.relay?.use(Route(peer, isRelayed: true), 0x4000)
                 return queue
             }
             sending = SecureLink(near, queue(to: other.localAddress, for: other.localAddress), over: one)

@@ -25,6 +25,8 @@ struct RelayServer {
     let address: SocketAddress
     /// How many requests a nonce is good for.
     var nonceLife = Int.max
+    /// What it refuses, whoever asks.
+    var refused: Set<STUNMessage.Method> = []
     /// What the server has been asked, in order.
     private(set) var asked: [STUNMessage.Method] = []
     private(set) var staleCount = 0
@@ -110,11 +112,18 @@ struct RelayServer {
             clients[source]?.end = now + .seconds(600)
             if request.number(.lifetime) == 0 { clients[source] = nil }
             return success(request) { $0.append(.lifetime, number: request.number(.lifetime) ?? 600) }
+        case .createPermission where clients[source] == nil, .channelBind where clients[source] == nil:
+            return refusal(request, 437, "Allocation Mismatch")
+        case _ where refused.contains(request.method):
+            return refusal(request, 500, "Server Error")
         case .createPermission:
             for peer in request.peerAddresses { clients[source]?.hosts[peer.with(port: 0)] = now + .seconds(300) }
             return success(request) { _ in }
         case .channelBind:
-            guard let number = request.channel, let peer = request.address(.xorPeerAddress) else { break }
+            guard let number = request.channel, let peer = request.address(.xorPeerAddress),
+                0x4000...0x4FFF ~= number, clients[source]?.channels[number].map({ $0.peer == peer }) ?? true,
+                clients[source]?.channels.allSatisfy({ $0.value.peer != peer || $0.key == number }) ?? true
+            else { break }
             clients[source]?.hosts[peer.with(port: 0)] = now + .seconds(300)
             clients[source]?.channels[number] = (peer, now + .seconds(600))
             return success(request) { _ in }
@@ -135,6 +144,7 @@ struct RelayServer {
         writer.append(errorCode: code, reason: reason)
         writer.append(.realm, Self.realm)
         writer.append(.nonce, "\(nonce ?? 0)")
+        if code != 401, code != 438 { writer.sign(with: key) }
         return writer.finish(withFingerprint: true)
     }
 }

@@ -177,7 +177,7 @@ import Testing
         for number in 1...100 as ClosedRange<UInt32> {
             stage.allocation.permit(SocketAddress(ipv4: 0xCB00_7200 + number, port: 1), at: stage.now)
         }
-        stage.run()
+        for _ in 0..<10 { stage.run() }
         #expect(stage.count(.createPermission) == 32)
     }
 
@@ -229,6 +229,68 @@ import Testing
         #expect(stage.server.clientCount == 0 && stage.allocation.relayed == nil && stage.allocation.next == nil)
     }
 
+    @Test func `a relay that refuses a channel is gone, since no sound gets through`() {
+        var stage = Self.allocated()
+        stage.server.refused = [.channelBind]
+        stage.allocation.bind(Self.peer, at: stage.now)
+        stage.run()
+        #expect(stage.allocation.failure == .refused(code: 500, reason: "Server Error"))
+    }
+
+    @Test func `a host that is refused is not sent to, and others are`() {
+        var stage = Self.allocated()
+        stage.server.refused = [.createPermission]
+        stage.allocation.send([1], to: Self.peer, at: stage.now)
+        stage.run()
+        stage.server.refused = []
+        stage.allocation.send([2], to: Self.peer, at: stage.now)
+        stage.allocation.send([3], to: Self.own.with(port: 9), at: stage.now)
+        stage.run()
+        #expect(stage.passedOn.map(\.bytes) == [[3]] && stage.allocation.failure == nil)
+    }
+
+    @Test func `what the server has given it is asked for again soon where it refuses to renew that`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        stage.run(.seconds(530))
+        stage.server.refused = [.channelBind, .createPermission]
+        stage.run(.seconds(20))
+        #expect(stage.allocation.channel(of: Self.peer) == 0x4000)
+        stage.server.refused = []
+        for _ in 0..<20 {
+            stage.run(.seconds(60))
+            let heard = stage.hear([1], from: Self.peer)
+            #expect(heard?.bytes == [1])
+        }
+    }
+
+    @Test func `a channel that is not used is forgotten`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        stage.run()
+        stage.allocation.bind(Self.peer.with(port: 7), at: stage.now)
+        stage.run(.seconds(3600))
+        #expect(stage.allocation.channel(of: Self.peer) == nil)
+        #expect(stage.allocation.channel(of: Self.peer.with(port: 7)) == 0x4001)
+    }
+
+    @Test func `one that nobody has refreshed is gone`() {
+        var stage = Self.allocated()
+        stage.allocation.lapse(at: .zero + .seconds(599))
+        #expect(stage.allocation.relayed != nil)
+        stage.allocation.lapse(at: .zero + .seconds(600))
+        #expect(stage.allocation.relayed == nil)
+    }
+
+    @Test func `it is given back again where the server wants another nonce for that`() {
+        var stage = Self.allocated()
+        stage.server.nonceLife = 1
+        stage.allocation.close(at: stage.now)
+        #expect(!stage.allocation.isReleased)
+        stage.run()
+        #expect(stage.server.clientCount == 0 && stage.allocation.isReleased && stage.server.staleCount == 1)
+    }
+
     // MARK: Hostile servers
 
     @Test func `an answer that is not signed as it must be is none`() throws {
@@ -250,7 +312,7 @@ import Testing
         #expect(allocation.relayed == nil && allocation.isPending)
     }
 
-    @Test func `whatever a server sends, and wherever it ends, nothing breaks`() {
+    @Test func `whatever a server sends, and wherever it ends, nothing breaks`() throws {
         var stage = Self.allocated()
         stage.allocation.bind(Self.peer, at: stage.now)
         stage.run()
@@ -266,9 +328,12 @@ import Testing
             let heard = stage.allocation.take(datagram, at: stage.now)
             #expect(heard?.bytes == [1, 2, 3, 4])
         }
+        stage.allocation.send([1], to: Self.own.with(port: 9), at: stage.now)
+        let asked = try #require(stage.allocation.takeDatagrams().first)
+        let answers = stage.server.take(asked.bytes, from: Self.own, to: Self.server, at: stage.now).map(\.bytes)
         var generator = SeededGenerator(seed: 1)
         for _ in 0..<20_000 {
-            var datagram = whole[Int.random(in: 0...1, using: &generator)]
+            var datagram = try #require((whole + answers).randomElement(using: &generator))
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 datagram[Int.random(in: datagram.indices, using: &generator)] = UInt8.random(
                     in: 0...255,
@@ -277,6 +342,7 @@ import Testing
             }
             _ = stage.allocation.take(datagram, at: stage.now)
         }
-        #expect(stage.allocation.relayed != nil)
+        // Nothing that is not signed has ended it.
+        #expect(stage.allocation.relayed != nil && stage.allocation.failure == nil)
     }
 }

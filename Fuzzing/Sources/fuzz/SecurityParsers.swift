@@ -1,5 +1,4 @@
-import CallBasics
-
+@testable import CallBasics
 @testable import MediaTransport
 @testable import SDP
 
@@ -122,7 +121,8 @@ enum SecurityParsers {
                 keyAndSalt: [UInt8](repeating: 5, count: suite.keyByteCount + suite.saltByteCount)
             )
         else { return }
-        var (sender, receiver) = (SRTPSender(SRTPKeys(key)), SRTPReceiver(SRTPKeys(key)))
+        var sender = SRTPSender(SRTPKeys(key))
+        var receiver = SRTPReceiver(SRTPKeys(key))
         forEachPiece(of: bytes) { _, source, kind, piece in
             var buffer = piece + [UInt8](repeating: 0, count: 64)
             var span = buffer.mutableSpan
@@ -153,8 +153,7 @@ enum SecurityParsers {
             _ = media.keyingAttributes.candidates.map { ICECandidate($0, from: address(1)) }
             _ = (media.hasICEMismatch, ICECredentials(media.keyingAttributes))
             for line in media.keyingAttributes.cryptoLines {
-                guard let suite = SRTPSuite(rawValue: line.usualSuite) else { continue }
-                _ = SRTPMasterKey(suite, of: line).map { SRTPKeys($0) }
+                _ = AgreedKeys([line], [line], isOfferer: true).flatMap { SDESAgreement($0) }
             }
         }
     }

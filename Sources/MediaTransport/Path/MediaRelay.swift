@@ -32,9 +32,12 @@ final class MediaRelay: @unchecked Sendable {
     init(_ server: SocketAddress) { self.server = server }
 
     /// Has media go by `route`: where that goes by the relay, by the channel `number`, and kept back while that is nil.
+    ///
+    /// Without a route all goes as it is.
     func use(_ route: Route?, _ number: UInt16?) {
         guard offered != (route, number) else { return }
-        if let route = offered.route, route.isRelayed { former = route.peer }
+        if let last = offered.route, last.isRelayed { former = last.peer }
+        if route == nil { former = nil }
         offered = (route, number)
         next.offer(Channel(route, number, after: former))
     }

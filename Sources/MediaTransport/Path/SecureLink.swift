@@ -47,7 +47,9 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
             whole.store(UInt16(count), at: 2)
             let byteCount = ChannelData.headerByteCount + count
             return base.send(whole.span.extracting(..<byteCount), to: relay.server, at: now)
-        case .none: return false
+        case .none:
+            path.keepBack()
+            return false
         }
     }
 

@@ -60,6 +60,9 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
         return nil
     }
 
+    /// Notes that a protected packet has no way yet.
+    func keepBack() { tally { $0.withheld += 1 } }
+
     /// Checks and decrypts a packet in place; nil when it is nobody's.
     func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
         let isStopped = isStopped.load(ordering: .acquiring)
@@ -92,7 +95,7 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
 
 /// Packets of a secured leg that were not sent, and that were not taken, by reason.
 package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
-    /// Not sent, for want of keys.
+    /// Not sent, for want of keys, or of a relay's channel.
     package var withheld = 0
     /// Not sent, since the key may protect no more, or not this one, or it is too long, or no RTP or RTCP.
     package var unsent = 0

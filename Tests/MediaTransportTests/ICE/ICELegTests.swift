@@ -11,27 +11,6 @@ import Testing
 @Suite struct ICELegTests {
     /// A leg, and a browser whose datagrams the test carries.
     private final class Stage {
-        /// Serves nobody: the test does.
-        private struct Server: HandshakeServer {
-            func add(_ leg: DTLSLeg) -> Bool { true }
-            func remove(_ leg: DTLSLeg) {}
-            func wake() {}
-        }
-
-        /// A socket that keeps what is sent.
-        private final class Wire: DatagramLink, @unchecked Sendable {
-            var sent: [(bytes: [UInt8], to: SocketAddress)] = []
-
-            func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
-                sent.append((bytes.withUnsafeBytes { Array($0) }, destination))
-                return true
-            }
-
-            func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? { nil }
-            var droppedCount: Int { 0 }
-            var unreachableCount: Int { 0 }
-        }
-
         let leg: DTLSLeg
         let association: AgreedAssociation
         var browser: DTLSAssociation
@@ -44,7 +23,7 @@ import Testing
         init(_ role: DTLSRole, _ ice: AgreedICE = ICEChecks.agreed) throws {
             let ways = Watched<[UInt16]>([])
             self.ways = ways
-            leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: Server()) { way in
+            leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: LegServer()) { way in
                 ways.update { $0.append(way.peer.port) }
             }
             browser = try DTLSAssociation(

@@ -8,34 +8,6 @@ import Testing
 
 /// Two legs that reach each other by a relay alone; time is an argument, and the test is the threads that serve them.
 @Suite struct RelayedLegTests {
-    /// Serves nobody: the test does.
-    private struct Server: HandshakeServer {
-        func add(_ leg: DTLSLeg) -> Bool { true }
-        func remove(_ leg: DTLSLeg) {}
-        func wake() {}
-    }
-
-    /// A socket whose datagrams the test carries.
-    private final class Wire: DatagramLink, @unchecked Sendable {
-        var sent: [(bytes: [UInt8], to: SocketAddress)] = []
-        var arrived: [(bytes: [UInt8], from: SocketAddress)] = []
-
-        func send(_ bytes: Span<UInt8>, to destination: SocketAddress, at now: MediaTime) -> Bool {
-            sent.append((bytes.withUnsafeBytes { Array($0) }, destination))
-            return true
-        }
-
-        func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
-            guard !arrived.isEmpty else { return nil }
-            let (bytes, source) = arrived.removeFirst()
-            buffer.store(bytes.span, at: 0)
-            return ReceivedDatagram(byteCount: bytes.count, source: source, arrival: now)
-        }
-
-        var droppedCount: Int { 0 }
-        var unreachableCount: Int { 0 }
-    }
-
     private final class Side {
         let address: SocketAddress
         let leg: DTLSLeg
@@ -47,7 +19,7 @@ import Testing
         init(_ identity: DTLSIdentity, at address: SocketAddress, _ relay: TURNAllocation?, _ name: String) {
             let ways = Watched<[Route]>([])
             (self.address, self.ways) = (address, ways)
-            leg = DTLSLeg(identity, name, relay, by: Server()) { route in ways.update { $0.append(route) } }
+            leg = DTLSLeg(identity, name, relay, by: LegServer()) { route in ways.update { $0.append(route) } }
             link = SecureLink(leg.path, leg.queue, over: wire)
         }
 
@@ -269,7 +241,7 @@ import Testing
             SeededGenerator(seed: 1),
             at: .zero
         )
-        let queue = HandshakeQueue(checksFor: "ours", by: Server(), relay: stage)
+        let queue = HandshakeQueue(checksFor: "ours", by: LegServer(), relay: stage)
         func takes(_ data: [UInt8]) -> Bool {
             let datagram = ChannelData.wrapped(data, 0x4001)
             return queue.take(

@@ -42,7 +42,7 @@ struct ICESide: Sendable {
         own.controlMapped = mapped(controlAnswers, reservation.localControlAddress)
         own.controlRelayed = controlAnswers.relay?.relayed
         (relay, controlRelay) = (answers.relay, controlAnswers.relay)
-        failure = answers.failure ?? controlAnswers.failure ?? failure
+        failure = answers.failure ?? (reservation.localControlAddress == nil ? nil : controlAnswers.failure) ?? failure
         guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
         let reminder = MappingQuery.reminder(&generator)
         Task { [weak reservation] in

@@ -15,9 +15,17 @@ import Testing
             #expect(refused.wait() == 1)
             #expect(try refused.jsonLines().last?["code"] as? Int == 488, "\(refused.output)")
         }
-        let call = try self.call(uri, scratch, ["--seconds", "2", "--hold-after", "0.6", "--resume-after", "1"])
+        let keys = scratch.file("keys")
+        let call = try self.call(
+            uri,
+            scratch,
+            ["--seconds", "2", "--hold-after", "0.6", "--resume-after", "1", "--key-log", keys]
+        )
         #expect(call.wait() == 0, "\(call.errors)")
         try expectSecured(call)
+        #expect(try String(contentsOfFile: keys, encoding: .utf8).hasPrefix("CLIENT_RANDOM "))
+        let mode = try FileManager.default.attributesOfItem(atPath: keys)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
         #expect(!call.errors.contains("Warning"), "\(call.errors)")
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
         #expect(answering.wait() == 0, "\(answering.errors)")

@@ -126,6 +126,8 @@ import Testing
         (["send", "--to", "h:1", "--srtp", "dtls", "--sdp", "x.sdp"], "needs an answer"),
         (["send", "--to", "h:1", "--srtp", "sdes"], "--sdp"),
         (["core", "main", "--group", "g", "--srtp", "sdes"], "--calls"),
+        (["core", "calls", "--group", "g", "--srtp", "sdes", "--ice"], "--srtp dtls"),
+        (["sip", "answer", "--key-log", "x"], "--srtp dtls"),
         (["sip", "call", "sip:a@b", "--device", "null", "--au", "null"], "--au"),
         (["sip", "call", "sip:a@b", "--device", "null", "--input", "x.wav"], "--device"),
         (["sip", "call", "sip:a@b", "--output", "x", "--pcap", "x"], "--pcap"),

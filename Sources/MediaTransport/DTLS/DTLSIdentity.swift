@@ -34,6 +34,7 @@ package final class DTLSIdentity: @unchecked Sendable {
         else { throw .ofLibrary }
         SSL_CTX_set_security_level(context, 2)
         CertificateCheck.require(in: context)
+        KeyLog.listen(to: context)
         guard let key = p256_key_new() else { throw .ofLibrary }
         defer { EVP_PKEY_free(key) }
         guard let certificate = X509_new() else { throw .ofLibrary }

@@ -18,6 +18,21 @@ enum SecretFile {
         return String(text.prefix { !$0.isNewline })
     }
 
+    /// Opens a file to write to its end, which is made for nobody else to read.
+    ///
+    /// - Throws: `ToolFailure` when it cannot be, or others may read it
+    static func openForAppending(_ path: String) throws -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw ToolFailure("\(path) cannot be written: \(String(cString: strerror(errno))).")
+        }
+        guard !isOpen(path) else {
+            close(descriptor)
+            throw failure(path)
+        }
+        return descriptor
+    }
+
     /// The words for that.
     static func failure(_ name: String) -> ToolFailure {
         ToolFailure("Others may read \(name). Say: chmod 600 \(name)")

@@ -25,8 +25,7 @@ struct CoreCallsCommand: AsyncParsableCommand {
 
     @OptionGroup var groupOption: GroupOption
     @OptionGroup var from: CoreServiceOptions
-    @Option(help: SRTPWish.help)
-    var srtp = SRTPWish.off
+    @OptionGroup var security: MediaSecurityOptions
 
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
@@ -37,11 +36,12 @@ struct CoreCallsCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try security.secrets.begin()
         Interruption.catchSignals()
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            let phone = try from.phone(of: group, engine: engine, srtp: srtp, mayAsk: false)
+            let phone = try await from.phone(of: group, engine: engine, security, mayAsk: false)
             let core = try CallExecutorCore(group: group, service: phone)
             try await from.check(core.store, group.path)
             let telling = Task { [common] in for await event in phone.events { event.tell(common) } }

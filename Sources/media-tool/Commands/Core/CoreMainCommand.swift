@@ -33,8 +33,7 @@ struct CoreMainCommand: AsyncParsableCommand {
     @Flag(help: "Take calls, whose screen is `provider serve`.")
     var calls = false
 
-    @Option(help: SRTPWish.help)
-    var srtp = SRTPWish.off
+    @OptionGroup var security: MediaSecurityOptions
 
     @OptionGroup var roles: BindingOptions
 
@@ -47,7 +46,7 @@ struct CoreMainCommand: AsyncParsableCommand {
         if let seconds, !(seconds > 0 && seconds <= 1e9) {
             throw ValidationError("--seconds takes a number above 0, not \(seconds).")
         }
-        if !calls, let wrong = (roles.given + [("--srtp", srtp != .off)]).first(where: \.1)?.0 {
+        if !calls, let wrong = (roles.given + [("--srtp", security.srtp != .off)]).first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' is about the sound of calls. Give '--calls', or leave it out.")
         }
         guard !calls || from.mailbox == nil else {
@@ -57,6 +56,7 @@ struct CoreMainCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try security.secrets.begin()
         Interruption.catchSignals()
         let begin = ContinuousClock.now
         let group = try groupOption.container()
@@ -65,7 +65,7 @@ struct CoreMainCommand: AsyncParsableCommand {
             return try await run(in: group, phone, since: begin)
         }
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
-            try await run(in: group, from.phone(of: group, engine: engine, srtp: srtp), since: begin)
+            try await run(in: group, from.phone(of: group, engine: engine, security), since: begin)
         }
     }
 

@@ -58,12 +58,12 @@ struct CoreServiceOptions: ParsableArguments {
     func phone(
         of group: GroupContainer,
         engine: CallEngine,
-        srtp: SRTPWish,
+        _ security: MediaSecurityOptions,
         mayAsk: Bool = true
-    ) throws -> SIPService {
+    ) async throws -> SIPService {
         var configuration = place.configuration()
-        configuration.mediaEncryption = srtp.encryption
-        srtp.warn(at: configuration.local, isTLS: configuration.transports == [.tls])
+        try await security.secure(&configuration)
+        security.srtp.warn(at: configuration.local, isTLS: configuration.transports == [.tls])
         return SIPService(
             secrets: try SecretFiles(group: group),
             otherSecrets: SecretPlace.others(of: group, mayAsk: mayAsk),

@@ -44,10 +44,7 @@ struct PhoneCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
     var codec: [String] = []
 
-    @Option(help: SRTPWish.help)
-    var srtp = SRTPWish.off
-
-    @OptionGroup var way: ICEOptions
+    @OptionGroup var security: MediaSecurityOptions
 
     @Option(help: ArgumentHelp("Whose tones it rings with: US, UK, DE, FR.", valueName: "code"))
     var country = "US"
@@ -60,7 +57,6 @@ struct PhoneCommand: AsyncParsableCommand {
             throw ValidationError("'--accounts' lists all accounts. Leave out '--account', or it.")
         }
         try own.check([("--proxy", !own.proxy.isEmpty)])
-        try way.check(srtp)
         guard own.passwordFile != "-" else {
             throw ValidationError("Standard input has the lines of the phone. Give '--password-file' a file.")
         }
@@ -83,13 +79,14 @@ struct PhoneCommand: AsyncParsableCommand {
     private func phoneConfiguration() async throws -> PhoneConfiguration {
         var configuration = place.configuration()
         if !codec.isEmpty { configuration.codecs = codec }
-        (configuration.takesTransfers, configuration.mediaEncryption) = (true, srtp.encryption)
-        configuration.ice = try await way.configuration()
+        configuration.takesTransfers = true
+        try await security.secure(&configuration)
         return configuration
     }
 
     func run() async throws {
         common.startLogging()
+        try security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let (accounts, configuration) = (try phoneAccounts(), try await phoneConfiguration())
@@ -101,7 +98,7 @@ struct PhoneCommand: AsyncParsableCommand {
                 throw ToolFailure("\(error)")
             }
             await shell.use(phone)
-            srtp.warn(at: phone.localAddress, isTLS: configuration.transports == [.tls])
+            security.srtp.warn(at: phone.localAddress, isTLS: configuration.transports == [.tls])
             teller.tell(
                 "listening",
                 [("local", .string("\(phone.localAddress)"))],

@@ -122,6 +122,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try sound.security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let group = try provider.map { try GroupContainer(directory: $0) }
@@ -131,10 +132,10 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     sound.change(&$0)
                 }
-                sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+                sound.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-                    let ice = try await sound.way.configuration()
+                    let ice = try await sound.security.way()
                     let taker = Taker(party: party, engine: engine, ice: ice, recorder: recorder, teller: teller)
                     if let group { try await serve(taker, screensOf: group) } else { try await serve(taker) }
                     await party.close()
@@ -246,7 +247,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             teller.tell(
                 "unacceptable",
                 [("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null)],
-                text: "\(from?.uri.bytes.text ?? "Somebody") offered no sound that --srtp \(sound.srtp.rawValue) takes."
+                text:
+                    "\(from?.uri.bytes.text ?? "Somebody") offered no sound that --srtp \(sound.security.srtp.rawValue) takes."
             )
             return await party.endpoint.perform { agent, now in agent.reject(handle, status: 488, at: now) }
         }

@@ -144,8 +144,8 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--follow-transfers", sound.followTransfers), ("--100rel", sound.hundredRel),
                 ("--device", sound.audio.device != nil), ("--pcap", sound.audio.pcap != nil),
                 ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
-                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.srtp == .dtls),
-                ("--srtp auto", sound.srtp == .auto),
+                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.security.srtp == .dtls),
+                ("--srtp auto", sound.security.srtp == .auto),
             ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -154,6 +154,7 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try sound.security.secrets.begin()
         Interruption.catchSignals()
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
@@ -222,10 +223,10 @@ struct SIPCallCommand: AsyncParsableCommand {
         var iterator = party.endpoint.events.makeAsyncIterator()
         if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        sound.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
+        sound.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
         // A proxy on the way, or another target, may go by something else.
         let isPrivate = sip.transport == .tls || party.local.isLoopback
-        let ice = try await sound.way.configuration()
+        let ice = try await sound.security.way()
         let media = try await sound.sound(of: engine, at: host, ice: ice, isPrivate: isPrivate, sound.audio.ends())
         let start = MonotonicClock.current
         var made = UserAgent.CallWishes(session: media.session, account: party.account)

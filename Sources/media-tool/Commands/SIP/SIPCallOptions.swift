@@ -38,15 +38,11 @@ struct SIPCallOptions: ParsableArguments {
     @Flag(help: "Call whom the other side asks to call, in its place (REFER). Default: that is refused.")
     var followTransfers = false
 
-    @Option(help: SRTPWish.help)
-    var srtp = SRTPWish.off
-
-    @OptionGroup var way: ICEOptions
+    @OptionGroup var security: MediaSecurityOptions
 
     func validate() throws {
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
         try dtmf?.validate(limit: 64)
-        try way.check(srtp)
         guard dtmfWay == nil || dtmf != nil else {
             throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
         }
@@ -59,14 +55,14 @@ struct SIPCallOptions: ParsableArguments {
         agent.sessionTimer = SessionTimer.Wishes(seconds: sessionExpires)
     }
 
-    var encryption: MediaEncryption { srtp.encryption }
+    var encryption: MediaEncryption { security.srtp.encryption }
 
     /// The sound of one call, with ports of its own.
     ///
     /// - Parameters:
     ///   - engine: Makes the call.
     ///   - host: The own address.
-    ///   - ice: How the way is found, by `way`.
+    ///   - ice: How the way is found, by `security`.
     ///   - isPrivate: Whether nobody on the way reads the descriptions.
     ///   - ends: Says where the sound comes from and goes to.
     /// - Returns: The sound, whose ports are open.

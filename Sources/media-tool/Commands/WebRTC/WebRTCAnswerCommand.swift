@@ -67,6 +67,7 @@ struct WebRTCAnswerCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try options.secrets.begin()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let offered = try DescriptionFile.read(offer)
         Interruption.catchSignals()
@@ -115,6 +116,7 @@ struct WebRTCOfferCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try options.secrets.begin()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
             let call = try await WebRTCCall.offering(by: engine, options) { offered in

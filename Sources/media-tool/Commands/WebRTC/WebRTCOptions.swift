@@ -37,6 +37,7 @@ struct WebRTCOptions: ParsableArguments {
     var stun: [STUNServer] = []
 
     @OptionGroup var relay: TURNOptions
+    @OptionGroup var secrets: KeyLogOption
 
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
     var seconds: Double?

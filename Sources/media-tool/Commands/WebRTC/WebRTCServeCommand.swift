@@ -56,6 +56,7 @@ struct WebRTCServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
+        try options.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)

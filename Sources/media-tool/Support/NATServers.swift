@@ -3,41 +3,6 @@ import CallBasics
 import CallCore
 import MediaEngine
 
-/// How calls by SIP find the way to the other side.
-struct ICEOptions: ParsableArguments {
-    @Flag(help: "Find the way by ICE (RFC 8445), through NATs, too, where the sound is secured by DTLS.")
-    var ice = false
-
-    @Option(help: STUNServer.help)
-    var stun: [STUNServer] = []
-
-    @OptionGroup var relay: TURNOptions
-
-    /// Refuses what does not go with `srtp`.
-    ///
-    /// - Throws: `ValidationError`
-    func check(_ srtp: SRTPWish) throws {
-        guard !ice || srtp == .dtls || srtp == .auto else {
-            throw ValidationError(
-                "'--ice' goes with keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
-            )
-        }
-        guard ice || stun.isEmpty && relay.turn == nil else {
-            let name = stun.isEmpty ? "--turn" : "--stun"
-            throw ValidationError("'\(name)' is for a side that looks for the way. Add '--ice', or leave it out.")
-        }
-    }
-
-    /// The same for calls.
-    ///
-    /// - Returns: What was asked for; nil for no ICE.
-    /// - Throws: `ToolFailure` when a server has no address, or its password cannot be read
-    func configuration() async throws -> ICEConfiguration? {
-        guard ice else { return nil }
-        return ICEConfiguration(servers: try await STUNServer.addresses(of: stun), relay: try await relay.server())
-    }
-}
-
 /// A server that passes on what both sides send.
 struct TURNOptions: ParsableArguments {
     @Option(

@@ -77,8 +77,12 @@ package actor CallSound {
         let reservation = try await engine.reserve(address, hasControlPort: true)
         var side: ICESide?
         if let ice { side = await ICESide(ice, of: reservation) }
-        if let failure = side?.failure, let relay = ice?.relay {
-            engine.warn("The relay at \(relay.address) gives no address: \(failure). The call goes on without it.")
+        if let relay = ice?.relay {
+            if let failure = side?.failure {
+                engine.warn("The relay at \(relay.address) gives no address: \(failure). The call goes on without it.")
+            } else if let failure = side?.controlFailure {
+                engine.warn("The relay at \(relay.address) gives no address for RTCP: \(failure).")
+            }
         }
         try self.init(
             engine,

@@ -8,8 +8,9 @@ struct ICESide: Sendable {
     var own: OwnICE
     private(set) var relay: TURNAllocation?
     private(set) var controlRelay: TURNAllocation?
-    /// Why there is no relay; nil where there is one, or none was wished.
+    /// Why there is no relay for RTP, or none for RTCP; nil where there is one, or none was wished.
     private(set) var failure: TURNError?
+    private(set) var controlFailure: TURNError?
 
     /// This side with the ports of `reservation`, once servers have answered, or have not within their time.
     ///
@@ -33,7 +34,7 @@ struct ICESide: Sendable {
         }
         async let asked = reservation.ask(query(), isOfControl: false)
         async let controlAsked = reservation.ask(query(), isOfControl: true)
-        let (answers, controlAnswers) = (await asked, await controlAsked)
+        var (answers, controlAnswers) = (await asked, await controlAsked)
         func mapped(_ answers: GatheringQuery, _ own: SocketAddress?) -> SocketAddress? {
             let mapped = answers.answers.first?.mapped ?? answers.relay?.mapped
             return mapped.flatMap { $0 != own && $0.isDestination && $0.isIPv4 == local.isIPv4 ? $0 : nil }
@@ -42,7 +43,10 @@ struct ICESide: Sendable {
         own.controlMapped = mapped(controlAnswers, reservation.localControlAddress)
         own.controlRelayed = controlAnswers.relay?.relayed
         (relay, controlRelay) = (answers.relay, controlAnswers.relay)
-        failure = answers.failure ?? (reservation.localControlAddress == nil ? nil : controlAnswers.failure) ?? failure
+        failure = answers.failure ?? failure
+        controlFailure = reservation.localControlAddress == nil ? nil : controlAnswers.failure
+        let end = MonotonicClock.current
+        _ = reservation.send(answers.withdrawal(at: end), controlAnswers.withdrawal(at: end))
         guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
         let reminder = MappingQuery.reminder(&generator)
         Task { [weak reservation] in

@@ -44,7 +44,7 @@ enum SecurityParsers {
     /// A message whose attributes are the bytes, signed as the other side, or the relay, would.
     private static func signed(_ type: UInt8, _ attributes: [UInt8], _ transaction: [UInt8], _ key: STUNKey) -> [UInt8]
     {
-        var bytes: [UInt8] = [type >> 4 & 1, type & 0x1F, 0, 0, 0x21, 0x12, 0xA4, 0x42] + transaction
+        var bytes: [UInt8] = [type >> 5 & 1, type & 0x1F, 0, 0, 0x21, 0x12, 0xA4, 0x42] + transaction
         bytes += attributes.prefix(attributes.count / 4 * 4)
         let proof = STUNProof.integrity(bytes, upTo: bytes.count, key, byteCount: 20, isSHA256: false)
         bytes += [0, 8, 0, 20] + proof

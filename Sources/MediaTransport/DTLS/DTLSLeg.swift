@@ -141,7 +141,7 @@ final class DTLSLeg: @unchecked Sendable {
     /// Takes the address at a relay for gone.
     func forgetRelay() { isRelayThere.store(false, ordering: .relaxed) }
 
-    /// Ends it, and waits until close_notify has been sent, but for no longer than 100 ms.
+    /// Ends it; waits until close_notify has been sent and a relay given back, but for no longer than 100 ms.
     func close() async {
         await withCheckedContinuation { continuation in
             let waits = orders.withLock { orders in

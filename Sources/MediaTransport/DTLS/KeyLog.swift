@@ -6,7 +6,7 @@ import Synchronization
 ///
 ///     CLIENT_RANDOM <random of the ClientHello, 32 bytes in hex> <master secret, 48 bytes in hex>
 ///
-/// Whoever reads it, and has the packets, hears the calls.
+/// The keys of the sound follow from it: whoever reads it, and has the packets, can hear the calls.
 /// Thread: any but that of media.
 /// Source: RFC 9850.
 package final class KeyLog: Sendable {

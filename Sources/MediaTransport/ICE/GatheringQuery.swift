@@ -27,6 +27,13 @@ package struct GatheringQuery: PortQuery {
         allocation.flatMap { $0.relayed == nil ? $0.failure ?? .silent : nil }
     }
 
+    /// What gives an address back that came too late, or may yet come.
+    package mutating func withdrawal(at now: MediaTime) -> [(bytes: [UInt8], destination: SocketAddress)] {
+        guard relay == nil else { return [] }
+        allocation?.close(at: now)
+        return allocation?.takeDatagrams() ?? []
+    }
+
     package mutating func advance(to now: MediaTime) -> MediaTime? {
         var times = [mapping.advance(to: now)]
         if allocation?.isPending ?? false {

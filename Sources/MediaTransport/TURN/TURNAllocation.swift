@@ -120,7 +120,10 @@ package struct TURNAllocation: Sendable {
     }
 
     /// Forgets who may send, as when the other side is another one.
-    mutating func forgetPeers() { (permissions, used) = ([:], nil) }
+    mutating func forgetPeers() {
+        exchange.ceasePermits()
+        (permissions, used) = ([:], nil)
+    }
 
     /// Sends to `peer` from the relayed address.
     ///
@@ -215,9 +218,15 @@ package struct TURNAllocation: Sendable {
                 permissions[host] = Permission(isRefused: true)
             }
         case .bind(let peer, _):
-            // Without one no sound gets through: the way is none, which ICE finds out.
-            guard boundChannel(of: peer) != nil else { return fail(error) }
-            channels[peer]?.renewal = now + Self.retryPause
+            if boundChannel(of: peer) != nil {
+                channels[peer]?.renewal = now + Self.retryPause
+            } else if peer == used {
+                // No sound gets through: the way is none, which ICE finds out.
+                failure = error
+                close(at: now)
+            } else {
+                channels[peer] = nil
+            }
         }
     }
 
@@ -267,12 +276,13 @@ package struct TURNAllocation: Sendable {
         if let end, now >= end { fail(.silent) }
     }
 
-    /// Gives it back to the server, behind all that is to be sent by it.
+    /// Gives it back to the server, behind all that is to be sent by it; what is still asked for, too.
     package mutating func close(at now: MediaTime) {
         guard !isClosed else { return }
+        let mayBeThere = relayed != nil || isPending && exchange.isSigned
         isClosed = true
         exchange.cease()
-        if relayed != nil {
+        if mayBeThere {
             leaving = exchange.takeDatagrams() + leaving
             exchange.ask(for: .refresh(seconds: 0), at: now)
             leaving += exchange.takeDatagrams()

@@ -43,7 +43,7 @@ struct TURNExchange: Sendable {
         let nonce: [UInt8]?
         /// How often the password was refused.
         let refusalCount: Int
-        /// Whether it has waited, as for another nonce.
+        /// Whether its nonce was old before.
         let isAgain: Bool
         /// When it is sent again, or given up.
         var time: MediaTime
@@ -59,7 +59,7 @@ struct TURNExchange: Sendable {
     private var nonce: [UInt8]?
     private var requests: [Request] = []
     /// What waits: for others to be answered, or to be asked again by the newest nonce.
-    private var waiting: [(purpose: Purpose, refusalCount: Int)] = []
+    private var waiting: [(purpose: Purpose, refusalCount: Int, isAgain: Bool)] = []
     private var leaving: [[UInt8]] = []
     /// What transactions begin with, by which the media thread knows their answers.
     let tag: UInt32
@@ -80,12 +80,25 @@ struct TURNExchange: Sendable {
 
     mutating func ask(for purpose: Purpose, at now: MediaTime) {
         guard !isAsking(for: purpose) else { return }
-        guard requests.count < Self.limit else { return waiting.append((purpose, 0)) }
-        send(purpose, refusalCount: 0, at: now)
+        // What the way in use needs goes before what others may.
+        if case .permit = purpose {
+            waiting.append((purpose, 0, false))
+        } else {
+            waiting.insert((purpose, 0, false), at: 0)
+        }
+        sendWaiting(at: now)
     }
 
     /// Forgets what was asked for.
     mutating func cease() { (requests, waiting) = ([], []) }
+
+    /// Forgets who waits to be let through.
+    mutating func ceasePermits() {
+        waiting.removeAll { if case .permit = $0.purpose { true } else { false } }
+    }
+
+    /// Whether the server has said what requests are signed with.
+    var isSigned: Bool { key != nil }
 
     /// Whether everything has been answered, or given up.
     var isIdle: Bool { requests.isEmpty && waiting.isEmpty }
@@ -95,11 +108,14 @@ struct TURNExchange: Sendable {
         STUNMessage.Transaction(high: tag, low: generator.next())
     }
 
-    /// Asks for the first that waits, unless one of these is under way.
+    /// Asks for what waits, as much as may be under way.
     private mutating func sendWaiting(at now: MediaTime) {
-        guard !waiting.isEmpty, !requests.contains(where: \.isAgain) else { return }
-        let (purpose, refusalCount) = waiting.removeFirst()
-        send(purpose, refusalCount: refusalCount, isAgain: true, at: now)
+        while requests.count < Self.limit {
+            let isBusy = requests.contains(where: \.isAgain)
+            guard let index = waiting.firstIndex(where: { !($0.isAgain && isBusy) }) else { return }
+            let (purpose, refusalCount, isAgain) = waiting.remove(at: index)
+            send(purpose, refusalCount: refusalCount, isAgain: isAgain, at: now)
+        }
     }
 
     private mutating func send(_ purpose: Purpose, refusalCount: Int, isAgain: Bool = false, at now: MediaTime) {
@@ -182,7 +198,7 @@ struct TURNExchange: Sendable {
             return nil
         case 438 where request.nonce != nil:
             guard takeRealm(answer) else { return .failure(request.purpose, .malformed, answer) }
-            waiting.append((request.purpose, request.refusalCount))
+            waiting.append((request.purpose, request.refusalCount, true))
             return nil
         default: return .failure(request.purpose, .refused(code: code, reason: reason), answer)
         }

@@ -35,6 +35,7 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        let relay = try await relay.server()
         let bindings = try roles.bindings()
         var findings = try await CardCheckup(cards: CardList(bindings: bindings), bindings: bindings).findings()
         findings += try await MachineCheckup.scheduling()
@@ -42,7 +43,7 @@ struct DoctorCommand: AsyncParsableCommand {
         findings.append(await MachineCheckup.network())
         findings += await SIPCheckup.findings()
         if !stun.isEmpty { findings += await NATCheckup.findings(by: stun) }
-        if let server = try await relay.server() { findings.append(await NATCheckup.finding(of: server)) }
+        if let relay { findings.append(await NATCheckup.finding(of: relay)) }
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }
         common.show(

@@ -1,11 +1,11 @@
 import ArgumentParser
 import MediaTransport
 
-/// Where the secrets of calls are written, by which Wireshark decrypts a capture of their packets.
+/// Where the secrets of DTLS are written, by which Wireshark shows handshakes that were captured.
 struct KeyLogOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The file to add the secrets of DTLS to (RFC 9850), mode 0600: who reads it, and has the packets, hears the calls.",
+            "The file to add the secrets of DTLS to (RFC 9850), mode 0600. Who reads it, and has the packets, has the calls' keys.",
             valueName: "file"
         ),
         completion: .file()

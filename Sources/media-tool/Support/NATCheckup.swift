@@ -59,6 +59,10 @@ enum NATCheckup {
                 remedy: "Check its address, the user and the password; calls go on without it."
             )
         }
+        relay.close(at: MonotonicClock.current)
+        for (bytes, destination) in relay.takeDatagrams() {
+            socket.send(bytes.span, to: destination, at: MonotonicClock.current)
+        }
         guard !relayed.isPrivate || relay.server.isPrivate else {
             return Finding(
                 area: area,
@@ -67,10 +71,6 @@ enum NATCheckup {
                     "The relay \(relay.server) (TURN) gives \(relayed), which nobody outside its own network reaches.",
                 remedy: "Have it tell its public address (coturn: external-ip)."
             )
-        }
-        relay.close(at: MonotonicClock.current)
-        for (bytes, destination) in relay.takeDatagrams() {
-            socket.send(bytes.span, to: destination, at: MonotonicClock.current)
         }
         return Finding(
             area: area,

@@ -22,11 +22,18 @@ enum SecretFile {
     ///
     /// - Throws: `ToolFailure` when it cannot be, or others may read it
     static func openForAppending(_ path: String) throws -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        // Nothing waits for a reader of a pipe.
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else {
             throw ToolFailure("\(path) cannot be written: \(String(cString: strerror(errno))).")
         }
-        guard !isOpen(path) else {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+            close(descriptor)
+            throw ToolFailure("\(path) is no file of one's own. Name another one.")
+        }
+        guard status.st_mode & 0o077 == 0 else {
             close(descriptor)
             throw failure(path)
         }

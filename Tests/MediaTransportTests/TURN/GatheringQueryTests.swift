@@ -63,6 +63,16 @@ import Testing
         #expect(end == 1000 && query.answers.count == 1 && query.relay == nil)
     }
 
+    @Test func `an address that comes too late is given back`() throws {
+        var (query, _) = Self.run(stun: true, relayTakes: 1)
+        let sent = query.withdrawal(at: .zero + .seconds(1)).compactMap { STUNMessage(parsing: $0.bytes) }
+        #expect(sent.map(\.method) == [.refresh])
+        #expect(sent.last?.number(.lifetime) == 0)
+        var (granted, _) = Self.run(stun: true, relayTakes: 9)
+        let none = granted.withdrawal(at: .zero + .seconds(1))
+        #expect(none.isEmpty && granted.relay != nil)
+    }
+
     @Test func `a server that is silent has 300 ms beside a relay that is not`() {
         let (query, end) = Self.run(stun: false, relayTakes: 9)
         #expect(end == 300 && query.answers.isEmpty && query.relay?.mapped == Self.own)

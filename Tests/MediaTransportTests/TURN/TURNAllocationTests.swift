@@ -235,6 +235,23 @@ import Testing
         stage.allocation.bind(Self.peer, at: stage.now)
         stage.run()
         #expect(stage.allocation.failure == .refused(code: 500, reason: "Server Error"))
+        #expect(stage.allocation.relayed == nil && stage.server.clientCount == 0)
+    }
+
+    @Test func `a channel that is refused when it is not wanted any more ends nothing`() {
+        var stage = Self.allocated()
+        stage.allocation.bind(Self.peer, at: stage.now)
+        let asked = stage.allocation.takeDatagrams()
+        stage.allocation.bind(Self.peer.with(port: 7), at: stage.now)
+        stage.run()
+        stage.server.refused = [.channelBind]
+        for (bytes, destination) in asked {
+            for answer in stage.server.take(bytes, from: Self.own, to: destination, at: stage.now) {
+                _ = stage.allocation.take(answer.bytes, at: stage.now)
+            }
+        }
+        #expect(stage.allocation.relayed != nil && stage.allocation.channel(of: Self.peer) == nil)
+        #expect(stage.allocation.channel(of: Self.peer.with(port: 7)) == 0x4001)
     }
 
     @Test func `a host that is refused is not sent to, and others are`() {

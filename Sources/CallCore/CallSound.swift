@@ -90,7 +90,7 @@ package actor CallSound {
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
-            side,
+            side: side,
             isPrivate: isPrivate,
             ends
         )
@@ -98,7 +98,7 @@ package actor CallSound {
 
     /// The sound of a call whose ports, or whose network in memory, are there.
     ///
-    /// - Parameters: As above.
+    /// - Parameters: As above; `side` is this side of ICE.
     /// - Throws: `EngineError` when there is no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
@@ -106,29 +106,8 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
+        side: ICESide? = nil,
         isPrivate: Bool = false,
-        _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
-    ) throws {
-        try self.init(
-            engine,
-            way,
-            codecs: codecs,
-            packetTime: packetTime,
-            encryption: encryption,
-            nil,
-            isPrivate: isPrivate,
-            ends
-        )
-    }
-
-    private init(
-        _ engine: CallEngine,
-        _ way: Way,
-        codecs: [String],
-        packetTime: Int?,
-        encryption: MediaEncryption,
-        _ side: ICESide?,
-        isPrivate: Bool,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
     ) throws {
         var stream = AudioStreamConfiguration()

@@ -4,8 +4,8 @@ internal import MediaTransport
 internal import SDP
 
 /// This side of ICE for one call: what its descriptions tell, and the addresses at a relay that it has.
-struct ICESide: Sendable {
-    var own: OwnICE
+package struct ICESide: Sendable {
+    private(set) var own: OwnICE
     private(set) var relay: TURNAllocation?
     private(set) var controlRelay: TURNAllocation?
     /// Why there is no relay for RTP, or none for RTCP; nil where there is one, or none was wished.

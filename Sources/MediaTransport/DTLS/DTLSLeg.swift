@@ -216,7 +216,7 @@ final class DTLSLeg: @unchecked Sendable {
 
     /// When the way is taken for gone: one that has failed, or whose names and passwords are not those any more, counts until
     /// there is another.
-    private var wayEnd: MediaTime? { agent?.agent.end ?? lastEnd }
+    private var wayEnd: MediaTime? { agent?.end ?? lastEnd }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
 
@@ -279,7 +279,7 @@ final class DTLSLeg: @unchecked Sendable {
             settle(.failed(.silent))
         }
         agent?.advance(to: now)
-        refusedChecks.store(agent?.agent.refusedCount ?? 0, ordering: .relaxed)
+        refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
         guard let way = agent?.destination else { return }
         queue.relay?.use(way, agent?.channel)
         guard way != remote else { return }
@@ -302,7 +302,7 @@ final class DTLSLeg: @unchecked Sendable {
     private func receive(_ datagram: ArraySlice<UInt8>, by route: Route, _ now: MediaTime) {
         if let agent {
             // Of one side, which has proved its password, by whatever way.
-            guard agent.agent.knows(route) else { return }
+            guard agent.knows(route) else { return }
             if let attempt = running.first { return attempt.association.receive(datagram.span) }
         }
         if let attempt = running.first(where: { $0.route == route }) {

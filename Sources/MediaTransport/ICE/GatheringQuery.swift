@@ -47,7 +47,7 @@ package struct GatheringQuery: PortQuery {
     private var end: MediaTime {
         let isComing = allocation.map { $0.isPending && $0.isAnswered } ?? false
         let isHeard = relay != nil || !mapping.answers.isEmpty
-        return begin + (isHeard && !isComing ? Self.patience : Self.limit)
+        return begin + (isHeard && !isComing ? MappingQuery.patience : MappingQuery.limit)
     }
 
     package mutating func takeDatagrams() -> [(bytes: [UInt8], destination: SocketAddress)] {
@@ -58,7 +58,4 @@ package struct GatheringQuery: PortQuery {
         mapping.take(datagram, from: source, at: now)
         if source == allocation?.server { _ = allocation?.take(datagram, at: now) }
     }
-
-    private static let patience = Duration.milliseconds(300)
-    private static let limit = Duration.seconds(1)
 }

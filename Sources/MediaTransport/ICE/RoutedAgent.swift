@@ -42,7 +42,13 @@ struct RoutedAgent {
 
     /// The way in use; nil before one is known.
     var destination: Route? { agent.destination }
+    /// When the way in use is taken for gone unless something is heard.
+    var end: MediaTime? { agent.end }
     var next: MediaTime? { [agent.next, relay?.next].compactMap(\.self).min() }
+    var refusedCount: Int { agent.refusedCount }
+
+    /// Whether the other side has shown that it is there.
+    func knows(_ route: Route) -> Bool { agent.knows(route) }
 
     /// What stands for the other side at the relay, where the way in use goes by it; nil where it does not, or the server does not
     /// know yet.

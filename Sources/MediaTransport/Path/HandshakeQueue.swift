@@ -41,18 +41,26 @@ final class HandshakeQueue: @unchecked Sendable {
     /// Whether checks of ICE may come, from any address.
     var takesChecks: Bool { checks != nil }
 
-    /// Hands on what a handshake is made of; answers false for what is nothing of that kind, and when there is no room.
-    func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
-        guard datagram.byteCount <= buffer.count else { return false }
-        let bytes = buffer.extracting(..<datagram.byteCount)
-        var content = bytes
+    /// Hands on what a handshake is made of.
+    ///
+    /// - Returns: Where in the buffer what is nothing of that kind is, as sound, or finds no room, and who has sent it; nil for what
+    ///   was handed on.
+    func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> (place: Range<Int>, source: SocketAddress)? {
+        let whole = (place: 0..<datagram.byteCount, source: datagram.source)
+        guard datagram.byteCount <= buffer.count else { return whole }
+        let bytes = buffer.extracting(whole.place)
+        var content = whole
         if let relay, datagram.source == relay.server {
             switch relay.kind(of: bytes, tag: tag) {
-            case .answer: return checks.map { deliver(bytes, datagram, to: $0) } ?? false
-            case .passedOn(let place, _): content = bytes.extracting(place)
-            case nil: return false
+            case .answer: return checks.map { deliver(bytes, datagram, to: $0) } ?? false ? nil : whole
+            case .passedOn(let place, let source): content = (place, source)
+            case nil: return whole
             }
         }
+        return isHandedOn(bytes.extracting(content.place), of: bytes, datagram) ? nil : content
+    }
+
+    private func isHandedOn(_ content: Span<UInt8>, of bytes: Span<UInt8>, _ datagram: ReceivedDatagram) -> Bool {
         switch DatagramKind(of: content) {
         case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:

@@ -65,30 +65,19 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1
-            if let handshakes, handshakes.take(buffer.span, datagram) { continue }
-            let (byteCount, source) = unwrap(&buffer, datagram)
-            guard let count = path.unprotect(&buffer, count: byteCount) else { continue }
+            var (place, source) = (0..<datagram.byteCount, datagram.source)
+            if let handshakes {
+                guard let packet = handshakes.take(buffer.span, datagram) else { continue }
+                (place, source) = packet
+            }
+            // What a relay has put before it is taken off.
+            if place.lowerBound > 0 {
+                buffer.withUnsafeMutableBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[place])) }
+            }
+            guard let count = path.unprotect(&buffer, count: place.count) else { continue }
             return ReceivedDatagram(byteCount: count, source: source, arrival: datagram.arrival)
         }
         return nil
-    }
-
-    /// Takes off what a relay has put before a packet; answers how long that is, and who has sent it.
-    private func unwrap(
-        _ buffer: inout MutableSpan<UInt8>,
-        _ datagram: ReceivedDatagram
-    ) -> (byteCount: Int, source: SocketAddress) {
-        guard let handshakes, let relay = handshakes.relay, datagram.source == relay.server,
-            datagram.byteCount <= buffer.count,
-            case .passedOn(let place, let peer)? = relay.kind(
-                of: buffer.span.extracting(..<datagram.byteCount),
-                tag: handshakes.tag
-            )
-        else { return (datagram.byteCount, datagram.source) }
-        buffer.withUnsafeMutableBytes { bytes in
-            bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[place]))
-        }
-        return (place.count, peer)
     }
 
     @discardableResult

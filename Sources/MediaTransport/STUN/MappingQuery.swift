@@ -75,6 +75,6 @@ package struct MappingQuery: PortQuery {
     }
 
     private static let times = [Duration.zero, .milliseconds(150), .milliseconds(450)]
-    private static let patience = Duration.milliseconds(300)
-    private static let limit = Duration.seconds(1)
+    static let patience = Duration.milliseconds(300)
+    static let limit = Duration.seconds(1)
 }

@@ -9,10 +9,7 @@ struct MediaSecurityOptions: ParsableArguments {
     @Flag(help: "Find the way by ICE (RFC 8445), through NATs, too, where the sound is secured by DTLS.")
     var ice = false
 
-    @Option(help: STUNServer.help)
-    var stun: [STUNServer] = []
-
-    @OptionGroup var relay: TURNOptions
+    @OptionGroup var servers: NATServerOptions
     @OptionGroup var secrets: KeyLogOption
 
     func validate() throws {
@@ -26,19 +23,13 @@ struct MediaSecurityOptions: ParsableArguments {
                 "'--key-log' is about keys by DTLS. Add '--srtp dtls' or '--srtp auto', or leave it out."
             )
         }
-        guard ice || stun.isEmpty && relay.turn == nil else {
-            let name = stun.isEmpty ? "--turn" : "--stun"
-            throw ValidationError("'\(name)' is for a side that looks for the way. Add '--ice', or leave it out.")
-        }
+        try servers.requireSearch(ice, by: "--ice")
     }
 
     /// How the way is found; nil where no ICE was asked for.
     ///
     /// - Throws: `ToolFailure` when a server has no address, or its password is not there or cannot be read
-    func way() async throws -> ICEConfiguration? {
-        guard ice else { return nil }
-        return ICEConfiguration(servers: try await STUNServer.addresses(of: stun), relay: try await relay.server())
-    }
+    func way() async throws -> ICEConfiguration? { ice ? try await servers.configuration() : nil }
 
     /// Has all calls of a phone secured so.
     ///

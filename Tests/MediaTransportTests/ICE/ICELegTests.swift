@@ -50,7 +50,7 @@ import Testing
         func deliver(_ datagram: [UInt8], from port: UInt16) -> Bool {
             let source = ICEChecks.address(port)
             let received = ReceivedDatagram(byteCount: datagram.count, source: source, arrival: now)
-            return leg.queue.take(datagram.span, received)
+            return leg.queue.take(datagram.span, received) == nil
         }
 
         /// What the leg sends when a datagram has come, or time has gone by.

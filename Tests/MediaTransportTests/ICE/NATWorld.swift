@@ -219,7 +219,7 @@ struct NATWorld {
             guard let datagram = takeNext(by: min(end, next)) else { continue }
             for (side, nat) in nats.enumerated() where nat.lets(datagram.source, in: datagram.destination) {
                 let sound = agents[side].take(datagram.bytes, from: datagram.source, at: now)
-                if let sound, agents[side].agent.knows(sound.route) { heard[side] += 1 }
+                if let sound, agents[side].knows(sound.route) { heard[side] += 1 }
             }
         }
     }

@@ -108,14 +108,14 @@ import Testing
             world.run(for: .seconds(60))
             #expect(Self.sound(&world) == [1, 1])
         }
-        for side in world.agents { #expect(try #require(side.agent.end) > world.now + .seconds(20)) }
+        for side in world.agents { #expect(try #require(side.end) > world.now + .seconds(20)) }
         #expect(nonceLife == .max || world.relay.staleCount > 5)
     }
 
     @Test func `the way stays open for as long as both agree`() throws {
         var world = Self.connected()
         world.run(for: .seconds(600))
-        for side in world.agents { #expect(try #require(side.agent.end) > world.now + .seconds(20)) }
+        for side in world.agents { #expect(try #require(side.end) > world.now + .seconds(20)) }
         #expect(Self.sound(&world) == [1, 1])
     }
 
@@ -123,7 +123,7 @@ import Testing
         var world = Self.connected()
         world.isOn[side] = false
         world.run(for: .seconds(37))
-        #expect(try #require(world.agents[1 - side].agent.end) <= world.now)
+        #expect(try #require(world.agents[1 - side].end) <= world.now)
         #expect(world.agents[1 - side].next == nil)
     }
 

@@ -247,7 +247,7 @@ import Testing
             return queue.take(
                 datagram.span,
                 ReceivedDatagram(byteCount: datagram.count, source: Self.server, arrival: .zero)
-            )
+            ) == nil
         }
         var checks = ICEChecks()
         for _ in 0..<100 {

@@ -33,10 +33,7 @@ struct WebRTCOptions: ParsableArguments {
     )
     var ice = ICEWish.lite
 
-    @Option(help: STUNServer.help)
-    var stun: [STUNServer] = []
-
-    @OptionGroup var relay: TURNOptions
+    @OptionGroup var servers: NATServerOptions
     @OptionGroup var secrets: KeyLogOption
 
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
@@ -46,12 +43,7 @@ struct WebRTCOptions: ParsableArguments {
         try dtmf?.validate(limit: 64)
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try audio.check(echo: echo)
-        guard ice == .full || stun.isEmpty && relay.turn == nil else {
-            let name = stun.isEmpty ? "--turn" : "--stun"
-            throw ValidationError(
-                "'\(name)' is for a side that looks for the way. Add '--ice full', or leave it out."
-            )
-        }
+        try servers.requireSearch(ice == .full, by: "--ice full")
         guard media.map({ $0.address.port == 0 && !$0.address.isUnspecified }) ?? true else {
             throw ValidationError("The value of '--media' is one address of this machine, without a port.")
         }
@@ -75,17 +67,13 @@ struct WebRTCOptions: ParsableArguments {
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
     func sound(of engine: CallEngine) async throws -> CallSound {
         let ends = audio.ends(echo: echo)
-        let full = ICEConfiguration(
-            servers: try await STUNServer.addresses(of: stun),
-            relay: try await relay.server()
-        )
         return try await CallSound(
             engine,
             at: await host(),
             codecs: audio.codecs,
             packetTime: audio.ptime,
             encryption: .dtls,
-            ice: ice == .lite ? .lite : full
+            ice: ice == .lite ? .lite : servers.configuration()
         ) { configuration in
             ends(&configuration)
             configuration.name = "webrtc"

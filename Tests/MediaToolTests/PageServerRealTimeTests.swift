@@ -95,6 +95,11 @@ import Testing
         }
     }
 
+    /// What is accepted, and not taken up yet, is let go of.
+    @Test func `a server ends whoever is just about to ask`() async throws {
+        for _ in 0..<50 { try await serving { port in for _ in 0..<20 { _ = try Client(to: port) } } }
+    }
+
     @Test func `more connections than it takes are closed, and it serves on once others have gone`() async throws {
         try await serving { port in
             do {

@@ -60,16 +60,18 @@ enum PageServer {
         listening: @Sendable (CallBasics.SocketAddress) -> Void,
         _ answer: @escaping @Sendable (PageRequest) async -> PageResponse
     ) async throws {
-        let server: NIOAsyncChannel<Connection, Never>
+        // What is accepted and never served may be let go of: a connection in its final form may not.
+        let server: NIOAsyncChannel<any Channel, Never>
         do {
             server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .childChannelOption(.autoRead, value: false)
                 .bind(host: address.host, port: Int(address.port)) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         let pipeline = channel.pipeline.syncOperations
                         try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
                         try pipeline.addHandler(Edge())
-                        return try Connection(wrappingChannelSynchronously: channel)
+                        return channel
                     }
                 }
         } catch {
@@ -77,14 +79,14 @@ enum PageServer {
         }
         listening(address.with(port: UInt16(server.channel.localAddress?.port ?? Int(address.port))))
         let open = ConnectionCount()
-        try await server.executeThenClose { connections in
+        try await server.executeThenClose { channels in
             try await withThrowingDiscardingTaskGroup { group in
-                for try await connection in connections {
+                for try await channel in channels {
                     let isOneTooMany = open.add(1) > connectionLimit
                     group.addTask {
                         defer { open.add(-1) }
                         // Who goes in the midst of a request is no news.
-                        try? await isOneTooMany ? connection.executeThenClose { _, _ in } : serve(connection, answer)
+                        try? await isOneTooMany ? channel.close() : serve(channel, answer)
                     }
                 }
             }
@@ -92,9 +94,14 @@ enum PageServer {
     }
 
     private static func serve(
-        _ connection: Connection,
+        _ channel: any Channel,
         _ answer: @Sendable (PageRequest) async -> PageResponse
     ) async throws {
+        let connection = try await channel.eventLoop.submit {
+            let connection = try Connection(wrappingChannelSynchronously: channel)
+            try channel.syncOptions?.setOption(.autoRead, value: true)
+            return connection
+        }.get()
         try await connection.executeThenClose { parts, out in
             var head: HTTPRequestHead?
             var body: [UInt8] = []

@@ -147,8 +147,20 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "TURNTransport",
+            dependencies: [
+                "CallBasics", "MediaTransport", "SIPTransport",
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
+                messaging("NIOSSL", "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "CallCore",
-            dependencies: ["CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine", "MediaTransport"],
+            dependencies: [
+                "CallBasics", "SDP", "SIP", "SIPTransport", "MediaEngine", "MediaTransport", "TURNTransport",
+            ],
             swiftSettings: settings
         ),
         .target(name: "CallCoreTesting", dependencies: ["CallCore"], swiftSettings: settings),
@@ -271,6 +283,15 @@ let package = Package(
                 "TestSupport",
             ],
             exclude: ["Fixtures"],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "TURNTransportTests",
+            dependencies: [
+                "TURNTransport", "MediaTransport", "MediaEngine", "CallBasics", "TestSupport",
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
+            ],
             swiftSettings: testSettings
         ),
         .testTarget(

@@ -24,17 +24,9 @@ package struct ICESide: Sendable {
         guard own.isFull else { return }
         if server == nil, configuration.relay != nil { failure = .otherFamily }
         guard server != nil || !servers.isEmpty else { return }
-        let now = MonotonicClock.current
-        func query() -> GatheringQuery {
-            var generator = SystemRandomNumberGenerator()
-            let relay = server.map {
-                TURNAllocation(at: $0.address, user: $0.user, password: $0.password, generator, at: now)
-            }
-            return GatheringQuery(MappingQuery(servers, &generator, at: now), relay, at: now)
-        }
-        async let asked = reservation.ask(query(), isOfControl: false)
-        async let controlAsked = reservation.ask(query(), isOfControl: true)
-        var (answers, controlAnswers) = (await asked, await controlAsked)
+        async let asked = Self.gather(servers, server, reservation, isOfControl: false)
+        async let controlAsked = Self.gather(servers, server, reservation, isOfControl: true)
+        var ((answers, refusal), (controlAnswers, controlRefusal)) = (await asked, await controlAsked)
         func mapped(_ answers: GatheringQuery, _ own: SocketAddress?) -> SocketAddress? {
             let mapped = answers.answers.first?.mapped ?? answers.relay?.mapped
             return mapped.flatMap { $0 != own && $0.isDestination && $0.isIPv4 == local.isIPv4 ? $0 : nil }
@@ -43,17 +35,36 @@ package struct ICESide: Sendable {
         own.controlMapped = mapped(controlAnswers, reservation.localControlAddress)
         own.controlRelayed = controlAnswers.relay?.relayed
         (relay, controlRelay) = (answers.relay, controlAnswers.relay)
-        failure = answers.failure ?? failure
-        controlFailure = reservation.localControlAddress == nil ? nil : controlAnswers.failure
+        failure = refusal ?? answers.failure ?? failure
+        controlFailure = reservation.localControlAddress == nil ? nil : controlRefusal ?? controlAnswers.failure
         let end = MonotonicClock.current
         _ = reservation.send(answers.withdrawal(at: end), controlAnswers.withdrawal(at: end))
         guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
-        let reminder = MappingQuery.reminder(&generator)
+        let (reminder, controlServer) = (MappingQuery.reminder(&generator), controlRelay?.server ?? server)
         Task { [weak reservation] in
-            while reservation?.send([(reminder, server)], [(reminder, server)]) == true {
+            while reservation?.send([(reminder, server)], [(reminder, controlServer)]) == true {
                 try? await Task.sleep(for: Self.pause)
             }
         }
+    }
+
+    /// Asks over one port, which is the reservation's; without a port it is over at once.
+    ///
+    /// - Returns: What was answered, and why there is no way to the relay.
+    private static func gather(
+        _ servers: [SocketAddress],
+        _ relay: TURNServer?,
+        _ reservation: MediaReservation,
+        isOfControl: Bool
+    ) async -> (query: GatheringQuery, refusal: TURNError?) {
+        var (relays, refusal): ([TURNAllocation], TURNError?) = ([], nil)
+        if let relay, let port = isOfControl ? reservation.localControlAddress : reservation.localAddress {
+            do throws(TURNError) { relays = try await relay.allocations(for: port) } catch { refusal = error }
+        }
+        var generator = SystemRandomNumberGenerator()
+        let now = MonotonicClock.current
+        let query = GatheringQuery(MappingQuery(servers, &generator, at: now), relays, at: now)
+        return (await reservation.ask(query, isOfControl: isOfControl), refusal)
     }
 
     /// Gives back what a relay has given; that of RTCP alone where RTP goes on with its own.

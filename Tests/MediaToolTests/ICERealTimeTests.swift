@@ -24,6 +24,22 @@ import Testing
         #expect(network.relayCounts.given == 4 && network.hasAllBack(), "\(network.relayCounts)")
     }
 
+    @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
+    func `where no UDP gets out they hear each other by a relay that is reached by TCP`() async throws {
+        let network = try await NATNetwork([.blocked, .symmetric])
+        let path = try Self.call(in: network, NATNetwork.relay)
+        #expect(path["kind"] == "relay", "\(path)")
+        #expect(network.hasAllBack(), "\(network.relayCounts)")
+    }
+
+    @Test(.enabled(if: NATNetwork.isPossible, "needs nftables, coturn and the right to make a network with a NAT"))
+    func `where no UDP gets out on either side they hear each other by a relay that is reached by TLS`() async throws {
+        let network = try await NATNetwork([.blocked, .blocked])
+        let path = try Self.call(in: network, NATNetwork.securedRelay)
+        #expect(path["kind"] == "relay", "\(path)")
+        #expect(network.relayCounts.given == 4 && network.hasAllBack(), "\(network.relayCounts)")
+    }
+
     /// Has Alice call Bob, who sends back what he hears.
     ///
     /// - Returns: What her report says of the way.
@@ -53,6 +69,12 @@ import Testing
             #expect(run.output.contains(words), "\(run.output) \(run.errors)")
             #expect(run.output.contains("(TURN) gives 198.51.100.1:"), "\(run.output) \(run.errors)")
         }
+        let secured = try network.run(["doctor"] + NATNetwork.securedRelay, on: network.alice)
+        secured.wait()
+        #expect(secured.output.contains("a connection (TLS)"), "\(secured.output) \(secured.errors)")
+        let unproven = try network.run(["doctor"] + NATNetwork.securedRelay.prefix(2), on: network.alice)
+        unproven.wait()
+        #expect(unproven.output.contains("nobody that is trusted proves its certificate"), "\(unproven.output)")
         let run = try network.run(
             ["doctor"] + NATNetwork.relay,
             on: network.alice,

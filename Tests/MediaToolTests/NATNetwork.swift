@@ -12,6 +12,8 @@ final class NATNetwork {
         case portRestricted = "masquerade"
         /// An outer port for each that is sent to.
         case symmetric = "masquerade fully-random"
+        /// No UDP gets out, as in some offices.
+        case blocked = "drop"
     }
 
     /// Whether the kernel has such NATs, and this process may make one.
@@ -28,15 +30,18 @@ final class NATNetwork {
     static let otherStun = "203.0.113.1"
     /// Whom the relay takes, and what that proves.
     static let relay = ["--turn", "alice@\(stun)"]
+    static let securedRelay = ["--turn", "turns:alice@\(stun)", "--turn-ca", TestCertificates.authority]
     static let password = ["MEDIA_TOOL_TURN_PASSWORD": "a password"]
 
     let alice: NetworkNamespace
     let bob: NetworkNamespace
+    private let kinds: [Kind]
     private let nats: [NetworkNamespace]
     private let middle: NetworkNamespace
     private let servers: [ProgramRun]
 
     init(_ kinds: [Kind]) async throws {
+        self.kinds = kinds
         (alice, bob) = (try await .make(), try await .make())
         (nats, middle) = ([try await .make(), try await .make()], try await .make())
         for (index, (kind, host)) in zip(kinds, [alice, bob]).enumerated() {
@@ -55,6 +60,10 @@ final class NATNetwork {
             // What nobody has asked for is dropped at once: else it would take the place of what is asked for later.
             let rules = """
                 table ip nat {
+                    chain through {
+                        type filter hook forward priority 0
+                        \(kind == .blocked ? "meta l4proto udp drop" : "")
+                    }
                     chain out {
                         type nat hook postrouting priority 100
                         oifname wan meta l4proto udp \(kind.rawValue)
@@ -74,7 +83,8 @@ final class NATNetwork {
         try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
         let scratch = try Scratch()
         let stun = [
-            try #require(Self.coturn), "-n", "-v", "--no-tls", "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
+            try #require(Self.coturn), "-n", "-v", "--cert", TestCertificates.of("relay").path, "--pkey",
+            TestCertificates.of("relay").keyPath, "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
             Self.otherStun, "-E", Self.stun, "--lt-cred-mech", "--user", "alice:a password", "--realm", "example.test",
             "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
         ]
@@ -107,7 +117,9 @@ final class NATNetwork {
 
     /// Starts the tool on a host, with an account at the server of SIP.
     func run(_ command: [String], as user: String, on host: NetworkNamespace) throws -> ToolRun {
-        let account = ["--account", "sip:\(user)@example.test", "--proxy", "sip:\(Self.stun);lr", "--json"]
+        let isBlocked = kinds[host === alice ? 0 : 1] == .blocked
+        let proxy = "sip:\(Self.stun);lr\(isBlocked ? ";transport=tcp" : "")"
+        let account = ["--account", "sip:\(user)@example.test", "--proxy", proxy, "--json"]
         return try run(command + account, on: host)
     }
 

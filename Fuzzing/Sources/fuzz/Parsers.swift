@@ -33,6 +33,7 @@ enum Parsers {
         ("sip-conference", sipConference),
         ("dns-answer", dnsAnswer),
         ("stun", stun),
+        ("turn-stream", turnStream),
         ("ice-agent", iceAgent),
         ("srtp", srtp),
         ("keying-lines", keyingLines),
@@ -51,6 +52,7 @@ enum Parsers {
     private static let dnsAnswer = SIPParsers.dnsAnswer
 
     private static let stun = SecurityParsers.stun
+    private static let turnStream = SecurityParsers.turnStream
     private static let iceAgent = SecurityParsers.iceAgent
     private static let srtp = SecurityParsers.srtp
     private static let keyingLines = SecurityParsers.description

@@ -18,6 +18,22 @@ enum SecurityParsers {
         _ = (message.hasRightFingerprint, message.isSigned(with: key))
     }
 
+    /// What comes by a connection to a server of TURN, in pieces: what is read can be written, and what waits is bounded.
+    static func turnStream(_ bytes: Span<UInt8>) throws {
+        var stream = TURNStream()
+        var (rest, count) = (Parsers.array(bytes)[...], 0)
+        while let size = rest.first {
+            let piece = rest.dropFirst().prefix(Int(size))
+            rest = rest.dropFirst(1 + piece.count)
+            stream.append(piece)
+            while let message = try stream.next() {
+                precondition(TURNStream.framed(message).map { $0.count - message.count < 4 } ?? false)
+                count += message.count
+            }
+        }
+        precondition(count <= bytes.count)
+    }
+
     private static let key = STUNKey(shortTerm: local.password)
     private static let local = ICECredentials(userFragment: "ours", password: "password-of-our-own-side")
     private static let remote = ICECredentials(userFragment: "abcd", password: "password-of-the-other-side")

@@ -30,7 +30,7 @@ final class HandshakeQueue: @unchecked Sendable {
 
     /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one, also by `relay`.
     init(checksFor userFragment: String?, by server: any HandshakeServer, relay: TURNAllocation? = nil) {
-        (self.server, self.relay) = (server, relay.map { MediaRelay($0.server) })
+        (self.server, self.relay) = (server, relay.map(MediaRelay.init))
         tag = relay?.tag ?? .random(in: 0...UInt32.max)
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
         name = Array((userFragment.map { $0 + ":" } ?? "").utf8)

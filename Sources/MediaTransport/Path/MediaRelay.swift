@@ -22,6 +22,8 @@ final class MediaRelay: @unchecked Sendable {
     }
 
     let server: SocketAddress
+    /// Whether a connection leads to the server, of whose end an empty datagram tells.
+    private let isCarried: Bool
     private let next = HandOff<Channel>()
     // Of the thread of DTLS.
     private var offered: (route: Route?, number: UInt16?)
@@ -29,7 +31,7 @@ final class MediaRelay: @unchecked Sendable {
     // Of the media thread.
     private var current: Channel?
 
-    init(_ server: SocketAddress) { self.server = server }
+    init(_ relay: TURNAllocation) { (server, isCarried) = (relay.server, relay.isCarried) }
 
     /// Has media go by `route`: where that goes by the relay, by the channel `number`, and kept back while that is nil.
     ///
@@ -72,7 +74,7 @@ final class MediaRelay: @unchecked Sendable {
 
     /// What the server has sent.
     enum Kind: Equatable {
-        /// It answers what this side has asked.
+        /// It answers what this side has asked, or the connection to it has ended.
         case answer
         /// What a peer has sent is there in the datagram; whose it is, is known for the channel in use alone, and else is the server.
         case passedOn(Range<Int>, from: SocketAddress)
@@ -84,6 +86,7 @@ final class MediaRelay: @unchecked Sendable {
             let peer = channel.flatMap { $0.number == number ? $0.route?.peer : nil }
             return .passedOn(place, from: peer ?? server)
         }
+        if isCarried, datagram.isEmpty { return .answer }
         guard datagram.count >= STUNMessage.headerByteCount, datagram.uint32(at: 4) == STUNMessage.cookie else {
             return nil
         }

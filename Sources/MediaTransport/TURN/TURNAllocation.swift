@@ -2,7 +2,7 @@ package import CallBasics
 internal import MediaEngine
 internal import RTP
 
-/// An address at a server that passes on what comes to it, and what is sent from it: where no other way leads (TURN, over UDP).
+/// An address at a server that passes on what comes to it, and what is sent from it: where no other way leads (TURN).
 ///
 ///     peer ──► relayed address ──► server ──► Data indication, ChannelData ──► this side
 ///     peer ◄── relayed address ◄── server ◄── Send indication, ChannelData ◄── this side
@@ -32,13 +32,14 @@ package struct TURNAllocation: Sendable {
     package private(set) var server: SocketAddress
     /// Where peers send to; nil before the server has given it, and once it is gone.
     package private(set) var relayed: SocketAddress?
-    /// How the server sees this side.
+    /// How the server sees the port of this side; nil where it sees a connection.
     package private(set) var mapped: SocketAddress?
     /// Why it is not there; nil while it is, or may come.
     package private(set) var failure: TURNError?
     /// How long it took to be given.
     package private(set) var delay = Duration.zero
     private let isIPv4: Bool
+    private let carrier: (any TURNCarrier)?
     private let begin: MediaTime
     private var exchange: TURNExchange
     private var visited: Set<SocketAddress>
@@ -54,16 +55,25 @@ package struct TURNAllocation: Sendable {
     private var isClosed = false
 
     /// One that is asked for from `now` on, of the family of the server's address.
+    ///
+    /// - Parameters:
+    ///   - server: Where the server takes UDP; the address of `carrier` where there is one.
+    ///   - carrier: What reaches the server by a connection; it is there for as long as the allocation.
+    ///   - user: Who may use it.
+    ///   - password: What proves that.
+    ///   - generator: Makes what is random in transactions.
+    ///   - now: When it is asked for.
     package init(
         at server: SocketAddress,
+        by carrier: (any TURNCarrier)? = nil,
         user: String,
         password: String,
         _ generator: some RandomNumberGenerator & Sendable,
         at now: MediaTime
     ) {
-        (self.server, begin, visited) = (server, now, [server])
+        (self.server, self.carrier, begin, visited) = (server, carrier, now, [server])
         isIPv4 = server.isIPv4
-        exchange = TURNExchange(user, password, isIPv4: isIPv4, generator)
+        exchange = TURNExchange(user, password, isIPv4: isIPv4, isReliable: carrier != nil, generator)
         exchange.ask(for: .allocate, at: now)
     }
 
@@ -80,7 +90,13 @@ package struct TURNAllocation: Sendable {
     package var isPending: Bool { relayed == nil && failure == nil && !isClosed }
 
     /// Whether the server has said anything of it yet.
-    package private(set) var isAnswered = false
+    private var isAnswered = false
+
+    /// Whether the server has shown that it is there.
+    var isHeard: Bool { isAnswered || carrier?.isConnected ?? false }
+
+    /// Whether a connection leads to the server.
+    package var isCarried: Bool { carrier != nil }
 
     /// What its transactions begin with.
     var tag: UInt32 { exchange.tag }
@@ -153,6 +169,10 @@ package struct TURNAllocation: Sendable {
         _ datagram: [UInt8],
         at now: MediaTime
     ) -> (bytes: [UInt8], peer: SocketAddress)? {
+        if let carrier, datagram.isEmpty {
+            fail(.disconnected(carrier.failure ?? "the connection has ended"))
+            return nil
+        }
         if let (number, bytes) = ChannelData.unwrapped(datagram) {
             guard let peer = channels.first(where: { $0.value.number == number })?.key else { return nil }
             return (bytes, peer)
@@ -178,7 +198,8 @@ package struct TURNAllocation: Sendable {
         case .allocate:
             guard let relayed = answer.address(.xorRelayedAddress), relayed.isIPv4 == isIPv4, relayed.isDestination
             else { return fail(.malformed) }
-            (self.relayed, mapped, delay) = (relayed, answer.address(.xorMappedAddress), now - begin)
+            (self.relayed, delay) = (relayed, now - begin)
+            if carrier == nil { mapped = answer.address(.xorMappedAddress) }
             renew(after: answer, at: now)
         case .refresh: if !isClosed { renew(after: answer, at: now) }
         case .permit(let host): grant(host, at: now)
@@ -232,7 +253,7 @@ package struct TURNAllocation: Sendable {
 
     /// Asks the server that another one names, up to three, and none of them twice.
     private mutating func goOn(to answer: STUNMessage?, at now: MediaTime) -> Bool {
-        guard let answer, answer.error?.code == 300, let other = answer.address(.alternateServer),
+        guard carrier == nil, let answer, answer.error?.code == 300, let other = answer.address(.alternateServer),
             other.isIPv4 == isIPv4, other.isDestination, visited.count <= Self.hopLimit,
             visited.insert(other).inserted
         else { return false }
@@ -244,6 +265,7 @@ package struct TURNAllocation: Sendable {
     private mutating func fail(_ error: TURNError) {
         (relayed, failure, refresh, used, permissions, channels) = (nil, error, nil, nil, [:], [:])
         exchange.cease()
+        carrier?.close()
     }
 
     // MARK: What goes out
@@ -288,6 +310,7 @@ package struct TURNAllocation: Sendable {
             leaving += exchange.takeDatagrams()
         }
         (relayed, refresh, used, permissions, channels) = (nil, nil, nil, [:], [:])
+        carrier?.close()
     }
 
     /// What is to be sent, in order, since it was asked last.

@@ -10,6 +10,8 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed
     /// It has an address of IPv4 and this side one of IPv6, or the other way round.
     case otherFamily
+    /// There is no connection to it, for the reason told.
+    case disconnected(String)
 
     package var description: String {
         switch self {
@@ -18,6 +20,7 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
         case .refused(let code, let reason): "it refuses (\(code) \(reason))"
         case .malformed: "it answers what no server of TURN does"
         case .otherFamily: "its address is of the other family, IPv4 or IPv6, than this side's"
+        case .disconnected(let reason): reason
         }
     }
 }

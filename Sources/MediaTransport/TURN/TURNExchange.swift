@@ -48,11 +48,12 @@ struct TURNExchange: Sendable {
         /// When it is sent again, or given up.
         var time: MediaTime
         var pause: Duration
-        var sendsLeft = TURNExchange.sendLimit - 1
+        var sendsLeft: Int
     }
 
     private let (user, password): (String, String)
     private let isIPv4: Bool
+    private let isReliable: Bool
     private var generator: any RandomNumberGenerator & Sendable
     private var realm: [UInt8] = []
     private var key: STUNKey?
@@ -64,9 +65,16 @@ struct TURNExchange: Sendable {
     /// What transactions begin with, by which the media thread knows their answers.
     let tag: UInt32
 
-    /// Requests of `user`, for an address of IPv4 or of IPv6.
-    init(_ user: String, _ password: String, isIPv4: Bool, _ generator: some RandomNumberGenerator & Sendable) {
-        (self.user, self.password, self.isIPv4, self.generator) = (user, password, isIPv4, generator)
+    /// Requests of `user`, for an address of IPv4 or of IPv6; over a connection each is sent once (`isReliable`).
+    init(
+        _ user: String,
+        _ password: String,
+        isIPv4: Bool,
+        isReliable: Bool = false,
+        _ generator: some RandomNumberGenerator & Sendable
+    ) {
+        (self.user, self.password, self.isIPv4, self.isReliable) = (user, password, isIPv4, isReliable)
+        self.generator = generator
         tag = self.generator.next()
     }
 
@@ -139,7 +147,7 @@ struct TURNExchange: Sendable {
             writer.sign(with: key)
         }
         let bytes = writer.finish(withFingerprint: false)
-        let pause = purpose == .allocate ? Self.firstPause : Self.pause
+        let pause = isReliable ? Self.reliableLimit : purpose == .allocate ? Self.firstPause : Self.pause
         requests.append(
             Request(
                 purpose: purpose,
@@ -149,7 +157,8 @@ struct TURNExchange: Sendable {
                 refusalCount: refusalCount,
                 isAgain: isAgain,
                 time: now + pause,
-                pause: pause
+                pause: pause,
+                sendsLeft: isReliable ? 0 : Self.sendLimit - 1
             )
         )
         leaving.append(bytes)
@@ -224,6 +233,8 @@ struct TURNExchange: Sendable {
     private static let firstPause = Duration.milliseconds(150)
     private static let pause = Duration.milliseconds(500)
     private static let sendLimit = 7
+    /// How long an answer is waited for where nothing that is sent is lost (RFC 8489, section 6.2.2).
+    private static let reliableLimit = Duration.milliseconds(39_500)
     /// How long the last request is waited for (Rm · RTO).
     private static let lastPause = Duration.seconds(8)
     /// How many are under way at once, before others wait.

@@ -1,7 +1,7 @@
 package import CallBasics
 internal import Glibc
 internal import NIOCore
-internal import NIOSSL
+package import NIOSSL
 
 /// Why a socket could not be opened.
 package typealias SIPSocketError = Failure<SIPSocketFault>
@@ -37,7 +37,7 @@ extension SIPSocketError {
     init(handshake error: any Error, with remote: CallBasics.SocketAddress) {
         if let known = error as? SIPSocketError {
             self = known
-        } else if let reason = (error as? NIOSSLError).flatMap(Self.reason) {
+        } else if let reason = (error as? NIOSSLError)?.handshakeReason {
             self.init(.untrusted, "The TLS handshake with \(remote) failed: \(reason).")
         } else if let code = (error as? IOError)?.errnoCode, [ECONNRESET, EPIPE].contains(code) {
             // It closed the connection before it read our hello.
@@ -51,10 +51,12 @@ extension SIPSocketError {
     static func handshakeEnded(by remote: CallBasics.SocketAddress) -> SIPSocketError {
         SIPSocketError(.untrusted, "\(remote) ended the TLS handshake. Does it speak TLS there?")
     }
+}
 
-    /// What the library says, without its own names; nil where it is no failure of the handshake.
-    private static func reason(_ error: NIOSSLError) -> String? {
-        guard case .handshakeFailed(let cause) = error else { return nil }
+extension NIOSSLError {
+    /// What the library says of a handshake, without its own names; nil where it is no failure of one.
+    package var handshakeReason: String? {
+        guard case .handshakeFailed(let cause) = self else { return nil }
         let text = "\(cause)"
         // error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...
         if text.contains("CERTIFICATE_VERIFY_FAILED") { return "nobody that is trusted proves its certificate" }

@@ -33,42 +33,45 @@ enum NATCheckup {
         }
         do {
             let socket = try UDPSocket(bind: host.with(port: 0))
-            return try await BlockingWork.run { finding(of: server, over: socket) }
+            let relays = try await server.allocations(for: socket.localAddress)
+            return try await BlockingWork.run { finding(of: server, relays, over: socket) }
+        } catch let error as TURNError {
+            return finding(of: server, lacking: error)
         } catch {
             return Finding(area: area, status: .warning, finding: "\(error)")
         }
     }
 
-    private static func finding(of server: TURNServer, over socket: UDPSocket) -> Finding {
+    private static func finding(of server: TURNServer, lacking error: TURNError) -> Finding {
+        Finding(
+            area: area,
+            status: .warning,
+            finding: "The relay \(server.address) (TURN) gives no address: \(error).",
+            remedy: "Check its address, the user and the password; calls go on without it."
+        )
+    }
+
+    private static func finding(of server: TURNServer, _ relays: [TURNAllocation], over socket: UDPSocket) -> Finding {
         var generator = SystemRandomNumberGenerator()
         let now = MonotonicClock.current
-        let allocation = TURNAllocation(
-            at: server.address,
-            user: server.user,
-            password: server.password,
-            generator,
-            at: now
-        )
-        let answers = socket.ask(GatheringQuery(MappingQuery([], &generator, at: now), allocation, at: now))
+        var answers = socket.ask(GatheringQuery(MappingQuery([], &generator, at: now), relays, at: now))
+        for (bytes, destination) in answers.withdrawal(at: MonotonicClock.current) {
+            socket.send(bytes.span, to: destination, at: MonotonicClock.current)
+        }
         guard var relay = answers.relay, let relayed = relay.relayed else {
-            return Finding(
-                area: area,
-                status: .warning,
-                finding:
-                    "The relay \(server.address) (TURN) gives no address: \(answers.failure ?? .silent).",
-                remedy: "Check its address, the user and the password; calls go on without it."
-            )
+            return finding(of: server, lacking: answers.failure ?? .silent)
         }
         relay.close(at: MonotonicClock.current)
         for (bytes, destination) in relay.takeDatagrams() {
             socket.send(bytes.span, to: destination, at: MonotonicClock.current)
         }
-        guard !relayed.isPrivate || relay.server.isPrivate else {
+        let place = relay.isCarried ? server.address : relay.server
+        guard !relayed.isPrivate || place.isPrivate else {
             return Finding(
                 area: area,
                 status: .warning,
                 finding:
-                    "The relay \(relay.server) (TURN) gives \(relayed), which nobody outside its own network reaches.",
+                    "The relay \(place) (TURN) gives \(relayed), which nobody outside its own network reaches.",
                 remedy: "Have it tell its public address (coturn: external-ip)."
             )
         }
@@ -76,7 +79,7 @@ enum NATCheckup {
             area: area,
             status: .ok,
             finding:
-                "The relay \(relay.server) (TURN) gives \(relayed) after \(relay.delay.roundedMilliseconds) ms: by it, calls find a way wherever UDP gets out."
+                "The relay \(place) (TURN) gives \(relayed) after \(relay.delay.roundedMilliseconds) ms: by it, calls find a way wherever \(relay.isCarried ? "a connection (\(server.transport.connectionName))" : "UDP") gets out."
         )
     }
 
@@ -92,7 +95,8 @@ enum NATCheckup {
                 area: area,
                 status: .warning,
                 finding: "\(server) does not answer (STUN).",
-                remedy: "Try another server. Where none answers, UDP does not get out, and calls do not, either."
+                remedy:
+                    "Try another server. Where none answers, UDP does not get out: calls find a way by a relay alone, by TCP or TLS (--turn)."
             )
         } + (answers.isEmpty ? [] : [kind(answers, local)])
     }
@@ -125,4 +129,9 @@ enum NATCheckup {
                 "\(told): the NAT keeps one port for all. By ICE, calls find a way, but for some where the other side's is symmetric."
         )
     }
+}
+
+extension TURNServer.Transport {
+    /// What a connection to it is of.
+    fileprivate var connectionName: String { if case .tls = self { "TLS" } else { "TCP" } }
 }

@@ -30,7 +30,11 @@ struct NATServerOptions: ParsableArguments {
 struct TURNOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A server that passes on what both sides send where no other way leads (TURN, by UDP), port 3478 unless given.",
+            """
+            A server that passes on what both sides send where no other way leads (TURN), port 3478 unless given; by UDP, and \
+            by TCP where that is not answered. By one alone: turn:USER@HOST?transport=udp, or tcp. By TLS: turns:USER@HOST, \
+            port 5349.
+            """,
             valueName: "user@host"
         )
     )
@@ -45,7 +49,19 @@ struct TURNOptions: ParsableArguments {
     )
     var turnPasswordFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The certificates in PEM that prove that of --turn, by TLS. Default: those of the machine.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var turnCa: String?
+
     func validate() throws {
+        guard turnCa == nil || turn?.isSecured ?? false else {
+            throw ValidationError("'--turn-ca' is for a server by TLS. Give '--turn turns:USER@HOST', or leave it out.")
+        }
         guard turn != nil || turnPasswordFile == nil else {
             throw ValidationError("'--turn-password-file' belongs to a server. Give '--turn', or leave it out.")
         }
@@ -68,21 +84,47 @@ struct TURNOptions: ParsableArguments {
             )
         }
         let address = try await STUNServer.addresses(of: [turn.server])[0]
-        return TURNServer(address: address, user: turn.user, password: password ?? "")
+        var server = TURNServer(
+            address: address,
+            user: turn.user,
+            password: password ?? "",
+            transport: turn.transport
+        )
+        server.authoritiesPath = turnCa.map { InputPath.path(of: $0) }
+        return server
     }
 }
 
-/// A server of TURN and its user, written USER@HOST or USER@HOST:PORT, or without a user where none is asked for.
+/// A server of TURN and its user, written USER@HOST or USER@HOST:PORT, or without a user where none is asked for; as a URI, it
+/// tells how the server is reached.
+///
+/// Source: RFC 7065, section 3.1, but for the user, which that has not.
 struct TURNPlace: ExpressibleByArgument {
     let user: String
     let server: STUNServer
+    let transport: TURNServer.Transport
 
     init?(argument: String) {
-        let at = argument.lastIndex(of: "@")
-        let host = at.map { argument[argument.index(after: $0)...] } ?? argument[...]
-        guard let server = STUNServer(argument: String(host)) else { return nil }
-        (user, self.server) = (at.map { String(argument[..<$0]) } ?? "", server)
+        var rest = argument[...]
+        let isSecured = rest.hasPrefix("turns:")
+        if isSecured || rest.hasPrefix("turn:") {
+            rest = rest[rest.index(after: rest.firstIndex(of: ":") ?? rest.startIndex)...]
+        }
+        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let at = parts[0].lastIndex(of: "@")
+        let host = at.map { parts[0][parts[0].index(after: $0)...] } ?? parts[0]
+        guard let server = STUNServer(argument: String(host), port: isSecured ? 5349 : 3478) else { return nil }
+        (user, self.server) = (at.map { String(parts[0][..<$0]) } ?? "", server)
+        switch (isSecured, parts.count > 1 ? parts[1] : nil) {
+        case (false, nil): transport = .any
+        case (false, "transport=udp"): transport = .udp
+        case (false, "transport=tcp"): transport = .tcp
+        case (true, nil), (true, "transport=tcp"): transport = .tls(name: server.host)
+        default: return nil
+        }
     }
+
+    var isSecured: Bool { if case .tls = transport { true } else { false } }
 }
 
 /// A server that tells how this side is seen from outside, written HOST or HOST:PORT.
@@ -94,12 +136,17 @@ struct STUNServer: ExpressibleByArgument {
         valueName: "host"
     )
 
-    init?(argument: String) {
+    init?(argument: String) { self.init(argument: argument, port: 3478) }
+
+    /// One at `port` unless another is written.
+    init?(argument: String, port: UInt16) {
         let isAddress = SocketAddress(host: argument, port: 0).map { !$0.isIPv4 } ?? false
         let name = isAddress ? "[\(argument)]" : argument
-        guard let place = HostPort(argument: name) ?? HostPort(argument: "\(name):3478") else { return nil }
+        guard let place = HostPort(argument: name) ?? HostPort(argument: "\(name):\(port)") else { return nil }
         self.place = place
     }
+
+    var host: String { place.host }
 
     /// Where they are.
     ///

@@ -135,7 +135,7 @@ struct NATWorld {
             at: now
         )
         let mapping = MappingQuery([Self.server], &generator, at: now)
-        var query = GatheringQuery(mapping, hasRelay ? allocation : nil, at: now)
+        var query = GatheringQuery(mapping, hasRelay ? [allocation] : [], at: now)
         while let next = query.advance(to: now) {
             for (bytes, destination) in query.takeDatagrams() { send(bytes, from: side, to: destination) }
             guard let datagram = takeNext(by: next) else { continue }

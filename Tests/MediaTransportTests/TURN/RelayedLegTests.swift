@@ -181,12 +181,17 @@ import Testing
 
     // MARK: The media thread
 
+    private static func allocation(by carrier: (any TURNCarrier)? = nil) -> TURNAllocation {
+        let generator = SeededGenerator(seed: 1)
+        return TURNAllocation(at: server, by: carrier, user: "a", password: "b", generator, at: .zero)
+    }
+
     private static let peer = SocketAddress(ipv4: 0xCB00_7109, port: 9)
 
     private func kind(_ relay: MediaRelay, _ bytes: [UInt8]) -> MediaRelay.Kind? { relay.kind(of: bytes.span, tag: 7) }
 
     @Test func `sound for the peer waits for its channel, and for others goes as it is`() {
-        let relay = MediaRelay(Self.server)
+        let relay = MediaRelay(Self.allocation())
         #expect(relay.way(to: Self.peer) == .asItIs)
         let route = Route(Self.peer, isRelayed: true)
         relay.use(route, nil)
@@ -201,7 +206,7 @@ import Testing
     }
 
     @Test func `what the server passes on is told from what it answers`() {
-        let relay = MediaRelay(Self.server)
+        let relay = MediaRelay(Self.allocation())
         relay.use(Route(Self.peer, isRelayed: true), 0x4001)
         let sound = Packets.media(1)
         let place = 4..<4 + sound.count
@@ -218,6 +223,8 @@ import Testing
         ]
         for datagram in others { #expect(kind(relay, datagram) == nil, "\(datagram)") }
         for count in 0..<indication.count { _ = kind(relay, Array(indication[..<count])) }
+        // Where a connection leads to the server, it is its end.
+        #expect(kind(MediaRelay(Self.allocation(by: TestCarrier(at: Self.server))), []) == .answer)
     }
 
     private static func message(
@@ -234,14 +241,7 @@ import Testing
 
     /// Whoever is let through by the relay does not keep ICE from what it waits for.
     @Test func `of what is passed on that is handed on which names this side, or is of DTLS`() {
-        let stage = TURNAllocation(
-            at: Self.server,
-            user: "a",
-            password: "b",
-            SeededGenerator(seed: 1),
-            at: .zero
-        )
-        let queue = HandshakeQueue(checksFor: "ours", by: LegServer(), relay: stage)
+        let queue = HandshakeQueue(checksFor: "ours", by: LegServer(), relay: Self.allocation())
         func takes(_ data: [UInt8]) -> Bool {
             let datagram = ChannelData.wrapped(data, 0x4001)
             return queue.take(

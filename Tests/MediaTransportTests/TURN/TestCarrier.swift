@@ -1,0 +1,23 @@
+import CallBasics
+import Synchronization
+
+@testable import MediaTransport
+
+/// A connection to a server of TURN as a test says.
+final class TestCarrier: TURNCarrier {
+    let address: SocketAddress
+    private let connected = Atomic(false)
+    private let closed = Atomic(false)
+    let failure: String?
+
+    init(at address: SocketAddress, failure: String? = nil) { (self.address, self.failure) = (address, failure) }
+
+    var isConnected: Bool {
+        get { connected.load(ordering: .relaxed) }
+        set { connected.store(newValue, ordering: .relaxed) }
+    }
+
+    var isClosed: Bool { closed.load(ordering: .relaxed) }
+
+    func close() { closed.store(true, ordering: .relaxed) }
+}

@@ -61,8 +61,8 @@ final class PortHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .open(let channel) = connection { channel.close(promise: nil) }
-        (connection, port) = (.ended, nil)
+        port = nil
+        leave()
         context.fireChannelInactive()
     }
 
@@ -118,10 +118,16 @@ final class PortHandler: ChannelInboundHandler {
     /// It is at its end: the call is told.
     func end(_ reason: String) {
         if case .ended = connection { return }
-        if case .open(let channel) = connection { channel.close(promise: nil) }
-        connection = .ended
         state.end(reason)
         deliver([])
+        leave()
+    }
+
+    /// What a channel does when it is closed comes back here at once: it finds that all is over.
+    private func leave() {
+        let former = connection
+        connection = .ended
+        if case .open(let channel) = former { channel.close(promise: nil) }
     }
 
     private func deliver(_ message: [UInt8]) {

@@ -246,6 +246,8 @@ package actor CallSound {
     ///
     /// - Throws: `EngineError` when that cannot be
     package func move(to host: SocketAddress) async throws {
+        // The relay has given its address to the one of before.
+        for keying in keyings { keying.forgetRelay(controlOnly: false) }
         if let call { return try await call.move(to: host) }
         if case .ports(let reservation) = way { try reservation.move(to: host) }
     }

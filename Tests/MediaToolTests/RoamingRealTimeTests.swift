@@ -89,6 +89,20 @@ import Testing
         try world.close()
     }
 
+    @Test func `a call whose way is found by ICE goes on at another address, and back`() async throws {
+        let world = try await RoamingWorld("udp", ["--srtp", "dtls", "--ice"])
+        try world.call()
+        for (change, host) in [
+            ("route add default via 198.18.7.9 dev c0 metric 1", "198.18.7.1"),
+            ("route del default via 198.18.7.9 dev c0 metric 1", "192.0.2.1"),
+        ] {
+            try world.phone.ip(change)
+            #expect(world.alice.prints(#""event":"moved","local":"\#(host):"#), "\(world.alice.story)")
+            try world.expectSoundBothWays()
+        }
+        try world.close()
+    }
+
     @Test func `a call that is held comes back at another address, and one that comes there rings`() async throws {
         let world = try await RoamingWorld("udp")
         try world.call()
@@ -119,7 +133,7 @@ private final class RoamingWorld {
     private let folder: Scratch
     private var keyCount = 0
 
-    init(_ transport: String) async throws {
+    init(_ transport: String, _ options: [String] = []) async throws {
         (phone, middle) = (try await .make(), try await .make())
         folder = try Scratch()
         try phone.ip(
@@ -139,7 +153,7 @@ private final class RoamingWorld {
         let serving = ["sip", "server", "--domain", "example.test", "--local", place, "--json"]
         server = try ToolRun(Array((middle.command + [ToolRun.path] + serving).dropFirst()), program: middle.command[0])
         try #require(server.printed(#""event":"listening""#), "\(server.errors)")
-        let way = ["--transport", transport, "--proxy", "sip:\(place);lr;transport=\(transport)", "--account"]
+        let way = ["--transport", transport, "--proxy", "sip:\(place);lr;transport=\(transport)"] + options + ["--account"]
         alice = try PhoneRun(folder, at: nil, in: phone, way + ["sip:alice@example.test"])
         bob = try PhoneRun(folder, at: "203.0.113.6:0", in: middle, way + ["sip:bob@example.test"])
         for one in [alice, bob] { try #require(one.prints(#""event":"registered""#), "\(one.run.errors)") }

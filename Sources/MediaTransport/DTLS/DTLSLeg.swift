@@ -258,7 +258,7 @@ final class DTLSLeg: @unchecked Sendable {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
             let relay = hasRelay ? agent?.relay ?? relay : nil
-            agent = RoutedAgent(ice, relay, tag: queue.tag, SystemRandomNumberGenerator(), at: now)
+            agent = RoutedAgent(after: agent, ice, relay, tag: queue.tag, SystemRandomNumberGenerator(), at: now)
             (remote, self.relay) = (nil, nil)
         } else {
             agent?.close(at: now)

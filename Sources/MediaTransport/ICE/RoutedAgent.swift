@@ -12,23 +12,28 @@ import SDP
 struct RoutedAgent {
     private(set) var agent: any PathAgent
     private(set) var relay: TURNAllocation?
+    /// Checks that proved no password in searches for the way before.
+    private let formerRefusedCount: Int
     private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
 
     /// What looks for the way that descriptions have agreed on, by `relay`, too, where that was given.
     ///
     /// - Parameters:
+    ///   - former: What has looked for it before; nil at first.
     ///   - agreed: What descriptions say.
     ///   - relay: What the own description tells of.
     ///   - tag: What transactions begin with.
     ///   - generator: Makes the rest of them.
     ///   - now: When both descriptions are known.
     init(
+        after former: RoutedAgent? = nil,
         _ agreed: AgreedICE,
         _ relay: TURNAllocation?,
         tag: UInt32,
         _ generator: some RandomNumberGenerator,
         at now: MediaTime
     ) {
+        formerRefusedCount = former?.refusedCount ?? 0
         self.relay = relay
         self.relay?.lapse(at: now)
         self.relay?.forgetPeers()
@@ -45,7 +50,7 @@ struct RoutedAgent {
     /// When the way in use is taken for gone unless something is heard.
     var end: MediaTime? { agent.end }
     var next: MediaTime? { [agent.next, relay?.next].compactMap(\.self).min() }
-    var refusedCount: Int { agent.refusedCount }
+    var refusedCount: Int { formerRefusedCount + agent.refusedCount }
 
     /// Whether the other side has shown that it is there.
     func knows(_ route: Route) -> Bool { agent.knows(route) }

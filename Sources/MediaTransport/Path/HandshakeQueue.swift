@@ -15,7 +15,7 @@ final class HandshakeQueue: @unchecked Sendable {
     private let leaving = DatagramPipe(capacity: HandshakeQueue.capacity)
     /// Checks of ICE, and answers to own ones, in a ring of their own: whoever floods this side with DTLS keeps none of them out.
     private let checks: DatagramPipe?
-    /// What begins the USERNAME of checks: a number that only those know who have read the description.
+    /// What begins the USERNAME of checks, in each search for the way: a number that only those know who have read a description.
     private let name: [UInt8]
     /// What begins the transactions of own checks, by which their answers are known.
     let tag: UInt32
@@ -33,7 +33,7 @@ final class HandshakeQueue: @unchecked Sendable {
         (self.server, self.relay) = (server, relay.map(MediaRelay.init))
         tag = relay?.tag ?? .random(in: 0...UInt32.max)
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
-        name = Array((userFragment.map { $0 + ":" } ?? "").utf8)
+        name = Array((userFragment ?? "").utf8)
     }
 
     // MARK: The media thread

@@ -17,6 +17,8 @@ struct MediaSlot: Hashable, Sendable {
     private(set) var role: SetupRole?
     /// Our side of ICE where our last description tells it.
     private(set) var ice: OwnICE?
+    /// Where we were when the search for the way began.
+    private var searchPlace: AgreedMedia.Address?
     /// What the group of one transport (BUNDLE) calls the line; nil while it was in none.
     private var name: String?
     /// The formats of our last description.
@@ -46,7 +48,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
-        (key, role, ice, name) = (nil, nil, nil, nil)
+        (key, role, ice, searchPlace, name) = (nil, nil, nil, nil, nil)
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -81,12 +83,14 @@ struct MediaSlot: Hashable, Sendable {
         return scope == .everything && !goesOn ? (medium.protocols.first ?? .rtpAVP).name : transport
     }
 
-    /// The lines of an offer, which has the line in a group as `name`.
+    /// The lines of an offer, which has the line in a group as `name`, and is made after `former` was agreed on.
     mutating func offer(
         _ configuration: SessionConfiguration,
         _ scope: OfferAnswer.Scope,
         bundledAs name: String?,
-        by rule: FormatFit.Rule
+        by rule: FormatFit.Rule,
+        after former: AgreedMedia?,
+        using generator: inout some RandomNumberGenerator
     ) throws(SDPError) -> [DescriptionLine] {
         guard let entry, isWanted(configuration), scope == .everything || isActive else {
             return try DescriptionWriter.refusal(kind: kind, transport: transport, format: format)
@@ -100,6 +104,8 @@ struct MediaSlot: Hashable, Sendable {
         payloadTypes.record(described)
         format = described.first.map { String($0.payloadType) } ?? format
         ice = medium.ice(by: MediaProtocol(transport)).flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
+        let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
+        search(from: place, isNew: place != searchPlace, after: former?.ice, using: &generator)
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -110,6 +116,20 @@ struct MediaSlot: Hashable, Sendable {
             security: Self.group(name) + offeredSecurity(medium, scope)
                 + way(of: medium, configuration, sharesPort: false)
         )
+    }
+
+    /// Goes on with the search for the way of `former`, or begins a new one, for which both sides have new names and passwords.
+    ///
+    /// Source: RFC 8839, section 4.4.1.
+    private mutating func search(
+        from place: AgreedMedia.Address,
+        isNew: Bool,
+        after former: AgreedICE?,
+        using generator: inout some RandomNumberGenerator
+    ) {
+        let told = former?.session.local
+        if let told { ice?.credentials = isNew ? told.renewed(using: &generator) : told }
+        if told == nil || isNew { searchPlace = place }
     }
 
     /// How the other side may find the way to us, where that is told; to RTCP, too, unless that shares RTP's port for sure.
@@ -134,12 +154,14 @@ struct MediaSlot: Hashable, Sendable {
 
     /// The lines of an answer to `offered`: it is taken when `taken` says how, and refused otherwise.
     ///
-    /// `name` is what a group (BUNDLE) calls the line that the answer has in it.
+    /// `name` is what a group (BUNDLE) calls the line that the answer has in it; it is made after `former` was agreed on.
     mutating func answer(
         _ offered: MediaDescription,
         _ taken: AnswerPlan.Taken?,
         _ configuration: SessionConfiguration,
-        bundledAs name: String?
+        bundledAs name: String?,
+        after former: AgreedMedia?,
+        using generator: inout some RandomNumberGenerator
     ) throws(SDPError) -> [DescriptionLine] {
         ice = nil
         if !kind.isNamed(offered.kind) { payloadTypes = PayloadTypeMap() }
@@ -159,6 +181,10 @@ struct MediaSlot: Hashable, Sendable {
         let medium = configuration.media[taken.entry]
         let own = medium.ice(by: MediaProtocol(transport))
         if let own, own.meets(offered, isMultiplexed: taken.isMultiplexed) { ice = own }
+        // Whoever has a new name begins a new search.
+        let isNew = former?.ice.map { $0.session.remote != ICECredentials(offered.keyingAttributes) } ?? false
+        let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
+        search(from: place, isNew: isNew, after: former?.ice, using: &generator)
         self.name = name
         return try DescriptionWriter.section(
             medium,

@@ -110,6 +110,15 @@ extension OfferAnswer {
     /// Throws: `wrongState` when an offer waits, `invalidConfiguration` or `invalidCharacter` when the configuration cannot
     /// be written.
     public mutating func makeOffer(_ scope: Scope = .everything) throws(SDPError) -> SessionDescription {
+        var generator = SystemRandomNumberGenerator()
+        return try makeOffer(scope, using: &generator)
+    }
+
+    /// The same, with what is random in it from `generator`.
+    package mutating func makeOffer(
+        _ scope: Scope,
+        using generator: inout some RandomNumberGenerator
+    ) throws(SDPError) -> SessionDescription {
         try expect(.stable, "An offer cannot be made")
         let scope = agreed == nil ? .everything : scope
         var slots = slots
@@ -124,7 +133,10 @@ extension OfferAnswer {
         for index in slots.indices {
             let name = bundled == nil ? slots[index].bundledName(configuration, scope, at: index) : nil
             bundled = bundled ?? name
-            try sections.append(slots[index].offer(configuration, scope, bundledAs: name, by: rule))
+            let former = previous(index, slots[index].kind)
+            try sections.append(
+                slots[index].offer(configuration, scope, bundledAs: name, by: rule, after: former, using: &generator)
+            )
         }
         let written = try write(sections, times: "0 0", Self.attributes(of: slots, bundled))
         lastWritten = written
@@ -198,6 +210,14 @@ extension OfferAnswer {
     /// for each; `invalidConfiguration` or `invalidCharacter` when the configuration cannot be written. The offer goes on
     /// waiting.
     public mutating func makeAnswer() throws(SDPError) -> SessionDescription {
+        var generator = SystemRandomNumberGenerator()
+        return try makeAnswer(using: &generator)
+    }
+
+    /// The same, with what is random in it from `generator`.
+    package mutating func makeAnswer(
+        using generator: inout some RandomNumberGenerator
+    ) throws(SDPError) -> SessionDescription {
         guard case .theirs(let offer) = exchange else {
             throw SDPError(.wrongState, "There is no offer to answer. Take the other side's offer first.")
         }
@@ -215,7 +235,17 @@ extension OfferAnswer {
         for (index, medium) in media.enumerated() {
             if index == slots.count { slots.append(MediaSlot(medium)) }
             let name = bundled?.index == index ? bundled?.name : nil
-            try sections.append(slots[index].answer(medium, plan.taken[index], configuration, bundledAs: name))
+            let former = previous(index, medium.kind)
+            try sections.append(
+                slots[index].answer(
+                    medium,
+                    plan.taken[index],
+                    configuration,
+                    bundledAs: name,
+                    after: former,
+                    using: &generator
+                )
+            )
         }
         for index in slots.indices where plan.taken[index] == nil {
             if plan.taken.contains(where: { $0?.entry == slots[index].entry }) { slots[index].entry = nil }

@@ -13,6 +13,26 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
         (self.userFragment, self.password) = (userFragment, password)
     }
 
+    /// New ones: 48 random bits of name and 144 of password.
+    ///
+    /// Source: RFC 8445, section 5.3.
+    package init(using generator: inout some RandomNumberGenerator) {
+        self.init(userFragment: Self.text(8, &generator), password: Self.text(24, &generator))
+    }
+
+    /// New ones for a new search for the way; the name begins as the first did, by which checks are told from other datagrams.
+    func renewed(using generator: inout some RandomNumberGenerator) -> ICECredentials {
+        let name = userFragment.prefix(8) + Self.text(4, &generator)
+        return ICECredentials(userFragment: String(name), password: Self.text(24, &generator))
+    }
+
+    private static func text(_ count: Int, _ generator: inout some RandomNumberGenerator) -> String {
+        String((0..<count).map { _ in letters[Int.random(in: 0..<letters.count, using: &generator)] })
+    }
+
+    /// What both are made of: 6 bits each.
+    private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
     package var description: String { "credentials of \(userFragment.excerpt)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 

@@ -149,7 +149,7 @@ extension UserAgent {
         if let offer { return try answer(offer, session, &call) }
         var own = call.session ?? OfferAnswer(configuration: session, sessionID: generator.next())
         own.configuration = session
-        let description = try own.offer(.everything)
+        let description = try own.offer(.everything, using: &generator)
         call.session = own
         return description
     }
@@ -159,7 +159,7 @@ extension UserAgent {
     {
         var own = call.session ?? OfferAnswer(configuration: session, sessionID: generator.next())
         own.configuration = session
-        let description = try own.answer(offer)
+        let description = try own.answer(offer, using: &generator)
         call.session = own
         return description
     }

@@ -30,7 +30,7 @@ extension UserAgent {
         for header in wishes.headers { try request.append(named: header.name, header.value) }
         var session = OfferAnswer(configuration: wishes.session, sessionID: generator.next())
         if !wishes.isOfferDelayed {
-            try request.setDescription(session.offer(.everything))
+            try request.setDescription(session.offer(.everything, using: &generator))
         }
         _ = call.exchange.send(.invite, hasDescription: !wishes.isOfferDelayed)
         call.session = session
@@ -151,7 +151,7 @@ extension UserAgent {
             case .answer: try early.session.receiveAnswer(description)
             case .offer where isReliable:
                 result.isTaken = false
-                result.answer = try early.session.answer(description)
+                result.answer = try early.session.answer(description, using: &generator)
                 result.isTaken = true
                 _ = early.exchange.send(.prack, hasDescription: true)
             case .offer, .none, .ignored: return result
@@ -216,7 +216,7 @@ extension UserAgent {
                 result.isTaken = result.agreed != nil
             case .offer:
                 if let description { try call.session?.receiveOffer(description) }
-                result.answer = try call.session?.makeAnswer()
+                result.answer = try call.session?.makeAnswer(using: &generator)
                 _ = call.exchange.send(.ack, hasDescription: true)
                 result.agreed = call.session?.agreed
                 result.isTaken = result.agreed != nil
@@ -316,20 +316,23 @@ extension Call {
 
 extension OfferAnswer {
     /// `makeOffer`, for who makes a message of it.
-    mutating func offer(_ scope: Scope) throws(SIPError) -> SessionDescription {
+    mutating func offer(_ scope: Scope, using generator: inout SecretGenerator) throws(SIPError) -> SessionDescription {
         do throws(SDPError) {
-            return try makeOffer(scope)
+            return try makeOffer(scope, using: &generator)
         } catch {
             throw SIPError(.badRequest, error.message)
         }
     }
 
     /// Takes an offer and answers it, for who makes a message of that; nothing has changed when it throws.
-    mutating func answer(_ offer: SessionDescription) throws(SIPError) -> SessionDescription {
+    mutating func answer(
+        _ offer: SessionDescription,
+        using generator: inout SecretGenerator
+    ) throws(SIPError) -> SessionDescription {
         var changed = self
         do throws(SDPError) {
             try changed.receiveOffer(offer)
-            let answer = try changed.makeAnswer()
+            let answer = try changed.makeAnswer(using: &generator)
             self = changed
             return answer
         } catch {

@@ -28,7 +28,7 @@ extension UserAgent {
         session.configuration = wishes
         var changed = errand
         do throws(SIPError) {
-            try changed.request.setDescription(session.offer(.everything))
+            try changed.request.setDescription(session.offer(.everything, using: &generator))
             // What proved the password was of the other body.
             changed.request.remove(.authorization)
             changed.request.remove(.proxyAuthorization)

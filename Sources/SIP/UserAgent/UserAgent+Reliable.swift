@@ -108,7 +108,7 @@ extension UserAgent {
         do {
             guard var session = call.session else { throw Self.noCall }
             var response = try request.response(status: 200, reason: SIPStatus.phrase(200), tag: [])
-            try response.setDescription(try session.answer(offer))
+            try response.setDescription(try session.answer(offer, using: &generator))
             _ = changed.exchange.send(.prackSuccess, hasDescription: true)
             changed.session = session
             // What was told before is over, and the 200 to the INVITE has nothing to tell.

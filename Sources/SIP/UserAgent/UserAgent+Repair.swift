@@ -52,7 +52,7 @@ extension UserAgent {
         do {
             var request = try makeRepair(of: dialog, by: account)
             try SessionTimer.ask(in: &request, call.timerWishes, current: nil)
-            try request.setDescription(session.offer(.everything))
+            try request.setDescription(session.offer(.everything, using: &generator))
             var exchange = OfferAnswerExchange()
             _ = exchange.send(.invite, hasDescription: true)
             // One attempt for each move.

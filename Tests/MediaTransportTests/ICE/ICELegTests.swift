@@ -200,6 +200,25 @@ import Testing
         #expect(!stage.isOpen && stage.leg.failure == .silent)
     }
 
+    @Test func `while the way is looked for anew, sound goes on by that of before`() throws {
+        let stage = try Stage(.active)
+        stage.serve(stage.checks.check(password: "another password that is long"))
+        _ = stage.shake(stage.check(from: 1))
+        let own = ICECredentials(userFragment: "ours-anew", password: "another-password-of-ours")
+        let session = AgreedICE.Session(local: own, remote: ICEChecks.remote)
+        let anew = AgreedICE(session, isFull: false, isControlling: false, candidates: [])
+        stage.leg.connect(stage.association, anew, to: nil)
+        #expect(stage.serve().isEmpty && stage.isOpen && stage.ways.value == [1])
+        // What the other side has sent before it knew is of nobody else.
+        #expect(stage.check(from: 1).isEmpty && stage.leg.refusedCheckCount == 1)
+        #expect(stage.serve(stage.checks.check(name: "ours-anew:abcd")).isEmpty && stage.leg.refusedCheckCount == 2)
+        let check = stage.checks.check(name: "ours-anew:abcd", password: own.password)
+        #expect(stage.serve(check, from: 2).map(\.port) == [2] && stage.ways.value == [1, 2] && stage.isOpen)
+        stage.browser.close()
+        stage.browser.takeDatagrams().forEach { stage.serve($0, from: 2) }
+        #expect(!stage.isOpen)
+    }
+
     @Test func `a leg that is not needed any more sends and takes nothing`() throws {
         let stage = try Stage(.active)
         _ = stage.shake(stage.check(from: 1))

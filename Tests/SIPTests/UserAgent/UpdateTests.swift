@@ -133,7 +133,7 @@ import Testing
         var update = try dialog.makeRequest(.update)
         try update.append(.contact, Bytes("<sip:alice@192.0.2.1>"))
         var session = OfferAnswer(configuration: .plain("192.0.2.1", port: 4100), sessionID: 7)
-        try update.setDescription(session.offer(.everything))
+        try update.setDescription(session.makeOffer())
         let host = Bytes("192.0.2.1")
         try update.prepend(.via, Via(transport: Bytes("UDP"), host: host, port: 5060, branch: Bytes("z9hG4bKx")))
         let (from, to) = (world.nodes[0].address, world.nodes[1].address)

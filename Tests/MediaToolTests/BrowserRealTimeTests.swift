@@ -57,6 +57,36 @@ import Testing
         #expect(try -14 ... -11 ~= #require(heard["level"] as? Double), "\(heard)")
     }
 
+    @Test func `a browser holds, comes back, and looks for the way anew, and the call goes on`() async throws {
+        let network = try await network()
+        let run = try serve(["--echo"], in: network)
+        let browser = try BrowserRun(page(of: run), in: network, hears: .baresip)
+        #expect(run.printed(#""event":"secured""#), "\(run.output) \(run.errors) \(browser.output)")
+        func packets() throws -> Int {
+            let script = """
+                peer.getStats().then(all => [...all.values()].find(one => one.type === 'inbound-rtp')?.packetsReceived ?? 0)
+                """
+            return try #require(Int(browser.evaluate(script)))
+        }
+        for (change, direction) in [("hold(true)", "inactive"), ("hold(false)", "sendrecv"), ("restart()", "sendrecv")]
+        {
+            let name = "peer.remoteDescription.sdp.match(/ice-ufrag:(.*)/)[1]"
+            let former = try browser.evaluate(name)
+            _ = try browser.evaluate(change)
+            let told = try #require(run.jsonLines().last { $0["event"] as? String == "changed" }, "\(run.errors)")
+            #expect(told["direction"] as? String == direction)
+            #expect(try (browser.evaluate(name) != former) == (change == "restart()"))
+            guard direction == "sendrecv" else { continue }
+            let before = try packets()
+            #expect(try Polling.wait { try packets() > before + 50 }, "\(change): \(run.errors)")
+        }
+        #expect(try browser.evaluate("peer.connectionState") == "connected")
+        _ = try browser.evaluate("end()")
+        #expect(run.wait() == 0, "\(run.errors)")
+        let report = try ended(run)
+        #expect(report["status"] as? String == "ok" && report["endedBy"] as? String == "them", "\(report)")
+    }
+
     @Test func `a browser that hangs up ends the call`() async throws {
         let network = try await network()
         let run = try serve(["--echo"], in: network)

@@ -153,7 +153,8 @@ private final class RoamingWorld {
         let serving = ["sip", "server", "--domain", "example.test", "--local", place, "--json"]
         server = try ToolRun(Array((middle.command + [ToolRun.path] + serving).dropFirst()), program: middle.command[0])
         try #require(server.printed(#""event":"listening""#), "\(server.errors)")
-        let way = ["--transport", transport, "--proxy", "sip:\(place);lr;transport=\(transport)"] + options + ["--account"]
+        let proxy = ["--proxy", "sip:\(place);lr;transport=\(transport)"]
+        let way = ["--transport", transport] + proxy + options + ["--account"]
         alice = try PhoneRun(folder, at: nil, in: phone, way + ["sip:alice@example.test"])
         bob = try PhoneRun(folder, at: "203.0.113.6:0", in: middle, way + ["sip:bob@example.test"])
         for one in [alice, bob] { try #require(one.prints(#""event":"registered""#), "\(one.run.errors)") }

@@ -49,7 +49,8 @@ extension UserAgent {
             if let wanted = call.wanted { call.session?.configuration = wanted }
             var request = try dialog.makeRequest(isUpdate ? .update : .invite)
             if !isUpdate || !isRefresh {
-                guard let offer = try call.session?.offer(isRefresh ? .agreedFormats : .everything, using: &generator) else { return }
+                guard let offer = try call.session?.offer(isRefresh ? .agreedFormats : .everything, using: &generator)
+                else { return }
                 try request.setDescription(offer)
             }
             try configuration.capabilities.describe(in: &request)

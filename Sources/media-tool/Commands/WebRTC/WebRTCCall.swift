@@ -2,6 +2,7 @@ import CallBasics
 import CallCore
 import MediaEngine
 import SDP
+import Synchronization
 
 /// A call with a browser, from the descriptions to the report.
 final class WebRTCCall: Sendable {
@@ -22,12 +23,14 @@ final class WebRTCCall: Sendable {
 
     let identifier: String
     private let sound: CallSound
+    private let exchange: Mutex<OfferAnswer>
     private let options: WebRTCOptions
     private let steps: AsyncStream<Step>
     private let continuation: AsyncStream<Step>.Continuation
 
-    private init(_ identifier: String, _ sound: CallSound, _ options: WebRTCOptions) {
+    private init(_ identifier: String, _ sound: CallSound, _ exchange: OfferAnswer, _ options: WebRTCOptions) {
         (self.identifier, self.sound, self.options) = (identifier, sound, options)
+        self.exchange = Mutex(exchange)
         (steps, continuation) = AsyncStream.makeStream()
     }
 
@@ -79,7 +82,34 @@ final class WebRTCCall: Sendable {
     ) async throws -> WebRTCCall {
         guard let agreed = exchange.agreed, agreed.audio?.ice != nil else { throw NoWay() }
         try await sound.apply(agreed)
-        return WebRTCCall(identifier, sound, options)
+        return WebRTCCall(identifier, sound, exchange, options)
+    }
+
+    /// Answers a further offer, as when the browser holds, or looks for the way anew; all stays as it is when that throws.
+    ///
+    /// - Throws: `SDPError` when that cannot be taken, `NoWay`; as `CallSound` does, and then the call ends
+    func answer(_ offer: SessionDescription, _ teller: SIPTeller) async throws -> SessionDescription {
+        let (answer, agreed) = try exchange.withLock { exchange in
+            var changed = exchange
+            try changed.receiveOffer(offer)
+            let answer = try changed.makeAnswer()
+            guard let agreed = changed.agreed, agreed.audio?.ice != nil else { throw NoWay() }
+            exchange = changed
+            return (answer, agreed)
+        }
+        do {
+            try await sound.apply(agreed)
+        } catch {
+            continuation.yield(.failed("\(error)"))
+            throw error
+        }
+        let direction = agreed.audio?.direction ?? .inactive
+        teller.tell(
+            "changed",
+            [("call", .string(identifier)), ("direction", .string(direction.rawValue))],
+            text: "The browser has changed the call: \(direction.rawValue)."
+        )
+        return answer
     }
 
     /// Ends it, as one of both sides wishes; `run` gives the report.

@@ -83,9 +83,13 @@ actor WebRTCDesk {
             }
         case ("call", 2):
             guard let call = calls[parts[1]] else { return Self.noCall }
-            guard request.method == "DELETE" else { return PageResponse(refusing: request.method, allowing: "DELETE") }
-            call.hangUp(by: "them")
-            return PageResponse("")
+            switch request.method {
+            case "DELETE":
+                call.hangUp(by: "them")
+                return PageResponse("")
+            case "PATCH": return await change(call, request)
+            default: return PageResponse(refusing: request.method, allowing: "DELETE, PATCH")
+            }
         case ("call", 3) where parts[2] == "heard":
             guard calls[parts[1]] != nil else { return Self.noCall }
             guard request.method == "POST" else { return PageResponse(refusing: request.method, allowing: "POST") }
@@ -107,11 +111,38 @@ actor WebRTCDesk {
 
     private static let noCall = PageResponse(404, "There is no such call.")
 
+    /// Answers a further offer of a call; pieces of one (RFC 9725, section 4.3.1) are not taken.
+    private func change(_ call: WebRTCCall, _ request: PageRequest) async -> PageResponse {
+        if let refusal = Self.refusal(ofType: request) { return refusal }
+        do {
+            let answer = try await call.answer(SessionDescription(parsing: request.body), teller)
+            return PageResponse(contentType: "application/sdp", answer.description)
+        } catch {
+            return Self.refusal(for: error)
+        }
+    }
+
+    private static func refusal(ofType request: PageRequest) -> PageResponse? {
+        if request.contentType?.lowercased().hasPrefix("application/sdp") ?? false { return nil }
+        var refusal = PageResponse(415, "Send an offer as application/sdp.")
+        refusal.headers = [("Accept-\(request.method.capitalized)", "application/sdp")]
+        return refusal
+    }
+
+    /// What is answered to an offer that was not taken.
+    private static func refusal(for error: any Error) -> PageResponse {
+        switch error {
+        case let error as SDPError where error.code == .invalidConfiguration: PageResponse(500, error.message)
+        case let error as SDPError: PageResponse(error.code == .notAcceptable ? 422 : 400, error.message)
+        case let error as PhoneError where error.code == .noSound: PageResponse(422, error.message)
+        case is WebRTCCall.NoWay: PageResponse(422, "\(error)")
+        default: PageResponse(500, "\(error)")
+        }
+    }
+
     /// Answers an offer (RFC 9725, section 4.2).
     private func call(_ request: PageRequest) async -> PageResponse {
-        guard request.contentType?.lowercased().hasPrefix("application/sdp") ?? false else {
-            return PageResponse(415, "Send an offer as application/sdp.")
-        }
+        if let refusal = Self.refusal(ofType: request) { return refusal }
         guard !isClosed, madeCount < limit else { return PageResponse(503, "No more calls are taken.") }
         guard calls.count + openingCount < (options.isForSeveral ? Self.callLimit : 1) else {
             return PageResponse(503, "The line is busy.")
@@ -133,14 +164,7 @@ actor WebRTCDesk {
             return response
         } catch {
             madeCount -= 1
-            switch error {
-            case let error as SDPError where error.code == .invalidConfiguration:
-                return PageResponse(500, error.message)
-            case let error as SDPError: return PageResponse(error.code == .notAcceptable ? 422 : 400, error.message)
-            case let error as PhoneError where error.code == .noSound: return PageResponse(422, error.message)
-            case is WebRTCCall.NoWay: return PageResponse(422, "\(error)")
-            default: return PageResponse(500, "\(error)")
-            }
+            return Self.refusal(for: error)
         }
     }
 

@@ -8,7 +8,7 @@ enum WebRTCPage {
         <link rel="icon" href="data:,">
         <link rel="stylesheet" href="/call.css">
         <h1>media-tool</h1>
-        <p><button id="call">Call</button> <button id="end" disabled>Hang up</button></p>
+        <p><button id="call">Call</button> <button id="hold" disabled>Hold</button> <button id="end" disabled>Hang up</button></p>
         <p id="keys"></p>
         <p id="state">Not in a call.</p>
         <audio id="sound" autoplay></audio>
@@ -24,11 +24,12 @@ enum WebRTCPage {
 
         """
 
-    /// It posts its offer, and gets the answer for it (WHIP, RFC 9725); each second it tells what it hears.
+    /// It posts its offer, and gets the answer for it (WHIP, RFC 9725), and the same for each change; each second it tells what it
+    /// hears.
     static let script = """
         const at = id => document.getElementById(id)
         const say = text => { at('state').textContent = text }
-        let peer, place, timer, sender
+        let peer, place, timer, sender, changes
 
         async function call() {
           at('call').disabled = true
@@ -40,22 +41,49 @@ enum WebRTCPage {
             peer.onconnectionstatechange = () => {
               if (!peer) return
               say(`The call is ${peer.connectionState}.`)
+              if (peer.connectionState === 'disconnected') restart()
               if (peer.connectionState === 'failed') end()
             }
-            await peer.setLocalDescription()
-            const response = await fetch('/call', {
-              method: 'POST', headers: { 'Content-Type': 'application/sdp' }, body: peer.localDescription.sdp
-            })
-            const text = await response.text()
-            if (!response.ok) throw new Error(text)
-            place = response.headers.get('Location')
-            await peer.setRemoteDescription({ type: 'answer', sdp: text })
-            at('end').disabled = false
+            changes = exchange('POST', '/call')
+            await changes
+            at('hold').disabled = at('end').disabled = false
             timer = setInterval(tell, 1000)
           } catch (error) {
             end()
             say(`No call: ${error.message}`)
           }
+        }
+
+        async function exchange(method, where) {
+          await peer.setLocalDescription()
+          const response = await fetch(where, {
+            method, headers: { 'Content-Type': 'application/sdp' }, body: peer.localDescription.sdp
+          })
+          const text = await response.text()
+          if (!response.ok) throw new Error(text)
+          place = response.headers.get('Location') ?? place
+          await peer.setRemoteDescription({ type: 'answer', sdp: text })
+        }
+
+        // One after the other.
+        function change() {
+          const mine = peer
+          changes = changes.then(() => peer === mine && exchange('PATCH', place)).catch(error => {
+            if (peer === mine) say(`No change: ${error.message}`)
+          })
+          return changes
+        }
+
+        // A new way is looked for, as when the network has changed.
+        function restart() {
+          peer.restartIce()
+          return change()
+        }
+
+        function hold(isHeld) {
+          peer.getTransceivers()[0].direction = isHeld ? 'inactive' : 'sendrecv'
+          at('hold').textContent = isHeld ? 'Resume' : 'Hold'
+          return change()
         }
 
         async function tell() {
@@ -81,7 +109,8 @@ enum WebRTCPage {
           if (place) fetch(place, { method: 'DELETE', keepalive: true })
           peer = place = sender = undefined
           at('call').disabled = false
-          at('end').disabled = true
+          at('hold').disabled = at('end').disabled = true
+          at('hold').textContent = 'Hold'
           say('Not in a call.')
         }
 
@@ -93,6 +122,7 @@ enum WebRTCPage {
         }
         at('call').onclick = call
         at('end').onclick = end
+        at('hold').onclick = () => hold(at('hold').textContent === 'Hold')
         addEventListener('pagehide', end)
         const [, now, seconds] = location.hash.match(/^#(call)(?:=(\\d+))?$/) ?? []
         if (now) call().then(() => { if (seconds) setTimeout(end, seconds * 1000) })

@@ -11,17 +11,18 @@ enum SecuredSound {
     private static let packets = 128
     private static let headerByteCount = 12
 
-    static func measure(_ options: Options) throws -> [Figure] {
+    static func measure(_ options: Options) async throws -> [Figure] {
         var figures: [Figure] = []
         for (suite, floor) in [
             (SRTPSuite.aes128CM80, measure_counter_mode), (.aes128GCM, measure_galois_mode),
         ] {
             for byteCount in [172, 80] { figures += try cost(suite, byteCount, options, beside: floor) }
         }
-        return figures + [try legs(options)] + (try Handshakes.measure(options))
+        figures += [try legs(options)] + (try Handshakes.measure(options))
+        return figures + (try await SecuredLoad.measure(options))
     }
 
-    private static func keys(_ suite: SRTPSuite, _ seed: Int = 1) throws -> SRTPKeys {
+    static func keys(_ suite: SRTPSuite, _ seed: Int = 1) throws -> SRTPKeys {
         let bytes = (0..<suite.keyByteCount + suite.saltByteCount).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ seed) }
         guard let key = SRTPMasterKey(suite, keyAndSalt: bytes) else {
             throw Options.Wrong(description: "no key of \(suite)")

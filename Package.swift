@@ -153,6 +153,7 @@ let package = Package(
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
                 messaging("NIOSSL", "swift-nio-ssl"),
+                messaging("NIOTLS", "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -291,6 +292,7 @@ let package = Package(
                 "TURNTransport", "MediaTransport", "MediaEngine", "CallBasics", "TestSupport",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
+                messaging("NIOSSL", "swift-nio-ssl"),
             ],
             swiftSettings: testSettings
         ),

@@ -246,10 +246,13 @@ package actor CallSound {
     ///
     /// - Throws: `EngineError` when that cannot be
     package func move(to host: SocketAddress) async throws {
-        // The relay has given its address to the one of before.
+        if let call {
+            try await call.move(to: host)
+        } else if case .ports(let reservation) = way {
+            try reservation.move(to: host)
+        }
+        // A relay passes on what comes from where it was asked for an address.
         for keying in keyings { keying.forgetRelay(controlOnly: false) }
-        if let call { return try await call.move(to: host) }
-        if case .ports(let reservation) = way { try reservation.move(to: host) }
     }
 
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.

@@ -39,10 +39,11 @@ package struct ICESide: Sendable {
         controlFailure = reservation.localControlAddress == nil ? nil : controlRefusal ?? controlAnswers.failure
         let end = MonotonicClock.current
         _ = reservation.send(answers.withdrawal(at: end), controlAnswers.withdrawal(at: end))
-        guard let server = relay?.server ?? (own.mapped == nil ? nil : answers.answers.first?.server) else { return }
-        let (reminder, controlServer) = (MappingQuery.reminder(&generator), controlRelay?.server ?? server)
+        let reminder = MappingQuery.reminder(&generator)
+        let reminders = [answers, controlAnswers].map { asked in asked.askers.map { (reminder, $0) } }
+        guard reminders.contains(where: { !$0.isEmpty }) else { return }
         Task { [weak reservation] in
-            while reservation?.send([(reminder, server)], [(reminder, controlServer)]) == true {
+            while reservation?.send(reminders[0], reminders[1]) == true {
                 try? await Task.sleep(for: Self.pause)
             }
         }

@@ -4,6 +4,7 @@ internal import MediaTransport
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
+internal import NIOTLS
 internal import SIPTransport
 
 /// The port of a `TURNConnection`: has what a call sends go on by the connection, and what the server sends go to the call.
@@ -17,26 +18,27 @@ final class PortHandler: ChannelInboundHandler {
         case none
         /// What is to be sent when it is there.
         case opening([[UInt8]])
-        case open(any Channel)
+        case open
         case ended
     }
 
     private let server: NIOCore.SocketAddress
-    private let secured: (context: NIOSSLContext, name: String?)?
-    private let leg: CallBasics.SocketAddress
+    private let secured: (context: NIOSSLContext, name: String)?
+    private let leg: NIOCore.SocketAddress
     private let state: ConnectionState
     private var connection = Connection.none
+    private var channel: (any Channel)?
     private var stream = TURNStream()
     private var port: (any Channel)?
 
     init(
         _ server: CallBasics.SocketAddress,
-        _ secured: (context: NIOSSLContext, name: String?)?,
+        _ secured: (context: NIOSSLContext, name: String)?,
         for leg: CallBasics.SocketAddress,
         _ state: ConnectionState
     ) throws {
-        self.server = try server.forNIO
-        (self.secured, self.leg, self.state) = (secured, leg, state)
+        (self.server, self.leg) = (try server.forNIO, try leg.forNIO)
+        (self.secured, self.state) = (secured, state)
     }
 
     // MARK: The port
@@ -45,7 +47,7 @@ final class PortHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let envelope = unwrapInboundIn(data)
-        guard envelope.remoteAddress.known == leg,
+        guard envelope.remoteAddress == leg,
             let message = TURNStream.framed(Array(envelope.data.readableBytesView))
         else { return }
         switch connection {
@@ -54,8 +56,8 @@ final class PortHandler: ChannelInboundHandler {
             connect(on: context.eventLoop)
         case .opening(let waiting):
             if waiting.count < Self.waitingLimit { connection = .opening(waiting + [message]) }
-        case .open(let channel):
-            if channel.isWritable { channel.writeAndFlush(ByteBuffer(bytes: message), promise: nil) }
+        case .open:
+            if channel?.isWritable ?? false { channel?.writeAndFlush(ByteBuffer(bytes: message), promise: nil) }
         case .ended: break
         }
     }
@@ -70,7 +72,8 @@ final class PortHandler: ChannelInboundHandler {
 
     private func connect(on loop: any EventLoop) {
         let handler = NIOLoopBound(self, eventLoop: loop)
-        guard let own = try? leg.with(port: 0).forNIO else { return end("there is no way to it") }
+        var own = leg
+        own.port = 0
         ClientBootstrap(group: loop)
             .connectTimeout(Self.patience)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -85,24 +88,40 @@ final class PortHandler: ChannelInboundHandler {
     }
 
     private func begin(on channel: any Channel) throws {
+        self.channel = channel
         let pipeline = channel.pipeline.syncOperations
         if let (context, name) = secured {
-            try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: name))
+            // An address is no name that a server could be asked for (RFC 6066, section 3).
+            let host = CallBasics.SocketAddress(host: name, port: 0) == nil ? name : nil
+            try pipeline.addHandler(NIOSSLClientHandler(context: context, serverHostname: host))
         }
         try pipeline.addHandler(StreamHandler(of: self))
     }
 
     private func handleOpening(_ result: Result<any Channel, any Error>) {
         switch (result, connection) {
-        case (.success(let channel), .opening(let waiting)):
-            connection = .open(channel)
+        case (.success(let channel), .opening):
             state.connect()
-            for message in waiting { channel.write(ByteBuffer(bytes: message), promise: nil) }
-            channel.flush()
+            if secured == nil { open(channel) }
         // Nobody wants it any more.
         case (.success(let channel), _): channel.close(promise: nil)
-        case (.failure(let error), _): end(Self.reason(error))
+        case (.failure(let error), _): end(error)
         }
+    }
+
+    /// The handshake of TLS is over: nothing is sent to whoever is somebody else.
+    func handleSecured(_ channel: any Channel, by certificate: NIOSSLCertificate?) {
+        guard let secured, let names = certificate.map(CertificateNames.init), names.includeHost(secured.name) else {
+            return end("its certificate is for \(certificate.map { CertificateNames($0).text } ?? "nobody")")
+        }
+        open(channel)
+    }
+
+    private func open(_ channel: any Channel) {
+        guard case .opening(let waiting) = connection else { return }
+        connection = .open
+        for message in waiting { channel.write(ByteBuffer(bytes: message), promise: nil) }
+        channel.flush()
     }
 
     /// Takes what the server has sent.
@@ -125,24 +144,42 @@ final class PortHandler: ChannelInboundHandler {
 
     /// What a channel does when it is closed comes back here at once: it finds that all is over.
     private func leave() {
-        let former = connection
-        connection = .ended
-        if case .open(let channel) = former { channel.close(promise: nil) }
+        let channel = channel
+        (connection, self.channel) = (.ended, nil)
+        channel?.close(promise: nil)
     }
 
     private func deliver(_ message: [UInt8]) {
-        guard let port, port.isWritable, let leg = try? leg.forNIO else { return }
+        guard let port, port.isWritable else { return }
         port.writeAndFlush(AddressedEnvelope(remoteAddress: leg, data: ByteBuffer(bytes: message)), promise: nil)
     }
 
+    /// Ends it by what has gone wrong.
+    func end(_ error: any Error) {
+        guard case .open = connection, (error as? NIOSSLError)?.handshakeReason == nil else {
+            return end(Self.reason(error))
+        }
+        // A server that goes without the farewell of TLS is one that goes.
+        let isUnclean = if case .uncleanShutdown? = error as? NIOSSLError { true } else { false }
+        end(isUnclean ? Self.goodbye : "the connection broke off (\(Self.text(of: error)))")
+    }
+
+    /// The server has ended it.
+    func handleEnd() { end(Self.goodbye) }
+
+    private static let goodbye = "it has ended the connection"
+
+    private static func text(of error: any Error) -> String {
+        (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
+    }
+
     /// Why there is no connection, as the end of a sentence.
-    static func reason(_ error: any Error) -> String {
+    private static func reason(_ error: any Error) -> String {
         if let reason = (error as? NIOSSLError)?.handshakeReason { return "TLS with it failed: \(reason)" }
-        if error as? NIOSSLExtraError == .failedToValidateHostname { return "its certificate is for somebody else" }
         if case .connectTimeout? = error as? ChannelError {
             return "it takes no connection within \(patience.nanoseconds / 1_000_000_000) s"
         }
-        return "no connection: \((error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)")"
+        return "no connection: \(text(of: error))"
     }
 
     private static let patience = TimeAmount.seconds(5)
@@ -164,13 +201,21 @@ private final class StreamHandler: ChannelInboundHandler {
         port.receive(unwrapInboundIn(data).readableBytesView)
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent {
+            let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+            port.handleSecured(context.channel, by: certificate ?? nil)
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        port.end(PortHandler.reason(error))
+        port.end(error)
         context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        port.end("it has ended the connection")
+        port.handleEnd()
         context.fireChannelInactive()
     }
 }

@@ -57,6 +57,19 @@ import Testing
         #expect(try -14 ... -11 ~= #require(heard["level"] as? Double), "\(heard)")
     }
 
+    private func changes(_ run: ToolRun) throws -> [[String: Any]] {
+        try run.jsonLines().filter { $0["event"] as? String == "changed" }
+    }
+
+    /// Whether the way in use has been found by the ufrag that the browser has told last.
+    private static let isOnNewWay = """
+        peer.getStats().then(all => {
+          const transport = [...all.values()].find(one => one.type === 'transport')
+          const local = all.get(all.get(transport.selectedCandidatePairId)?.localCandidateId)
+          return peer.localDescription.sdp.includes('a=ice-ufrag:' + local?.usernameFragment)
+        })
+        """
+
     @Test func `a browser holds, comes back, and looks for the way anew, and the call goes on`() async throws {
         let network = try await network()
         let run = try serve(["--echo"], in: network)
@@ -72,13 +85,20 @@ import Testing
         {
             let name = "peer.remoteDescription.sdp.match(/ice-ufrag:(.*)/)[1]"
             let former = try browser.evaluate(name)
+            let count = try changes(run).count
             _ = try browser.evaluate(change)
-            let told = try #require(run.jsonLines().last { $0["event"] as? String == "changed" }, "\(run.errors)")
-            #expect(told["direction"] as? String == direction)
+            #expect(try ProgramRun.wait { try changes(run).count > count }, "\(run.errors)")
+            #expect(try changes(run).last?["direction"] as? String == direction)
             #expect(try (browser.evaluate(name) != former) == (change == "restart()"))
+            if change == "restart()" { #expect(try Polling.wait { try browser.evaluate(Self.isOnNewWay) == "true" }) }
             guard direction == "sendrecv" else { continue }
             let before = try packets()
             #expect(try Polling.wait { try packets() > before + 50 }, "\(change): \(run.errors)")
+        }
+        for (type, status) in [("sdp", "400"), ("trickle-ice-sdpfrag", "422"), ("json", "415")] {
+            let headers = "{ 'Content-Type': 'application/\(type)' }"
+            let script = "fetch(place, { method: 'PATCH', headers: \(headers), body: 'a' }).then(one => one.status)"
+            #expect(try browser.evaluate(script) == status)
         }
         #expect(try browser.evaluate("peer.connectionState") == "connected")
         _ = try browser.evaluate("end()")

@@ -1,9 +1,11 @@
 import CallBasics
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Synchronization
+import TestSupport
 
-/// A server that takes connections of TCP, and keeps what comes by them.
+/// A server that takes connections of TCP or TLS, and keeps what comes by them.
 final class ConnectionServer: Sendable {
     private final class Taker: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
@@ -20,12 +22,28 @@ final class ConnectionServer: Sendable {
     private let listener = Mutex<(any Channel)?>(nil)
 
     /// A server on a port of loopback; one that does not read takes no byte of a connection.
-    init(reads: Bool = true) async throws {
+    ///
+    /// By TLS it shows the test certificate of that name.
+    init(reads: Bool = true, certificate name: String? = nil) async throws {
+        let context = try name.map { name in
+            let files = TestCertificates.of(name)
+            return try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: NIOSSLCertificate.fromPEMFile(files.path).map { .certificate($0) },
+                    privateKey: .privateKey(NIOSSLPrivateKey(file: files.keyPath, format: .pem))
+                )
+            )
+        }
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.autoRead, value: reads)
             .childChannelInitializer { [self] channel in
                 connections.withLock { $0.append(channel) }
-                return channel.pipeline.addHandler(taker)
+                return channel.eventLoop.makeCompletedFuture {
+                    if let context {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(taker)
+                }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         listener.withLock { $0 = channel }

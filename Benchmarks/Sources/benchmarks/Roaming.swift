@@ -73,7 +73,9 @@ enum Roaming {
         }
     }
 
-    private static func run(_ tool: String, _ options: [String], _ networks: [CInt], in directory: String) async throws -> (Times, Times) {
+    private static func run(_ tool: String, _ options: [String], _ networks: [CInt], in directory: String) async throws
+        -> (Times, Times)
+    {
         let (roaming, middle) = (networks[0], networks[1])
         // The phone has two cables to the middle, where the server and the other side stay.
         try set(

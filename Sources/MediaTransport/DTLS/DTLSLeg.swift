@@ -1,6 +1,6 @@
 import CallBasics
 import RTP
-package import SDP
+import SDP
 import Synchronization
 
 /// One port of a leg: the handshakes on it, and the keys of the one in which the other side proves its certificate.
@@ -214,8 +214,7 @@ final class DTLSLeg: @unchecked Sendable {
         for (datagram, destination) in agent?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
     }
 
-    /// When the way is taken for gone: one that has failed, or whose names and passwords are not those any more, counts until
-    /// there is another.
+    /// When the way is taken for gone; the one before a restart counts until there is another.
     private var wayEnd: MediaTime? { agent?.end ?? lastEnd }
 
     private var running: [Attempt] { attempts + [connected].compactMap(\.self) }
@@ -251,14 +250,18 @@ final class DTLSLeg: @unchecked Sendable {
         return closes
     }
 
-    /// Looks for the way that descriptions agree on: anew for other names and passwords.
+    /// Looks for the way that descriptions agree on; anew by an ICE restart.
     private func takeWay(_ ice: AgreedICE?, _ now: MediaTime) {
         defer { self.ice = ice }
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
-            let relay = hasRelay ? agent?.relay ?? relay : nil
-            agent = RoutedAgent(after: agent, ice, relay, tag: queue.tag, SystemRandomNumberGenerator(), at: now)
+            if !hasRelay {
+                agent?.close(at: now)
+                relay?.close(at: now)
+            }
+            let (relay, generator) = (agent?.relay ?? relay, SystemRandomNumberGenerator())
+            agent = RoutedAgent(after: agent, ice, relay, tag: queue.tag, generator, at: now)
             (remote, self.relay) = (nil, nil)
         } else {
             agent?.close(at: now)
@@ -390,11 +393,4 @@ final class DTLSLeg: @unchecked Sendable {
     /// How long close_notify may wait for a tick, and how often it is looked whether it has left.
     private static let closingTimeLimit = Duration.milliseconds(100)
     private static let closingPause = Duration.milliseconds(5)
-}
-
-/// What the other side has proved, and what protects the leg then.
-package struct DTLSProof: Sendable, Hashable {
-    package let suite: SRTPSuite
-    /// Of its certificate.
-    package let fingerprint: Fingerprint
 }

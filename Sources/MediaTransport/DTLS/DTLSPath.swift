@@ -35,7 +35,7 @@ package final class DTLSPath: LinkSecurity {
             bufferingPolicy: .bufferingNewest(16)
         )
         (self.ways, self.continuation) = (ways, continuation)
-        let name = credentials?.userFragment
+        let name = credentials?.stem
         media = DTLSLeg(identity, name, relay) { continuation.yield((.media, $0)) }
         control = DTLSLeg(identity, name, controlRelay) { continuation.yield((.control, $0)) }
     }

@@ -23,6 +23,11 @@ package struct GatheringQuery: PortQuery {
     /// The relay, by the first way that it has given an address by.
     package var relay: TURNAllocation? { relays.first { $0.relayed != nil } }
 
+    /// Whom what is told has come from: the ways to them are to be kept open.
+    package var askers: [SocketAddress] {
+        [mapping.answers.first?.server, relay?.server].compactMap(\.self)
+    }
+
     /// Why there is no relay; nil where there is one, or none was wished.
     package var failure: TURNError? {
         guard relay == nil, !relays.isEmpty else { return nil }

@@ -169,8 +169,8 @@ package struct TURNAllocation: Sendable {
         _ datagram: [UInt8],
         at now: MediaTime
     ) -> (bytes: [UInt8], peer: SocketAddress)? {
-        if let carrier, datagram.isEmpty {
-            fail(.disconnected(carrier.failure ?? "the connection has ended"))
+        if datagram.isEmpty {
+            noteEnd()
             return nil
         }
         if let (number, bytes) = ChannelData.unwrapped(datagram) {
@@ -191,6 +191,11 @@ package struct TURNAllocation: Sendable {
         case .failure(let purpose, let error, let answer): fail(purpose, error, answer, at: now)
         }
         return nil
+    }
+
+    /// What an empty datagram tells anybody could send, and it may be lost: the connection itself says whether it has ended.
+    private mutating func noteEnd() {
+        if failure == nil, let reason = carrier?.failure { fail(.disconnected(reason)) }
     }
 
     private mutating func note(_ purpose: TURNExchange.Purpose, _ answer: STUNMessage, at now: MediaTime) {
@@ -272,6 +277,7 @@ package struct TURNAllocation: Sendable {
 
     /// Does what its time has come for.
     package mutating func advance(to now: MediaTime) {
+        noteEnd()
         for case .failure(let purpose, let error, let answer) in exchange.advance(to: now) {
             fail(purpose, error, answer, at: now)
         }

@@ -11,6 +11,6 @@ package protocol TURNCarrier: AnyObject, Sendable {
     var isConnected: Bool { get }
     /// Why there is none, as the end of a sentence; nil while there is, or may be.
     var failure: String? { get }
-    /// Ends it, 1 s after what is sent last.
+    /// Ends it in 1 s, so that what has been sent gets through.
     func close()
 }

@@ -17,8 +17,8 @@ struct MediaSlot: Hashable, Sendable {
     private(set) var role: SetupRole?
     /// Our side of ICE where our last description tells it.
     private(set) var ice: OwnICE?
-    /// Where we were when the search for the way began.
-    private var searchPlace: AgreedMedia.Address?
+    /// Where we were when ICE began, or was restarted last.
+    private var restartPlace: AgreedMedia.Address?
     /// What the group of one transport (BUNDLE) calls the line; nil while it was in none.
     private var name: String?
     /// The formats of our last description.
@@ -48,7 +48,7 @@ struct MediaSlot: Hashable, Sendable {
         isActive = false
         payloadTypes = PayloadTypeMap()
         described = []
-        (key, role, ice, searchPlace, name) = (nil, nil, nil, nil, nil)
+        (key, role, ice, restartPlace, name) = (nil, nil, nil, nil, nil)
     }
 
     /// Whether media travels over the line, and not in the clear.
@@ -105,7 +105,7 @@ struct MediaSlot: Hashable, Sendable {
         format = described.first.map { String($0.payloadType) } ?? format
         ice = medium.ice(by: MediaProtocol(transport)).flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
         let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
-        search(from: place, isNew: place != searchPlace, after: former?.ice, using: &generator)
+        goOnWithICE(at: place, restarts: place != restartPlace, after: former?.ice, using: &generator)
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -118,18 +118,18 @@ struct MediaSlot: Hashable, Sendable {
         )
     }
 
-    /// Goes on with the search for the way of `former`, or begins a new one, for which both sides have new names and passwords.
+    /// Goes on with ICE as in `former`, or restarts it: then both sides have new ufrags and passwords.
     ///
     /// Source: RFC 8839, section 4.4.1.
-    private mutating func search(
-        from place: AgreedMedia.Address,
-        isNew: Bool,
+    private mutating func goOnWithICE(
+        at place: AgreedMedia.Address,
+        restarts: Bool,
         after former: AgreedICE?,
         using generator: inout some RandomNumberGenerator
     ) {
         let told = former?.session.local
-        if let told { ice?.credentials = isNew ? told.renewed(using: &generator) : told }
-        if told == nil || isNew { searchPlace = place }
+        if let told { ice?.credentials = restarts ? told.renewed(using: &generator) : told }
+        if told == nil || restarts { restartPlace = place }
     }
 
     /// How the other side may find the way to us, where that is told; to RTCP, too, unless that shares RTP's port for sure.
@@ -181,10 +181,10 @@ struct MediaSlot: Hashable, Sendable {
         let medium = configuration.media[taken.entry]
         let own = medium.ice(by: MediaProtocol(transport))
         if let own, own.meets(offered, isMultiplexed: taken.isMultiplexed) { ice = own }
-        // Whoever has a new name begins a new search.
-        let isNew = former?.ice.map { $0.session.remote != ICECredentials(offered.keyingAttributes) } ?? false
+        // Whoever has other ones restarts it.
+        let restarts = former?.ice.map { $0.session.remote != ICECredentials(offered.keyingAttributes) } ?? false
         let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
-        search(from: place, isNew: isNew, after: former?.ice, using: &generator)
+        goOnWithICE(at: place, restarts: restarts, after: former?.ice, using: &generator)
         self.name = name
         return try DescriptionWriter.section(
             medium,

@@ -285,14 +285,21 @@ extension OfferAnswer {
         exchange = nil
     }
 
-    /// What is wished of a session that takes the place of this one: media that keep their keying may have no other.
-    package func wishes(ofSuccessor configuration: SessionConfiguration) -> SessionConfiguration {
+    /// What is wished of a session that takes the place of this one: media that keep their keying may have no other, and the way is
+    /// looked for anew.
+    package func wishes(
+        ofSuccessor configuration: SessionConfiguration,
+        using generator: inout some RandomNumberGenerator
+    ) -> SessionConfiguration {
         var wishes = configuration
-        for slot in slots where slot.isActive {
-            guard let entry = slot.entry, wishes.media.indices.contains(entry), wishes.media[entry].keepsKeying else {
-                continue
+        for (index, slot) in slots.enumerated() where slot.isActive {
+            guard let entry = slot.entry, wishes.media.indices.contains(entry) else { continue }
+            if let told = previous(index, slot.kind)?.ice?.session.local {
+                wishes.media[entry].ice?.credentials = told.renewed(using: &generator)
             }
-            wishes.media[entry].protocols.removeAll { !slot.isKeyed(as: $0) }
+            if wishes.media[entry].keepsKeying {
+                wishes.media[entry].protocols.removeAll { !slot.isKeyed(as: $0) }
+            }
         }
         return wishes
     }

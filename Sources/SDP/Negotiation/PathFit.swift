@@ -17,13 +17,17 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
     ///
     /// Source: RFC 8445, section 5.3.
     package init(using generator: inout some RandomNumberGenerator) {
-        self.init(userFragment: Self.text(8, &generator), password: Self.text(24, &generator))
+        self.init(userFragment: Self.text(Self.stemByteCount, &generator), password: Self.text(24, &generator))
     }
 
-    /// New ones for a new search for the way; the name begins as the first did, by which checks are told from other datagrams.
+    /// What the names of all searches for the way in one session begin with, by which checks are told from other datagrams.
+    package var stem: String { String(userFragment.prefix(Self.stemByteCount)) }
+
+    private static let stemByteCount = 8
+
+    /// New ones for a new search for the way (ICE restart), whose name has 24 random bits behind its stem.
     func renewed(using generator: inout some RandomNumberGenerator) -> ICECredentials {
-        let name = userFragment.prefix(8) + Self.text(4, &generator)
-        return ICECredentials(userFragment: String(name), password: Self.text(24, &generator))
+        ICECredentials(userFragment: stem + Self.text(4, &generator), password: Self.text(24, &generator))
     }
 
     private static func text(_ count: Int, _ generator: inout some RandomNumberGenerator) -> String {

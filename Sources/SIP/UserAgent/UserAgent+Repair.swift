@@ -46,7 +46,7 @@ extension UserAgent {
         guard var call = calls[handle], let dialog = call.dialog, let former = call.session, call.stage == .established,
             call.hasMoved, call.takesReplaces, call.repair == nil, call.answer?.repeater.isOver ?? true
         else { return false }
-        let wishes = former.wishes(ofSuccessor: call.wanted ?? former.configuration)
+        let wishes = former.wishes(ofSuccessor: call.wanted ?? former.configuration, using: &generator)
         var session = OfferAnswer(configuration: wishes, sessionID: generator.next())
         let account = call.account ?? account(of: dialog.local.uri)
         do {
@@ -207,7 +207,7 @@ extension UserAgent {
         let number = UInt32(truncatingIfNeeded: generator.next() & 0xFFFF) + 1
         let dialog = try Dialog(server: request, tag: tag, isConfirmed: false, number: number, on: flow)
         let invite = Call.ReceivedInvite(transaction: transaction, request: request, flow: flow, tag: tag, offer: offer)
-        let wanted = session.wishes(ofSuccessor: call.wanted ?? session.configuration)
+        let wanted = session.wishes(ofSuccessor: call.wanted ?? session.configuration, using: &generator)
         (call.session, call.wanted, call.changeTime) = (nil, nil, nil)
         (call.wantsRefresh, call.hasMoved, call.lossTime, call.repair, call.isCaller) = (false, false, nil, nil, false)
         let pending = call.errand

@@ -1,11 +1,11 @@
 internal import CallBasics
-internal import NIOSSL
+package import NIOSSL
 
 /// Whom a certificate is for.
 ///
 /// A common name (CN) is not looked at: certificates have had names of their own for it since RFC 2818.
 /// Source: RFC 5922, section 7
-struct CertificateNames: Hashable, Sendable {
+package struct CertificateNames: Hashable, Sendable {
     /// The domains of its SIP URIs.
     private(set) var domains: [String] = []
     private(set) var hosts: [String] = []
@@ -16,7 +16,7 @@ struct CertificateNames: Hashable, Sendable {
         (self.hosts, self.addresses) = (hosts, addresses)
     }
 
-    init(_ certificate: NIOSSLCertificate) {
+    package init(_ certificate: NIOSSLCertificate) {
         var (uris, hosts): ([String], [String]) = ([], [])
         var addresses: [SocketAddress] = []
         for name in certificate._subjectAlternativeNames() {
@@ -32,7 +32,7 @@ struct CertificateNames: Hashable, Sendable {
     }
 
     /// All of them, as people are told.
-    var text: String {
+    package var text: String {
         let all = domains + hosts + addresses.map(\.host)
         return all.isEmpty ? "nobody" : all.prefix(8).map(Self.shown).joined(separator: ", ")
     }
@@ -46,8 +46,18 @@ struct CertificateNames: Hashable, Sendable {
     ///
     /// A certificate that names SIP domains is for no other host.
     func include(_ name: String, acceptingWildcards: Bool) -> Bool {
+        let isAddress = SocketAddress(host: name, port: 0) != nil
+        guard domains.isEmpty || isAddress else {
+            return domains.contains { Self.canonical($0) == Self.canonical(name) }
+        }
+        return includeHost(name, acceptingWildcards: acceptingWildcards)
+    }
+
+    /// Whether it is for a host, or an address, whatever domains of SIP it names.
+    ///
+    /// Source: RFC 6125, section 6.4
+    package func includeHost(_ name: String, acceptingWildcards: Bool = true) -> Bool {
         if let address = SocketAddress(host: name, port: 0) { return addresses.contains(address) }
-        guard domains.isEmpty else { return domains.contains { Self.canonical($0) == Self.canonical(name) } }
         return hosts.contains { host in
             if Self.canonical(host) == Self.canonical(name) { return true }
             guard acceptingWildcards, host.hasPrefix("*."), let dot = name.firstIndex(of: ".") else { return false }

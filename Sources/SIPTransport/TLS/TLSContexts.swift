@@ -1,14 +1,14 @@
 internal import CallBasics
 internal import NIOCore
 internal import NIOPosix
-internal import NIOSSL
+package import NIOSSL
 internal import SIP
 
 /// What connections by TLS are made with, read from files when it is needed first.
 ///
 /// Files are read, and certificates taken apart, on a thread that may wait.
 /// Thread: the event loop of the sockets.
-struct TLSContexts {
+package struct TLSContexts {
     let security: SIPSecurity
     private var client: EventLoopFuture<NIOSSLContext>?
     private var server: EventLoopFuture<NIOSSLContext>?
@@ -70,7 +70,11 @@ struct TLSContexts {
         }
     }
 
-    private static func certificates(at path: String) throws -> [NIOSSLCertificate] {
+    /// The certificates in a file.
+    ///
+    /// - Returns: One at least.
+    /// - Throws: `SIPSocketError` when there are none
+    package static func certificates(at path: String) throws -> [NIOSSLCertificate] {
         do {
             let found = try NIOSSLCertificate.fromPEMFile(path)
             if !found.isEmpty { return found }

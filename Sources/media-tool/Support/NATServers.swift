@@ -2,6 +2,7 @@ import ArgumentParser
 import CallBasics
 import CallCore
 import MediaEngine
+internal import SIPTransport
 
 /// Servers that help to find the way: such as tell how this side is seen, and one that passes on what both sides send.
 struct NATServerOptions: ParsableArguments {
@@ -65,8 +66,8 @@ struct TURNOptions: ParsableArguments {
         guard turn != nil || turnPasswordFile == nil else {
             throw ValidationError("'--turn-password-file' belongs to a server. Give '--turn', or leave it out.")
         }
-        guard turnPasswordFile != "-" else {
-            throw ValidationError("Calls may read standard input. Give '--turn-password-file' a file.")
+        for (name, path) in [("--turn-password-file", turnPasswordFile), ("--turn-ca", turnCa)] where path == "-" {
+            throw ValidationError("Calls may read standard input. Give '\(name)' a file.")
         }
     }
 
@@ -90,7 +91,10 @@ struct TURNOptions: ParsableArguments {
             password: password ?? "",
             transport: turn.transport
         )
-        server.authoritiesPath = turnCa.map { InputPath.path(of: $0) }
+        if let turnCa {
+            do { _ = try TLSContexts.certificates(at: turnCa) } catch { throw ToolFailure("\(error)") }
+        }
+        server.authoritiesPath = turnCa
         return server
     }
 }

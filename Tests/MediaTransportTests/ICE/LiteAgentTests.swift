@@ -50,7 +50,9 @@ import Testing
         var broken = checks.check()
         broken[broken.count - 1] ^= 1
         #expect(answer(broken) == nil)
-        #expect(agent.destination == nil && !agent.knows(Route(ICEChecks.address(1))) && agent.refusedCount == 6)
+        #expect(agent.destination == nil && !agent.knows(Route(ICEChecks.address(1))))
+        // Three are named for this side as it is now; the others may be of a search before, or the next one.
+        #expect(agent.refusedCount == 3)
     }
 
     @Test mutating func `what is cut anywhere, or no request, is not answered`() {

@@ -23,12 +23,19 @@ import Testing
     }
 
     @Test func `the end of the connection is that of the address`() {
-        let carrier = TestCarrier(at: Self.server, failure: "it has ended the connection")
-        var stage = Stage(by: carrier)
-        stage.run()
-        _ = stage.allocation.take([], at: stage.now)
-        #expect(stage.allocation.relayed == nil && carrier.isClosed)
-        #expect(stage.allocation.failure == .disconnected("it has ended the connection"))
+        for isTold in [true, false] {
+            let carrier = TestCarrier(at: Self.server)
+            var stage = Stage(by: carrier)
+            stage.run()
+            // Anybody could send that.
+            _ = stage.allocation.take([], at: stage.now)
+            #expect(stage.allocation.relayed != nil && !carrier.isClosed)
+            carrier.failure = "it has ended the connection"
+            // What tells it may be lost.
+            if isTold { _ = stage.allocation.take([], at: stage.now) } else { stage.allocation.advance(to: stage.now) }
+            #expect(stage.allocation.relayed == nil && carrier.isClosed)
+            #expect(stage.allocation.failure == .disconnected("it has ended the connection"))
+        }
         var other = Stage()
         other.run()
         _ = other.allocation.take([], at: other.now)

@@ -8,9 +8,14 @@ final class TestCarrier: TURNCarrier {
     let address: SocketAddress
     private let connected = Atomic(false)
     private let closed = Atomic(false)
-    let failure: String?
+    private let reason = Mutex<String?>(nil)
 
-    init(at address: SocketAddress, failure: String? = nil) { (self.address, self.failure) = (address, failure) }
+    init(at address: SocketAddress) { self.address = address }
+
+    var failure: String? {
+        get { reason.withLock { $0 } }
+        set { reason.withLock { $0 = newValue } }
+    }
 
     var isConnected: Bool {
         get { connected.load(ordering: .relaxed) }

@@ -38,6 +38,8 @@ actor WebRTCDesk {
     private let teller: SIPTeller
     private var calls: [String: WebRTCCall] = [:]
     private var heard: [String: BrowserHearing] = [:]
+    /// Calls a further offer of which is being answered.
+    private var changing: Set<String> = []
     private var madeCount = 0
     /// Calls that are being answered, among those made.
     private var openingCount = 0
@@ -113,7 +115,15 @@ actor WebRTCDesk {
 
     /// Answers a further offer of a call; pieces of one (RFC 9725, section 4.3.1) are not taken.
     private func change(_ call: WebRTCCall, _ request: PageRequest) async -> PageResponse {
+        if request.contentType?.lowercased().hasPrefix("application/trickle-ice-sdpfrag") ?? false {
+            return PageResponse(422, "Pieces of an offer are not taken: send a whole one, as application/sdp.")
+        }
         if let refusal = Self.refusal(ofType: request) { return refusal }
+        // Both are to take on what was agreed in the same order.
+        guard changing.insert(call.identifier).inserted else {
+            return PageResponse(409, "Another change of the call is under way.")
+        }
+        defer { changing.remove(call.identifier) }
         do {
             let answer = try await call.answer(SessionDescription(parsing: request.body), teller)
             return PageResponse(contentType: "application/sdp", answer.description)

@@ -55,34 +55,45 @@ enum WebRTCPage {
         }
 
         async function exchange(method, where) {
-          await peer.setLocalDescription()
+          const mine = peer
+          await mine.setLocalDescription()
           const response = await fetch(where, {
-            method, headers: { 'Content-Type': 'application/sdp' }, body: peer.localDescription.sdp
+            method, headers: { 'Content-Type': 'application/sdp' }, body: mine.localDescription.sdp
           })
           const text = await response.text()
+          if (peer !== mine) return
           if (!response.ok) throw new Error(text)
           place = response.headers.get('Location') ?? place
-          await peer.setRemoteDescription({ type: 'answer', sdp: text })
+          await mine.setRemoteDescription({ type: 'answer', sdp: text })
+          const isHeld = mine.getTransceivers()[0].currentDirection === 'inactive'
+          at('hold').textContent = isHeld ? 'Resume' : 'Hold'
         }
 
-        // One after the other.
+        // One after the other; what is refused, or does not get through, is taken back.
         function change() {
           const mine = peer
-          changes = changes.then(() => peer === mine && exchange('PATCH', place)).catch(error => {
-            if (peer === mine) say(`No change: ${error.message}`)
+          changes = changes.then(() => peer === mine && exchange('PATCH', place)).catch(async error => {
+            if (peer !== mine) return
+            say(`No change: ${error.message}`)
+            const [transceiver] = mine.getTransceivers()
+            transceiver.direction = transceiver.currentDirection ?? 'sendrecv'
+            if (mine.signalingState === 'have-local-offer') await mine.setLocalDescription({ type: 'rollback' })
           })
           return changes
         }
 
-        // A new way is looked for, as when the network has changed.
-        function restart() {
-          peer.restartIce()
-          return change()
+        // A new way is looked for, as when the network has changed, until there is one.
+        async function restart() {
+          const mine = peer
+          do {
+            mine.restartIce()
+            await change()
+            await new Promise(resolve => setTimeout(resolve, 2000))
+          } while (peer === mine && mine.connectionState === 'disconnected')
         }
 
         function hold(isHeld) {
           peer.getTransceivers()[0].direction = isHeld ? 'inactive' : 'sendrecv'
-          at('hold').textContent = isHeld ? 'Resume' : 'Hold'
           return change()
         }
 

@@ -10,8 +10,8 @@ struct WebRTCServeCommand: AsyncParsableCommand {
         abstract: "Serves a page: open it in a browser and press Call.",
         discussion: """
             The page calls by WHIP (RFC 9725), and so may any program: POST /call with an offer (application/sdp) is answered with \
-            201, the answer and the call's place, which DELETE ends and PATCH changes, with another offer: that is how the page holds, and \
-            finds a new way when the network changes. Browsers give no microphone to a page of another machine \
+            201, the answer and the call's place, which DELETE ends. PATCH with another whole offer, which is not of WHIP, is answered \
+            likewise: that is how the page holds, and finds a new way when the network changes. Browsers give no microphone to a page of another machine \
             without HTTPS: have a proxy of your own in front, and name it by --origin, to serve others than this one. Anybody who \
             reaches the port may call. With #call behind its address the page calls at once, with #call=5 for 5 s.
 

@@ -9,6 +9,8 @@ enum Roaming {
     private static let changeCount = 20
     private static let server = "203.0.113.5"
     private static let otherHost = "203.0.113.6"
+    /// What the tool prints then, and not when it is "unregistered".
+    private static let registered = #""registered""#
 
     /// From the kernel's word of the address until what there is to be heard; in ms.
     private struct Times {
@@ -117,11 +119,11 @@ enum Roaming {
         let answering = ["sip", "answer", "--echo", "--local", otherHost + ":5070"] + way + ["sip:bob@example.test"]
         let other = try start(middle, [tool] + answering, directory + "/other")
         defer { other.end() }
-        try await other.printed("registered")
+        try await other.printed(registered)
         let words = [inside(roaming), tool, "phone", "--au", "null", "--aq", "null"] + way + ["sip:alice@example.test"]
         let phone = try ToolProcess(nsenter, words, output: directory + "/phone", takesLines: true)
         defer { phone.end() }
-        try await phone.printed("registered")
+        try await phone.printed(registered)
         try phone.say("call sip:bob@example.test")
         try await phone.printed(#"stage":"connected"#)
 
@@ -148,13 +150,13 @@ enum Roaming {
         let (first, second) = ("192.0.2.\(100 + changeCount)", "198.18.7.1")
         for _ in 0..<changeCount {
             // The way by c0 is a gain, which the phone takes when it has lasted.
-            let count = phone.count("registered")
+            let count = phone.count(registered)
             try set(
                 roaming,
                 "address add \(second)/24 dev c0\nroute add default via 198.18.7.9 dev c0 metric 1",
                 in: directory
             )
-            try await phone.printed("registered", times: count + 1)
+            try await phone.printed(registered, times: count + 1)
             try await change(
                 phone,
                 watch,
@@ -178,7 +180,7 @@ enum Roaming {
         _ times: inout Times,
         by changing: @autoclosure () throws -> ToolProcess
     ) async throws {
-        let count = phone.count("registered")
+        let count = phone.count(registered)
         // What was carried before is of no interest.
         var event = measure_event()
         while measure_next_event(watch.addresses, watch.capture, 0, &event) == 1 {}
@@ -205,7 +207,7 @@ enum Roaming {
         }
         times.signalling.append(Double(signalling - begin) / 1e6)
         times.sound.append(Double(max(sent, heard) - begin) / 1e6)
-        try await phone.printed("registered", times: count + 1)
+        try await phone.printed(registered, times: count + 1)
     }
 
     private static func number(_ host: String) -> UInt32 {

@@ -119,6 +119,9 @@ package struct Registration: Sendable {
         begin(.register, .wish)
     }
 
+    /// Whether it has failed, and waits for its time.
+    var isToBeTriedAgain: Bool { state == .failed && deadline != nil }
+
     /// Makes the binding anew if it is wanted.
     package mutating func refresh(at now: MediaTime) {
         guard isWanted else { return }

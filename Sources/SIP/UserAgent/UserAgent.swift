@@ -111,6 +111,10 @@ package struct UserAgent: SIPElement {
         flows.setLocalAddresses(addresses, of: transport)
         noteMoved()
         settle(at: now)
+        // What could not leave from the address of before does not wait for its time.
+        for handle in accounts.names where accounts[handle]?.registration?.isToBeTriedAgain ?? false {
+            refresh(handle, at: now)
+        }
     }
 
     /// Takes a connection that somebody made to an own address; nil when there are too many: close it.

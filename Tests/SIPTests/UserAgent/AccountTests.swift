@@ -212,4 +212,28 @@ struct AccountTests {
         )
         #expect(fourth.agent.digestMemories(of: fourth.account).isEmpty)
     }
+
+    @Test(
+        "Who moves registers from the next address at once, also when the one of before was gone too soon",
+        arguments: [false, true]
+    )
+    func move(hasFailed: Bool) throws {
+        var world = try RegistrarWorld()
+        try world.register()
+        world.isDown = true
+        world.agent.refresh(world.account, at: world.now)
+        try world.carry()
+        if hasFailed { try world.run(for: .seconds(40)) }
+        #expect(world.words.last == (hasFailed ? "registration failed" : "registration refreshing"))
+        world.isDown = false
+        let count = world.requests.count
+        let next = try #require(SocketAddress(host: "10.0.0.2", port: 5060))
+        world.seen = next
+        for transport in [Flow.Transport.udp, .tcp] {
+            world.agent.setLocalAddresses([next], of: transport, at: world.now)
+        }
+        try world.carry()
+        #expect(world.words.last == "registration ok" && world.requests.count == count + 1)
+        #expect(try world.contact(count) == "sip:alice@10.0.0.2:5060")
+    }
 }

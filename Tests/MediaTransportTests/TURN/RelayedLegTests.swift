@@ -56,6 +56,7 @@ import Testing
         var isOn = true
         /// What has come to the server.
         var toServer: [[UInt8]] = []
+        private var relayed: [SocketAddress?] = []
 
         init(relayed: Set<Int>) throws {
             let identities = [DTLSPair.one, DTLSPair.other]
@@ -66,6 +67,13 @@ import Testing
                 )
                 sides.append(Side(identities[index], at: address, relays[index], name))
             }
+            self.relayed = relays.map { $0?.relayed }
+            try connect(RelayedLegTests.credentials)
+        }
+
+        /// Has both take on what descriptions tell, with names and passwords of each side.
+        func connect(_ credentials: [ICECredentials]) throws {
+            let identities = [DTLSPair.one, DTLSPair.other]
             for index in [0, 1] {
                 func lines(_ identity: DTLSIdentity, _ role: SetupRole) -> [SDPAttribute] {
                     [SDPAttribute("fingerprint", identity.fingerprint.value), SDPAttribute("setup", role.rawValue)]
@@ -73,10 +81,9 @@ import Testing
                 let own = lines(identities[index], index == 0 ? .active : .passive)
                 let other = lines(identities[1 - index], index == 0 ? .passive : .active)
                 let association = try #require(AgreedAssociation(own, other, isOfferer: index == 1))
-                let places = [sides[1 - index].address, relays[1 - index]?.relayed].compactMap(\.self)
-                let (local, remote) = (RelayedLegTests.credentials[index], RelayedLegTests.credentials[1 - index])
+                let places = [sides[1 - index].address, relayed[1 - index]].compactMap(\.self)
                 let ice = AgreedICE(
-                    AgreedICE.Session(local: local, remote: remote),
+                    AgreedICE.Session(local: credentials[index], remote: credentials[1 - index]),
                     isFull: true,
                     isControlling: index == 0,
                     candidates: places.map { ICECandidate(.host, $0, priority: UInt32($0.port)) }
@@ -149,6 +156,28 @@ import Testing
         let sound = Packets.media(1)[12...]
         let sent = stage.toServer.filter { ChannelData.unwrapped($0) != nil }
         #expect(sent.count >= 5 && !sent.contains { $0.dropFirst(16).starts(with: sound) })
+    }
+
+    @Test func `while ICE is restarted, and then, no sound is lost by the relay`() throws {
+        let stage = try Stage(relayed: [0, 1])
+        stage.run()
+        let permitCount = stage.relay.asked.count { $0 == .createPermission }
+        var generator = SeededGenerator(seed: 5)
+        let renewed = Self.credentials.map { $0.renewed(using: &generator) }
+        try stage.connect(renewed)
+        // Without consent by the new names, a leg would have ended after 30 s.
+        let numbers = 1...UInt16(50 * 40)
+        for number in numbers {
+            for side in stage.sides { #expect(side.say(number, at: stage.now)) }
+            stage.run(1)
+        }
+        stage.run(3)
+        for side in stage.sides {
+            #expect(side.heard.map(\.bytes) == numbers.map { Packets.media($0) })
+            #expect(side.leg.failure == nil && side.leg.refusedCheckCount == 0)
+        }
+        #expect(stage.sides.contains { $0.ways.value.last?.isRelayed == true })
+        #expect(stage.relay.asked.count { $0 == .createPermission } > permitCount)
     }
 
     @Test func `it is given back when the leg ends, after DTLS has said so`() async throws {

@@ -131,13 +131,18 @@ package actor CallSound {
         (self.engine, self.way, self.side, self.stream, self.ends) = (engine, way, side, stream, ends)
     }
 
-    /// What is offered, or answered with, to somebody who takes the place of the other side: by keys that the one before has not.
+    /// What is offered, or answered with, to somebody who takes the place of the other side: by keys and ICE credentials that the one
+    /// before has not.
     ///
     /// - Parameter session: What is described to the other side now; nil for what was at first.
     /// - Returns: The same but for what secures it.
     package nonisolated func sessionForAnother(like session: SessionConfiguration? = nil) -> SessionConfiguration {
         var session = session ?? self.session
         (keying.map { [$0] } ?? keyings).secure(&session.media[0])
+        if let told = session.media[0].ice?.credentials {
+            var generator = SystemRandomNumberGenerator()
+            session.media[0].ice?.credentials = told.renewed(using: &generator)
+        }
         return session
     }
 

@@ -126,6 +126,8 @@ final class PortHandler: ChannelInboundHandler {
 
     /// Takes what the server has sent.
     func receive(_ bytes: ByteBufferView) {
+        // What somebody else says with its handshake is nothing.
+        guard case .open = connection else { return }
         stream.append(bytes)
         do throws(TURNError) {
             while let message = try stream.next() { deliver(message) }

@@ -35,7 +35,7 @@ enum Roaming {
     }
 
     private static func figures(_ name: String, _ way: String, _ most: Double, _ times: Times) -> [Figure] {
-        [("first packet of SIP", times.signalling, 20.0), ("sound both ways\(way)", times.sound, most)].flatMap {
+        [("first packet of SIP\(way)", times.signalling, 20.0), ("sound both ways\(way)", times.sound, most)].flatMap {
             what,
             times,
             most in

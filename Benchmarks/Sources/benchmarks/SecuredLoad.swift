@@ -122,7 +122,10 @@ enum SecuredLoad {
         let engine = try CallEngine(CallEngineConfiguration())
         let identity = try DTLSIdentity()
         let paths = (0..<2 * pairCount).map { _ in DTLSPath(identity) }
-        let sockets = try (0..<2 * pairCount).map { _ in try UDPSocket(bind: .loopback(port: 0)).localAddress }
+        // Together, so that no two have the same port.
+        let open = try (0..<2 * pairCount).map { _ in try UDPSocket(bind: .loopback(port: 0)) }
+        let sockets = open.map(\.localAddress)
+        for socket in open { socket.close() }
         _ = try await engine.makeCalls(
             paths.indices.map { leg in
                 var call = CallConfiguration(network: .udp(local: sockets[leg]))

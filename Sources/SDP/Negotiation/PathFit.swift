@@ -26,7 +26,7 @@ package struct ICECredentials: Hashable, Sendable, CustomStringConvertible, Cust
     private static let stemByteCount = 8
 
     /// New ones for a new search for the way (ICE restart), whose name has 24 random bits behind its stem.
-    func renewed(using generator: inout some RandomNumberGenerator) -> ICECredentials {
+    package func renewed(using generator: inout some RandomNumberGenerator) -> ICECredentials {
         ICECredentials(userFragment: stem + Self.text(4, &generator), password: Self.text(24, &generator))
     }
 

@@ -36,6 +36,7 @@ extension Registration {
     ) {
         guard let running, running.request.number == number else { return }
         phrase = nil
+        isUnanswered = true
         if running.wish == .unregister { return finish(.cleared, .failure(failure)) }
         retry(.failure(failure), nil, surroundings, at: now)
     }

@@ -119,8 +119,10 @@ package struct Registration: Sendable {
         begin(.register, .wish)
     }
 
-    /// Whether it has failed, and waits for its time.
-    var isToBeTriedAgain: Bool { state == .failed && deadline != nil }
+    /// Whether it did not get through, and waits for its time.
+    var isToBeTriedAgain: Bool { state == .failed && deadline != nil && isUnanswered }
+    /// Whether the last request was not answered.
+    var isUnanswered = false
 
     /// Makes the binding anew if it is wanted.
     package mutating func refresh(at now: MediaTime) {
@@ -215,6 +217,7 @@ package struct Registration: Sendable {
     /// Sends a REGISTER without a change of state.
     mutating func send(_ wish: Wish, isLengthened: Bool = false) {
         number += 1
+        isUnanswered = false
         let request = RegisterRequest(
             callID: callID,
             tag: tag,

@@ -93,6 +93,8 @@ struct Call: Sendable {
     struct Repair: Sendable {
         var session: OfferAnswer
         var exchange: OfferAnswerExchange
+        /// What was wanted of the session, which this one has.
+        let wanted: SessionConfiguration?
         /// How the call ends when it comes to nothing.
         let end: CallEnd
         let deadline: MediaTime

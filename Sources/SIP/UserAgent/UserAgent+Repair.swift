@@ -60,6 +60,7 @@ extension UserAgent {
             call.repair = Call.Repair(
                 session: session,
                 exchange: exchange,
+                wanted: call.wanted,
                 end: end,
                 deadline: now + Self.repairPatience
             )
@@ -111,7 +112,7 @@ extension UserAgent {
         acknowledge(dialog, id, with: result.answer, at: now)
         call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
-        if call.wanted == call.session?.configuration { call.wanted = nil }
+        if call.wanted == repair.wanted { call.wanted = nil }
         put(call, handle)
         guard result.isTaken else {
             return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)

@@ -103,6 +103,36 @@ import Testing
         end(by: 1)
     }
 
+    @Test mutating func `a call by ICE is repaired by one INVITE, which restarts it`() throws {
+        for (index, handle, name) in [(1, bob, "bobs"), (0, alice, "hers")] {
+            test.world.with(index) { agent, now in
+                guard var session = agent.session(of: handle) else { return }
+                session.media[0].ice = OwnICE(
+                    ICECredentials(userFragment: name, password: "a-password-of-one-side-alone"),
+                    isFull: true
+                )
+                agent.change(handle, to: session, at: now)
+            }
+            test.world.run(for: .seconds(2))
+        }
+        func session(_ index: Int, _ handle: CallHandle) -> AgreedICE.Session? {
+            test.world.nodes[index].agent.calls[handle]?.session?.agreed?.audio?.ice?.session
+        }
+        let (former, told) = (dialog(0, alice), try #require(session(0, alice)))
+        cut(true)
+        try move(0, to: "192.0.2.77", alice)
+        test.world.run(for: .seconds(33))
+        cut(false)
+        let count = test.world.lines.count
+        test.world.run(for: .seconds(10))
+        try expectRepaired(from: former)
+        let (hers, his) = (try #require(session(0, alice)), try #require(session(1, bob)))
+        #expect(hers.local == his.remote && hers.remote == his.local)
+        #expect(hers.local != told.local && hers.remote != told.remote)
+        #expect(test.world.lines[count...].count { $0.contains("ACK") } == 1, "\(test.world.lines[count...])")
+        #expect(test.world.nodes[0].agent.calls[alice]?.wanted == nil)
+    }
+
     @Test(arguments: ["", ";transport=tcp"])
     mutating func `what cannot leave from a new address leaves once it can, or from the next`(way: String) throws {
         self = try RepairTests(AgentCallTests(), way)

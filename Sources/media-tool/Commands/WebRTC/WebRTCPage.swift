@@ -29,7 +29,7 @@ enum WebRTCPage {
     static let script = """
         const at = id => document.getElementById(id)
         const say = text => { at('state').textContent = text }
-        let peer, place, timer, sender, changes
+        let peer, place, timer, sender, changes, direction, restarting
 
         async function call() {
           at('call').disabled = true
@@ -44,8 +44,11 @@ enum WebRTCPage {
               if (peer.connectionState === 'disconnected') restart()
               if (peer.connectionState === 'failed') end()
             }
+            const mine = peer
+            direction = 'sendrecv'
             changes = exchange('POST', '/call')
             await changes
+            if (peer !== mine) return
             at('hold').disabled = at('end').disabled = false
             timer = setInterval(tell, 1000)
           } catch (error) {
@@ -56,28 +59,38 @@ enum WebRTCPage {
 
         async function exchange(method, where) {
           const mine = peer
+          mine.getTransceivers()[0].direction = direction
           await mine.setLocalDescription()
           const response = await fetch(where, {
             method, headers: { 'Content-Type': 'application/sdp' }, body: mine.localDescription.sdp
           })
           const text = await response.text()
-          if (peer !== mine) return
+          const made = response.headers.get('Location')
+          if (peer !== mine) {
+            if (made) fetch(made, { method: 'DELETE', keepalive: true })
+            return
+          }
           if (!response.ok) throw new Error(text)
-          place = response.headers.get('Location') ?? place
+          place = made ?? place
           await mine.setRemoteDescription({ type: 'answer', sdp: text })
           const isHeld = mine.getTransceivers()[0].currentDirection === 'inactive'
           at('hold').textContent = isHeld ? 'Resume' : 'Hold'
         }
 
-        // One after the other; what is refused, or does not get through, is taken back.
+        // One after the other; what is refused, or does not get through, may be asked for again.
         function change() {
           const mine = peer
-          changes = changes.then(() => peer === mine && exchange('PATCH', place)).catch(async error => {
+          changes = changes.then(async () => {
             if (peer !== mine) return
-            say(`No change: ${error.message}`)
-            const [transceiver] = mine.getTransceivers()
-            transceiver.direction = transceiver.currentDirection ?? 'sendrecv'
-            if (mine.signalingState === 'have-local-offer') await mine.setLocalDescription({ type: 'rollback' })
+            const wished = direction
+            try {
+              await exchange('PATCH', place)
+            } catch (error) {
+              if (peer !== mine) return
+              say(`No change: ${error.message}`)
+              if (direction === wished) direction = mine.getTransceivers()[0].currentDirection ?? 'sendrecv'
+              if (mine.signalingState === 'have-local-offer') await mine.setLocalDescription({ type: 'rollback' })
+            }
           })
           return changes
         }
@@ -85,15 +98,18 @@ enum WebRTCPage {
         // A new way is looked for, as when the network has changed, until there is one.
         async function restart() {
           const mine = peer
+          if (restarting === mine) return
+          restarting = mine
           do {
             mine.restartIce()
             await change()
             await new Promise(resolve => setTimeout(resolve, 2000))
           } while (peer === mine && mine.connectionState === 'disconnected')
+          if (restarting === mine) restarting = undefined
         }
 
         function hold(isHeld) {
-          peer.getTransceivers()[0].direction = isHeld ? 'inactive' : 'sendrecv'
+          direction = isHeld ? 'inactive' : 'sendrecv'
           return change()
         }
 

@@ -10,6 +10,8 @@ internal import MediaEngine
 package struct GatheringQuery: PortQuery {
     private var mapping: MappingQuery
     private var relays: [TURNAllocation]
+    /// How many of the ways to the relay are asked by.
+    private var askedCount = 1
     private let begin: MediaTime
 
     /// Questions of `mapping` and for one of `relays`, from `now` on.
@@ -43,9 +45,6 @@ package struct GatheringQuery: PortQuery {
             return isAsked(index) ? relays[index].takeDatagrams() : []
         }
     }
-
-    /// How many of the ways to the relay are asked by.
-    private var askedCount = 1
 
     private func isAsked(_ index: Int) -> Bool { index < askedCount }
 

@@ -24,6 +24,9 @@ struct MediaSlot: Hashable, Sendable {
     /// The formats of our last description.
     private var described: [PayloadFormat] = []
 
+    /// Gives new ICE credentials in the place of those of before.
+    typealias Renewal = (ICECredentials) -> ICECredentials
+
     /// A new line of ours.
     init(_ medium: MediaConfiguration, _ entry: Int) {
         kind = medium.kind
@@ -90,7 +93,7 @@ struct MediaSlot: Hashable, Sendable {
         bundledAs name: String?,
         by rule: FormatFit.Rule,
         after former: AgreedMedia?,
-        using generator: inout some RandomNumberGenerator
+        renewing renew: Renewal
     ) throws(SDPError) -> [DescriptionLine] {
         guard let entry, isWanted(configuration), scope == .everything || isActive else {
             return try DescriptionWriter.refusal(kind: kind, transport: transport, format: format)
@@ -105,7 +108,7 @@ struct MediaSlot: Hashable, Sendable {
         format = described.first.map { String($0.payloadType) } ?? format
         ice = medium.ice(by: MediaProtocol(transport)).flatMap { $0.isFull || medium.isMultiplexed ? $0 : nil }
         let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
-        goOnWithICE(at: place, restarts: place != restartPlace, after: former?.ice, using: &generator)
+        goOnWithICE(at: place, restarts: place != restartPlace, after: former?.ice, renewing: renew)
         return try DescriptionWriter.section(
             medium,
             transport: transport,
@@ -125,10 +128,10 @@ struct MediaSlot: Hashable, Sendable {
         at place: AgreedMedia.Address,
         restarts: Bool,
         after former: AgreedICE?,
-        using generator: inout some RandomNumberGenerator
+        renewing renew: Renewal
     ) {
         let told = former?.session.local
-        if let told { ice?.credentials = restarts ? told.renewed(using: &generator) : told }
+        if let told { ice?.credentials = restarts ? renew(told) : told }
         if told == nil || restarts { restartPlace = place }
     }
 
@@ -161,7 +164,7 @@ struct MediaSlot: Hashable, Sendable {
         _ configuration: SessionConfiguration,
         bundledAs name: String?,
         after former: AgreedMedia?,
-        using generator: inout some RandomNumberGenerator
+        renewing renew: Renewal
     ) throws(SDPError) -> [DescriptionLine] {
         ice = nil
         if !kind.isNamed(offered.kind) { payloadTypes = PayloadTypeMap() }
@@ -184,7 +187,7 @@ struct MediaSlot: Hashable, Sendable {
         // Whoever has other ones restarts it.
         let restarts = former?.ice.map { $0.session.remote != ICECredentials(offered.keyingAttributes) } ?? false
         let place = AgreedMedia.Address(host: configuration.address, port: medium.port)
-        goOnWithICE(at: place, restarts: restarts, after: former?.ice, using: &generator)
+        goOnWithICE(at: place, restarts: restarts, after: former?.ice, renewing: renew)
         self.name = name
         return try DescriptionWriter.section(
             medium,

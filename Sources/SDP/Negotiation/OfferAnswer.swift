@@ -110,14 +110,20 @@ extension OfferAnswer {
     /// Throws: `wrongState` when an offer waits, `invalidConfiguration` or `invalidCharacter` when the configuration cannot
     /// be written.
     public mutating func makeOffer(_ scope: Scope = .everything) throws(SDPError) -> SessionDescription {
-        var generator = SystemRandomNumberGenerator()
-        return try makeOffer(scope, using: &generator)
+        try makeOffer(scope) { $0 }
     }
 
-    /// The same, with what is random in it from `generator`.
+    /// The same, which restarts ICE where the own address has changed, by a ufrag and password from `generator`.
     package mutating func makeOffer(
-        _ scope: Scope,
+        _ scope: Scope = .everything,
         using generator: inout some RandomNumberGenerator
+    ) throws(SDPError) -> SessionDescription {
+        try makeOffer(scope) { $0.renewed(using: &generator) }
+    }
+
+    private mutating func makeOffer(
+        _ scope: Scope,
+        renewing renew: MediaSlot.Renewal
     ) throws(SDPError) -> SessionDescription {
         try expect(.stable, "An offer cannot be made")
         let scope = agreed == nil ? .everything : scope
@@ -135,7 +141,7 @@ extension OfferAnswer {
             bundled = bundled ?? name
             let former = previous(index, slots[index].kind)
             try sections.append(
-                slots[index].offer(configuration, scope, bundledAs: name, by: rule, after: former, using: &generator)
+                slots[index].offer(configuration, scope, bundledAs: name, by: rule, after: former, renewing: renew)
             )
         }
         let written = try write(sections, times: "0 0", Self.attributes(of: slots, bundled))
@@ -210,14 +216,17 @@ extension OfferAnswer {
     /// for each; `invalidConfiguration` or `invalidCharacter` when the configuration cannot be written. The offer goes on
     /// waiting.
     public mutating func makeAnswer() throws(SDPError) -> SessionDescription {
-        var generator = SystemRandomNumberGenerator()
-        return try makeAnswer(using: &generator)
+        try makeAnswer { $0 }
     }
 
-    /// The same, with what is random in it from `generator`.
+    /// The same, which restarts ICE where the offer does, by a ufrag and password from `generator`.
     package mutating func makeAnswer(
         using generator: inout some RandomNumberGenerator
     ) throws(SDPError) -> SessionDescription {
+        try makeAnswer { $0.renewed(using: &generator) }
+    }
+
+    private mutating func makeAnswer(renewing renew: MediaSlot.Renewal) throws(SDPError) -> SessionDescription {
         guard case .theirs(let offer) = exchange else {
             throw SDPError(.wrongState, "There is no offer to answer. Take the other side's offer first.")
         }
@@ -243,7 +252,7 @@ extension OfferAnswer {
                     configuration,
                     bundledAs: name,
                     after: former,
-                    using: &generator
+                    renewing: renew
                 )
             )
         }

@@ -19,12 +19,14 @@ import Testing
     private struct Pair {
         var sides = [PathRestartTests.side("192.0.2.1", "alices-n"), PathRestartTests.side("192.0.2.2", "bobs-nam")]
 
+        var generator = SeededGenerator(seed: 1)
+
         init() throws { try exchange(from: 0) }
 
         /// Has one side offer, and the other answer.
         mutating func exchange(from offerer: Int, _ scope: OfferAnswer.Scope = .everything) throws {
-            try sides[1 - offerer].receiveOffer(sides[offerer].makeOffer(scope))
-            try sides[offerer].receiveAnswer(sides[1 - offerer].makeAnswer())
+            try sides[1 - offerer].receiveOffer(sides[offerer].makeOffer(scope, using: &generator))
+            try sides[offerer].receiveAnswer(sides[1 - offerer].makeAnswer(using: &generator))
         }
 
         /// What both have agreed on, as the first has it.
@@ -87,11 +89,11 @@ import Testing
         var pair = try Pair()
         let first = try pair.session()
         pair.sides[0].configuration.address = "198.51.100.7"
-        let refused = try pair.sides[0].makeOffer()
+        let refused = try pair.sides[0].makeOffer(using: &pair.generator)
         pair.sides[0].rollBack()
         #expect(try pair.session() == first)
         pair.sides[0].configuration.address = "198.51.100.7"
-        let offer = try pair.sides[0].makeOffer()
+        let offer = try pair.sides[0].makeOffer(using: &pair.generator)
         let told = [refused, offer].map { $0.media[0].keyingAttributes.iceCredentials?.userFragment }
         #expect(told[0] != told[1] && !told.contains(first.local.userFragment))
     }

@@ -92,7 +92,8 @@ final class WebRTCCall: Sendable {
         let (answer, agreed) = try exchange.withLock { exchange in
             var changed = exchange
             try changed.receiveOffer(offer)
-            let answer = try changed.makeAnswer()
+            var generator = SystemRandomNumberGenerator()
+            let answer = try changed.makeAnswer(using: &generator)
             guard let agreed = changed.agreed, agreed.audio?.ice != nil else { throw NoWay() }
             exchange = changed
             return (answer, agreed)

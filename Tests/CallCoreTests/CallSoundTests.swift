@@ -43,6 +43,15 @@ import Testing
         return SDESKeys(using: &generator)
     }
 
+    @Test func `whoever takes the place of the other side gets ICE credentials that the one before has not`() throws {
+        var session = sound.session
+        let told = ICECredentials(userFragment: "the-name", password: "a-password-of-this-side")
+        session.media[0].ice = OwnICE(told, isFull: true)
+        let other = try #require(sound.sessionForAnother(like: session).media[0].ice?.credentials)
+        // By its stem the media thread knows checks.
+        #expect(other.stem == told.stem && other.userFragment != told.userFragment && other.password != told.password)
+    }
+
     /// An offer of this side, taken by both.
     private mutating func offer(_ scope: OfferAnswer.Scope = .everything) async throws {
         try peer.receiveOffer(own.makeOffer(scope))

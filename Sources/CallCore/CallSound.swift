@@ -32,7 +32,8 @@ package actor CallSound {
     /// What is offered, or answered with.
     package nonisolated let session: SessionConfiguration
     private let engine: CallEngine
-    private let way: Way
+    private var way: Way
+    private let ice: ICEConfiguration?
     /// What a relay has given for it, until a call has the ports.
     private var side: ICESide?
     private let ends: @Sendable (inout CallConfiguration) -> Void
@@ -47,9 +48,15 @@ package actor CallSound {
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
+    /// How often it was to move, and whether it is to end: then nobody waits for what servers say.
+    private var moveCount = 0
+    private var isEnding = false
     /// Where ICE has found the other side's ports, and who waits for them to be found elsewhere.
     private var found: [ICEComponent: Route] = [:]
     private var finder: Task<Void, Never>?
+    /// Tells each time that nothing gets through any more, and `findWay` may help; it ends with the sound.
+    package nonisolated let losses: AsyncStream<Void>
+    private let lossTeller: AsyncStream<Void>.Continuation
 
     /// Opens the ports of a call on an own address.
     ///
@@ -76,13 +83,10 @@ package actor CallSound {
         let address = SocketAddress(host: host, port: 0) ?? .loopback(port: 0)
         let reservation = try await engine.reserve(address, hasControlPort: true)
         var side: ICESide?
-        if let ice { side = await ICESide(ice, of: reservation) }
-        if let relay = ice?.relay {
-            if let failure = side?.failure {
-                engine.warn("The relay at \(relay.address) gives no address: \(failure). The call goes on without it.")
-            } else if let failure = side?.controlFailure {
-                engine.warn("The relay at \(relay.address) gives no address for RTCP: \(failure).")
-            }
+        if let ice {
+            let asked = await ICESide(ice, of: reservation)
+            asked.warn(engine, ice)
+            side = asked
         }
         try self.init(
             engine,
@@ -90,6 +94,7 @@ package actor CallSound {
             codecs: codecs,
             packetTime: packetTime,
             encryption: encryption,
+            ice: ice,
             side: side,
             isPrivate: isPrivate,
             ends
@@ -98,7 +103,7 @@ package actor CallSound {
 
     /// The sound of a call whose ports, or whose network in memory, are there.
     ///
-    /// - Parameters: As above; `side` is this side of ICE.
+    /// - Parameters: As above; `side` is this side of ICE, by what `ice` says.
     /// - Throws: `EngineError` when there is no such codec, `PhoneError` when there can be no certificate
     package init(
         _ engine: CallEngine,
@@ -106,6 +111,7 @@ package actor CallSound {
         codecs: [String],
         packetTime: Int?,
         encryption: MediaEncryption = .none,
+        ice: ICEConfiguration? = nil,
         side: ICESide? = nil,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
@@ -128,7 +134,8 @@ package actor CallSound {
             return SessionConfiguration(address: local.host, media: [offered])
         }
         (session, spareSessions) = (sessions[0], Array(sessions.dropFirst()))
-        (self.engine, self.way, self.side, self.stream, self.ends) = (engine, way, side, stream, ends)
+        (self.engine, self.way, self.ice, self.side, self.stream, self.ends) = (engine, way, ice, side, stream, ends)
+        (losses, lossTeller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// What is offered, or answered with, to somebody who takes the place of the other side: by keys and ICE credentials that the one
@@ -144,6 +151,12 @@ package actor CallSound {
             session.media[0].ice?.credentials = told.renewed(using: &generator)
         }
         return session
+    }
+
+    /// Has the next description of `session` hold it with music, or resume it, and tell no address that has gone since the last one.
+    package nonisolated func describe(_ session: inout SessionConfiguration, isHeld: Bool) {
+        session.hold = isHeld ? .withMusic : nil
+        for keying in keyings { keying.forgetLostRelays(&session.media[0]) }
     }
 
     /// What secures it, or that nothing does; nil before the first agreement where there is a choice.
@@ -188,10 +201,8 @@ package actor CallSound {
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
         agreed = media
-        if media.ice != nil, finder == nil, let ways = keying.ways {
-            finder = Task { [weak self] in
-                for await way in ways { await self?.follow(way.component, by: way.route) }
-            }
+        if media.ice != nil, finder == nil, let news = keying.news {
+            finder = Task { [weak self] in for await news in news { await self?.take(news) } }
         }
         if let call { return try await call.update(agreement) }
         // What the way cannot go by is given back while this has the ports.
@@ -212,6 +223,13 @@ package actor CallSound {
         agreement.isSymmetric = false
         (agreement.sourceRules.startPatience, agreement.sourceRules.relocatesAfter) = (.zero, .zero)
         return agreement
+    }
+
+    private func take(_ news: DTLSPath.News) {
+        switch news {
+        case .found(let component, let route): follow(component, by: route)
+        case .lost: lossTeller.yield()
+        }
     }
 
     /// Sends to where ICE has found a port of the other side, once what is under way is done.
@@ -247,21 +265,90 @@ package actor CallSound {
         return CallSecurity(keying.encryption, suite: proof.suite, keying.statistics, proof.fingerprint, path: path)
     }
 
-    /// Goes to another own address, with the same ports; nothing but the own end changes.
-    ///
-    /// - Throws: `EngineError` when that cannot be
-    package func move(to host: SocketAddress) async throws {
-        if let call {
-            try await call.move(to: host)
-        } else if case .ports(let reservation) = way {
-            try reservation.move(to: host)
+    /// Where the packets of one own end come to, as the other side is to be told.
+    package struct Place: Sendable {
+        fileprivate let address: SocketAddress
+        fileprivate let controlPort: UInt16?
+        fileprivate let ice: OwnICE?
+
+        /// Has `session` tell it.
+        package func tell(in session: inout SessionConfiguration) {
+            session.address = address.host
+            for index in session.media.indices {
+                (session.media[index].port, session.media[index].controlPort) = (address.port, controlPort)
+                session.media[index].ice?.takeServers(of: ice)
+            }
         }
-        // A relay passes on what comes from where it was asked for an address.
-        for keying in keyings { keying.forgetRelay(controlOnly: false) }
+    }
+
+    /// Goes to another own address, by the same ports where they are free; nothing but the own end changes.
+    ///
+    /// By ICE, servers are asked again first: what they have told, and given, was for the ports of before.
+    /// - Returns: What the other side is to be told; nil where there is nothing to tell, or another move comes behind it
+    /// - Throws: `EngineError` when that cannot be
+    package func move(to host: SocketAddress) async throws -> Place? {
+        guard case .ports = way, !isEnding else { return nil }
+        moveCount += 1
+        let number = moveCount
+        let reservation = try await reserve(at: host)
+        var side: ICESide?
+        if let ice, agreed == nil || agreed?.ice != nil {
+            side = await ICESide(ice, of: reservation, hasControl: !(agreed?.isMultiplexed ?? false))
+        }
+        guard number == moveCount, !isEnding else {
+            side?.release(reservation)
+            return nil
+        }
+        let (former, asked) = (change, side)
+        let change = Task {
+            _ = await former?.result
+            try await goOn(by: reservation, asked)
+        }
+        self.change = change
+        try await change.value
+        if let ice { side?.warn(engine, ice) }
+        return number == moveCount
+            ? Place(
+                address: reservation.localAddress,
+                controlPort: reservation.localControlAddress?.port,
+                ice: side?.own
+            )
+            : nil
+    }
+
+    /// Looks for another way from the own address, by other ports, when nothing gets through any more.
+    ///
+    /// - Returns: As `move`
+    /// - Throws: As `move`
+    package func findWay() async throws -> Place? { try await move(to: way.addresses.local) }
+
+    private func reserve(at host: SocketAddress) async throws(EngineError) -> MediaReservation {
+        let place = host.with(port: way.addresses.local.port)
+        if let same = try? await engine.reserve(place, hasControlPort: true) { return same }
+        return try await engine.reserve(host.with(port: 0), hasControlPort: true)
+    }
+
+    /// Goes on by other ports, and by what servers have said of them.
+    private func goOn(by reservation: MediaReservation, _ side: ICESide?) async throws {
+        var side = side
+        if let call {
+            do { try await call.move(to: reservation) } catch {
+                side?.release(reservation)
+                throw error
+            }
+        } else {
+            releaseRelay()
+            way.release()
+            self.side = side
+        }
+        way = .ports(reservation)
+        for keying in keyings { keying.renewRelay(side) }
     }
 
     /// Ends the engine's call after so long a talk, and gives its report; nil when no sound ever flowed.
     package func end(after talk: Duration) async throws -> CallReport? {
+        isEnding = true
+        lossTeller.finish()
         _ = await change?.result
         await keying?.close()
         guard let call else {

@@ -15,7 +15,11 @@ package struct ICESide: Sendable {
     /// This side with the ports of `reservation`, once servers have answered, or have not within their time.
     ///
     /// What they told is kept alive until a call has the ports.
-    init(_ configuration: ICEConfiguration, of reservation: MediaReservation) async {
+    /// - Parameters:
+    ///   - configuration: Whom to ask.
+    ///   - reservation: The ports.
+    ///   - hasControl: Whether RTCP may come to a port of its own.
+    init(_ configuration: ICEConfiguration, of reservation: MediaReservation, hasControl: Bool = true) async {
         var generator = SystemRandomNumberGenerator()
         own = OwnICE(ICECredentials(using: &generator), isFull: !configuration.isLite)
         let local = reservation.localAddress
@@ -25,7 +29,12 @@ package struct ICESide: Sendable {
         if server == nil, configuration.relay != nil { failure = .otherFamily }
         guard server != nil || !servers.isEmpty else { return }
         async let asked = Self.gather(servers, server, reservation, isOfControl: false)
-        async let controlAsked = Self.gather(servers, server, reservation, isOfControl: true)
+        async let controlAsked = Self.gather(
+            hasControl ? servers : [],
+            hasControl ? server : nil,
+            reservation,
+            isOfControl: true
+        )
         var ((answers, refusal), (controlAnswers, controlRefusal)) = (await asked, await controlAsked)
         func mapped(_ answers: GatheringQuery, _ own: SocketAddress?) -> SocketAddress? {
             let mapped = answers.answers.first?.mapped ?? answers.relay?.mapped
@@ -36,7 +45,7 @@ package struct ICESide: Sendable {
         own.controlRelayed = controlAnswers.relay?.relayed
         (relay, controlRelay) = (answers.relay, controlAnswers.relay)
         failure = refusal ?? answers.failure ?? failure
-        controlFailure = reservation.localControlAddress == nil ? nil : controlRefusal ?? controlAnswers.failure
+        controlFailure = hasControl ? controlRefusal ?? controlAnswers.failure : nil
         let end = MonotonicClock.current
         _ = reservation.send(answers.withdrawal(at: end), controlAnswers.withdrawal(at: end))
         let reminder = MappingQuery.reminder(&generator)
@@ -46,6 +55,16 @@ package struct ICESide: Sendable {
             while reservation?.send(reminders[0], reminders[1]) == true {
                 try? await Task.sleep(for: Self.pause)
             }
+        }
+    }
+
+    /// Says that the relay which `configuration` has gives no address.
+    func warn(_ engine: CallEngine, _ configuration: ICEConfiguration) {
+        guard let relay = configuration.relay else { return }
+        if let failure {
+            engine.warn("The relay at \(relay.address) gives no address: \(failure). The call goes on without it.")
+        } else if let controlFailure {
+            engine.warn("The relay at \(relay.address) gives no address for RTCP: \(controlFailure).")
         }
     }
 

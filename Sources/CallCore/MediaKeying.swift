@@ -70,13 +70,25 @@ enum MediaKeying: Sendable {
         switch self {
         case .none: break
         case .sdes: medium.secure(by: SDESKeys(using: &generator))
-        case .dtls(let path, let identity, let ice):
+        case .dtls(_, let identity, let ice):
             medium.secure(by: identity, using: &generator)
             // What it says already it says since the own address has changed.
             medium.ice = medium.ice ?? ice
-            if !path.hasRelay(.media) { medium.ice?.relayed = nil }
-            if !path.hasRelay(.control) { medium.ice?.controlRelayed = nil }
+            forgetLostRelays(&medium)
         }
+    }
+
+    /// Has `medium` tell no address at a relay that has been given back since.
+    func forgetLostRelays(_ medium: inout MediaConfiguration) {
+        guard case .dtls(let path, _, _) = self else { return }
+        if !path.hasRelay(.media) { medium.ice?.relayed = nil }
+        if !path.hasRelay(.control) { medium.ice?.controlRelayed = nil }
+    }
+
+    /// Has the next search for the way go by the addresses at a relay that `side` has, since ports have become others.
+    func renewRelay(_ side: ICESide?) {
+        guard case .dtls(let path, _, .some) = self else { return }
+        path.renew(relay: side?.relay, controlRelay: side?.controlRelay)
     }
 
     /// Takes addresses at a relay for gone: they have been given back.
@@ -141,10 +153,10 @@ enum MediaKeying: Sendable {
         do throws(DTLSError) { return try await path.connected() } catch { throw PhoneError(.security, "\(error)") }
     }
 
-    /// Where ICE finds a port of the other side, each time that it goes another way; nil without ICE.
-    var ways: AsyncStream<(component: ICEComponent, route: Route)>? {
+    /// What ICE tells of the way; nil without.
+    var news: AsyncStream<DTLSPath.News>? {
         guard case .dtls(let path, _, .some) = self else { return nil }
-        return path.ways
+        return path.news
     }
 
     /// Waits until the other side has ended DTLS, or is gone; at once where there is none.

@@ -142,11 +142,8 @@ extension Phone {
         do {
             let address = try await endpoint.move(to: source)
             place.withLock { $0 = address }
-            if network.media {
-                for call in calls.values { await call.move(to: address) }
-            } else {
-                network.isSoundBehind = true
-            }
+            network.isSoundBehind = true
+            if network.media { catchUp() }
             continuation.yield(.moved(address))
         } catch {
             // The address has gone again, which the next change tells.

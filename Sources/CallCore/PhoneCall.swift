@@ -188,10 +188,10 @@ public actor PhoneCall {
     /// Holds or resumes the call; events tell when both sides know.
     public func setHeld(_ isHeld: Bool) {
         if let heir { return heir.assumeIsolated { $0.setHeld(isHeld) } }
-        let handle = handle
+        let (handle, sound) = (handle, sound)
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
-            session.hold = isHeld ? .withMusic : nil
+            sound?.describe(&session, isHeld: isHeld)
             agent.change(handle, to: session, at: now)
         }
     }
@@ -205,18 +205,25 @@ public actor PhoneCall {
 
     /// Sends and receives at another own address, and tells the other side so, as soon as that can be.
     func move(to address: SocketAddress) async {
-        do {
-            try await sound?.move(to: address)
-        } catch {
-            // Its ports are another's there: it stays, and ends with its address.
-            return
-        }
+        // Where the address has gone again, it stays, and ends with its own.
+        await tell(try? await sound?.move(to: address))
+    }
+
+    /// Looks for another way, since nothing gets through any more (ICE).
+    private func findWay(of sound: CallSound) async {
+        if let successor { return await successor.findWay(of: sound) }
+        guard self.sound === sound, endTime == nil else { return }
+        await tell(try? await sound.findWay())
+    }
+
+    /// Tells the other side where sound comes to now.
+    private func tell(_ place: CallSound.Place?) async {
+        guard let place else { return }
         // Meanwhile another call may have taken it over.
         let handle = successor?.handle ?? handle
         act { agent, now in
             guard var session = agent.session(of: handle) else { return }
-            session.address = address.host
-            for index in session.media.indices { session.media[index].ice?.forgetServers() }
+            place.tell(in: &session)
             agent.change(handle, to: session, at: now)
         }
     }
@@ -313,6 +320,7 @@ public actor PhoneCall {
             await sound.ended()
             if let failure = sound.securityFailure { await self?.lose(sound, failure) }
         }
+        Task { [weak self] in for await _ in sound.losses { await self?.findWay(of: sound) } }
     }
 
     /// Ends it, for its sound cannot be had.

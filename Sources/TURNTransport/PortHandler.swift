@@ -158,9 +158,7 @@ final class PortHandler: ChannelInboundHandler {
 
     /// Ends it by what has gone wrong.
     func end(_ error: any Error) {
-        guard case .open = connection, (error as? NIOSSLError)?.handshakeReason == nil else {
-            return end(Self.reason(error))
-        }
+        guard case .open = connection else { return end(Self.reason(error)) }
         // A server that goes without the farewell of TLS is one that goes.
         let isUnclean = if case .uncleanShutdown? = error as? NIOSSLError { true } else { false }
         end(isUnclean ? Self.goodbye : "the connection broke off (\(Self.text(of: error)))")

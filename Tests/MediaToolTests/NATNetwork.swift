@@ -38,7 +38,9 @@ final class NATNetwork {
     private let kinds: [Kind]
     private let nats: [NetworkNamespace]
     private let middle: NetworkNamespace
-    private let servers: [ProgramRun]
+    private let relayCommand: [String]
+    private let scratch: Scratch
+    private var servers: [ProgramRun]
 
     init(_ kinds: [Kind]) async throws {
         self.kinds = kinds
@@ -82,18 +84,39 @@ final class NATNetwork {
         }
         try Self.shell(middle, "echo 1 >/proc/sys/net/ipv4/ip_forward")
         let scratch = try Scratch()
-        let stun = [
+        self.scratch = scratch
+        let relay = [
             try #require(Self.coturn), "-n", "-v", "--cert", TestCertificates.of("relay").path, "--pkey",
             TestCertificates.of("relay").keyPath, "--no-dtls", "--no-cli", "-L", Self.stun, "-L",
             Self.otherStun, "-E", Self.stun, "--lt-cred-mech", "--user", "alice:a password", "--realm", "example.test",
             "--log-file", "stdout", "--pidfile", scratch.file("pid"), "--userdb", scratch.file("db"),
         ]
         let sip = [ToolRun.path, "sip", "server", "--domain", "example.test", "--local", "\(Self.stun):5060", "--json"]
-        servers = try [stun, sip].map { [middle] command in
+        relayCommand = relay
+        servers = try [relay, sip].map { [middle] command in
             try ProgramRun(middle.command[0], middle.command.dropFirst() + command)
         }
         try #require(servers[1].prints(#""event":"listening""#), "\(servers[1].errors)")
+        try requireRelay()
+    }
+
+    private func requireRelay() throws {
         try #require(servers[0].prints("Total General servers"), "\(servers[0].output)")
+    }
+
+    /// Has the relay die, and another one take its place that knows nothing of what it has given.
+    func replaceRelay() throws {
+        servers[0].send(SIGKILL)
+        servers[0].wait()
+        servers[0] = try ProgramRun(middle.command[0], middle.command.dropFirst() + relayCommand)
+        try requireRelay()
+    }
+
+    /// Has Alice's host go to another address behind its NAT.
+    func moveAlice() throws {
+        try alice.ip(
+            "address del 192.168.1.2/24 dev eth0; address add 192.168.1.3/24 dev eth0; route add default via 192.168.1.1"
+        )
     }
 
     /// How many addresses the relay has given, and has been given back.

@@ -9,14 +9,21 @@ final class PhoneRun {
     private let lines: FileHandle
 
     /// One at an own address, nil has it follow the machine's, in a network, nil is that of the tests.
-    init(_ folder: Scratch, at local: String?, in network: NetworkNamespace?, _ arguments: [String]) throws {
+    init(
+        _ folder: Scratch,
+        at local: String?,
+        in network: NetworkNamespace?,
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) throws {
         let path = folder.file("lines-\(UUID().uuidString)")
         guard mkfifo(path, 0o600) == 0 else { throw POSIXError(.EIO) }
         let place = local.map { ["--local", $0] } ?? []
         let command = (network?.command ?? []) + [ToolRun.path, "phone", "--json"] + place + arguments
         run = try ToolRun(
             ["-c", #"lines="$1"; shift; exec "$@" <"$lines""#, "sh", path] + command,
-            program: "/bin/sh"
+            program: "/bin/sh",
+            environment: environment
         )
         lines = try #require(FileHandle(forWritingAtPath: path))
         try #require(run.printed(#""event":"listening""#), "\(run.errors)")

@@ -31,6 +31,20 @@ extension Call {
         }
     }
 
+    /// Goes on by other ports, which are its own from then on; SSRC and sequence numbers stay, as above.
+    ///
+    /// - Parameter reservation: The ports, as many as it has.
+    /// - Throws: `EngineError` when another call has them, or they do not fit
+    package func move(to reservation: MediaReservation) async throws(EngineError) {
+        try await EngineError.wrappingAsync {
+            try await changes.withLock {
+                guard !hasEnded else { throw endedError }
+                let ports = try reservation.take()
+                do throws(NetworkError) { try sockets.move(to: ports) } catch { throw EngineError.network(error) }
+            }
+        }
+    }
+
     private func applyUpdate(_ agreement: MediaAgreement) async throws {
         let (former, recording) = state.withLock { ($0.stream, $0.recording) }
         guard !hasEnded else { throw endedError }

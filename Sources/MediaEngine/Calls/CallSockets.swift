@@ -1,4 +1,5 @@
 import CallBasics
+import Glibc
 
 /// The links of one call: sockets of its own, or a link that was given.
 struct CallSockets: Sendable {
@@ -58,9 +59,22 @@ struct CallSockets: Sendable {
     ///
     /// - Throws: `NetworkError` when one of them cannot; then all stay
     func move(to host: SocketAddress) throws(NetworkError) {
-        let (socket, control) = (link as? UDPSocket, controlLink as? UDPSocket)
-        let (twin, controlTwin) = (try socket?.twin(at: host), try control?.twin(at: host))
-        if let twin { socket?.take(twin) }
+        guard let socket = link as? UDPSocket else { return }
+        let place = host.with(port: socket.port)
+        try move(to: CallSockets(bind: place, hasControlPort: controlLink != nil, clock: nil))
+    }
+
+    /// Goes on by the ports of `other`; a link that was given stays.
+    ///
+    /// - Throws: `NetworkError` when they are of the other family, or RTCP has none there
+    func move(to other: CallSockets) throws(NetworkError) {
+        let (socket, twin) = (link as? UDPSocket, other.link as? UDPSocket)
+        let (control, controlTwin) = (controlLink as? UDPSocket, other.controlLink as? UDPSocket)
+        guard let socket, let twin else { return }
+        guard twin.localAddress.isIPv4 == socket.localAddress.isIPv4, control == nil || controlTwin != nil else {
+            throw NetworkError("Binding", address: other.local, errno: EAFNOSUPPORT)
+        }
+        socket.take(twin)
         if let controlTwin { control?.take(controlTwin) }
     }
 

@@ -24,14 +24,6 @@ public final class MediaReservation: Sendable {
         sockets.withLock { $0 = nil }
     }
 
-    /// Goes to another address of the machine, with the same ports, unless a call has them: then `Call.move` does it.
-    ///
-    /// - Throws: `EngineError` when the address is not this machine's, or a port is another's there
-    package func move(to host: SocketAddress) throws(EngineError) {
-        let sockets = sockets.withLock { $0 }
-        do throws(NetworkError) { try sockets?.move(to: host) } catch { throw .network(error) }
-    }
-
     /// Does `body` with the sockets; no call takes them meanwhile, and they are nil when one has them.
     func withSockets<Result>(_ body: (_ media: UDPSocket?, _ control: UDPSocket?) -> Result) -> Result {
         sockets.withLock { body($0?.link as? UDPSocket, $0?.controlLink as? UDPSocket) }

@@ -41,7 +41,9 @@ package final class HandOff<Object: AnyObject>: @unchecked Sendable {
     ///
     /// Answers nil, too, while so many retired objects wait that this one could not be given back later.
     package func take() -> Unmanaged<Object>? {
-        guard retired.freeCount > 1, let pointer = offered.exchange(nil, ordering: .acquiringAndReleasing) else {
+        guard offered.load(ordering: .relaxed) != nil, retired.freeCount > 1,
+            let pointer = offered.exchange(nil, ordering: .acquiringAndReleasing)
+        else {
             return nil
         }
         return Unmanaged.fromOpaque(pointer)

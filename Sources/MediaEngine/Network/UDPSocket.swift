@@ -27,7 +27,6 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     private let closedWith = Mutex<Int?>(nil)
     /// What was dropped at addresses that it has left.
     private let droppedBefore = Atomic<Int>(0)
-    private let dscp: Int
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -42,7 +41,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share; without one, in virtual time, a datagram
     /// arrives when it is taken.
     init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock?) throws(NetworkError) {
-        (self.clock, self.dscp) = (clock, dscp)
+        self.clock = clock
         isIPv4 = address.isIPv4
         let family = isIPv4 ? AF_INET : AF_INET6
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -84,16 +83,10 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// A socket at another address of the machine, with the same port, that `take` makes this one's.
-    ///
-    /// - Throws: `NetworkError` when the address is not ours, of the other family, or the port is another's there
-    func twin(at host: SocketAddress) throws(NetworkError) -> UDPSocket {
-        let address = host.with(port: localAddress.port)
-        guard address.isIPv4 == isIPv4 else { throw NetworkError("Binding", address: address, errno: EAFNOSUPPORT) }
-        return try UDPSocket(bind: address, dscp: dscp, clock: nil)
-    }
+    /// Where it is bound now.
+    var port: UInt16 { (try? Self.boundAddress(of: descriptor, asked: localAddress))?.port ?? localAddress.port }
 
-    /// Goes to where `twin` is; what waits at the former address is lost.
+    /// Goes to where `twin` is, of the same family; what waits at the former address is lost.
     ///
     /// The descriptor stays, so that the media thread goes on in the same tick, and so does the kernel's filter of sources.
     /// Thread: control; nobody waits.

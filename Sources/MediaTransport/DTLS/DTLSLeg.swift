@@ -37,13 +37,11 @@ final class DTLSLeg: @unchecked Sendable {
     let path = SecurePath()
     let queue: HandshakeQueue
     private let identity: DTLSIdentity
-    private let server: any HandshakeServer
-    private let orders = Mutex(Orders())
-    /// Takes each way that ICE chooses.
-    private let tellWay: @Sendable (Route) -> Void
-    private let refusedChecks = Atomic(0)
-    /// Whether there is an address at a relay that may be told.
-    private let isRelayThere: Atomic<Bool>
+    let server: any HandshakeServer
+    let orders = Mutex(Orders())
+    /// Takes what ICE tells.
+    private let tell: @Sendable (News) -> Void
+    let refusedChecks = Atomic(0)
 
     // Of the thread of DTLS.
     private var wanted: AgreedAssociation?
@@ -55,6 +53,9 @@ final class DTLSLeg: @unchecked Sendable {
     /// What `PathAgent.end` was last; nil before there was a way.
     private var lastEnd: MediaTime?
     private var remote: Route?
+    /// How many packets had been taken when it was looked last, and since when it is no more.
+    private var heard = (count: 0, time: MediaTime.zero)
+    private var isLost = false
     private var isConnecting = false
     private var attempts: [Attempt] = []
     private var connected: Attempt?
@@ -70,100 +71,23 @@ final class DTLSLeg: @unchecked Sendable {
         _ userFragment: String? = nil,
         _ relay: TURNAllocation? = nil,
         by server: any HandshakeServer = DTLSThread.shared,
-        tellWay: @escaping @Sendable (Route) -> Void = { _ in }
+        tell: @escaping @Sendable (News) -> Void = { _ in }
     ) {
-        (self.identity, self.relay, self.server, self.tellWay) = (identity, relay, server, tellWay)
-        isRelayThere = Atomic(relay != nil)
+        (self.identity, self.relay, self.server, self.tell) = (identity, relay, server, tell)
         queue = HandshakeQueue(checksFor: userFragment, by: server, relay: relay)
+        orders.withLock { $0.hasRelay = relay != nil }
     }
 
-    // MARK: Orders
-
-    /// Begins the association, or goes on with it; at another address where `remote` is one, or where ICE finds one.
-    func connect(_ association: AgreedAssociation, _ ice: AgreedICE?, to remote: SocketAddress?) {
-        orders.withLock { orders in
-            orders.ice = ice
-            if let remote { orders.remote = remote }
-            guard orders.wanted != association else { return }
-            (orders.wanted, orders.isNew, orders.outcome) = (association, true, .connecting)
-        }
-        let isServed = server.add(self)
-        orders.withLock { $0.isServed = isServed }
-        if !isServed { settle(.failed(.protocolFailure("the system has no room for a thread")), evenIfNew: true) }
-    }
-
-    /// Goes on with no association, as when RTCP has come to share the port of RTP.
-    func disconnect() {
-        let isWanted = orders.withLock { orders in
-            guard orders.wanted != nil else { return false }
-            (orders.wanted, orders.ice, orders.isNew) = (nil, nil, true)
-            return true
-        }
-        if isWanted { server.wake() }
-    }
-
-    /// What has become of it, once that is known; from now on the other side has so long as `timeLimit`.
-    func outcome() async -> Outcome {
-        await withCheckedContinuation { continuation in
-            let known: Outcome? = orders.withLock { orders in
-                guard case .connecting = orders.outcome else { return orders.outcome }
-                orders.isTimed = true
-                orders.waiters.append(continuation)
-                return nil
-            }
-            if let known { continuation.resume(returning: known) } else { server.wake() }
-        }
-    }
-
-    /// Waits until either side has ended it, or it has failed.
-    func ended() async {
-        await withCheckedContinuation { continuation in
-            let isOver = orders.withLock { orders in
-                if orders.isOver { return true }
-                orders.enders.append(continuation)
-                return false
-            }
-            if isOver { continuation.resume() }
-        }
-    }
-
-    /// Why it failed; nil when it did not.
-    var failure: DTLSError? {
-        if case .failed(let error) = orders.withLock(\.outcome) { return error }
-        return nil
-    }
-
-    /// Checks of ICE that proved no password.
-    var refusedCheckCount: Int { refusedChecks.load(ordering: .relaxed) }
-
-    var hasRelay: Bool { isRelayThere.load(ordering: .relaxed) }
-
-    /// Takes the address at a relay for gone.
-    func forgetRelay() { isRelayThere.store(false, ordering: .relaxed) }
-
-    /// Ends it; waits until close_notify has been sent and a relay given back, but for no longer than 100 ms.
-    func close() async {
-        await withCheckedContinuation { continuation in
-            let waits = orders.withLock { orders in
-                guard orders.isServed, !orders.closes else { return false }
-                orders.closes = true
-                orders.closers.append(continuation)
-                return true
-            }
-            if waits { server.wake() } else { continuation.resume() }
-        }
-    }
+    // MARK: The thread of DTLS
 
     /// Tells those who wait, unless another association is wanted by now.
-    private func settle(_ outcome: Outcome, evenIfNew: Bool = false) {
+    func settle(_ outcome: Outcome, evenIfNew: Bool = false) {
         let waiting = orders.withLock { orders in
             evenIfNew || !orders.isNew ? orders.settle(outcome) : (waiters: [], enders: [])
         }
         for waiter in waiting.waiters { waiter.resume(returning: outcome) }
         for ender in waiting.enders { ender.resume() }
     }
-
-    // MARK: The thread of DTLS
 
     /// Does what there is to do; answers when it has to again, unless something comes before.
     func serve(at now: MediaTime, _ buffer: inout [UInt8]) -> MediaTime? {
@@ -189,7 +113,10 @@ final class DTLSLeg: @unchecked Sendable {
         for attempt in running {
             for datagram in attempt.association.takeDatagrams() { send(datagram, by: attempt.route, now) }
         }
-        if isLast { agent?.close(at: now) }
+        if isLast {
+            agent?.close(at: now)
+            giveBackRenewal(now)
+        }
         post()
         judge(now)
         if let closing {
@@ -256,20 +183,53 @@ final class DTLSLeg: @unchecked Sendable {
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
-            if !hasRelay {
-                agent?.close(at: now)
-                relay?.close(at: now)
-            }
+            takeRelay(now)
             let (relay, generator) = (agent?.relay ?? relay, SystemRandomNumberGenerator())
             agent = RoutedAgent(after: agent, ice, relay, tag: queue.tag, generator, at: now)
             (remote, self.relay) = (nil, nil)
+            heard = (path.takenCount, now)
         } else {
             agent?.close(at: now)
             post()
             queue.relay?.use(nil, nil)
             (agent, lastEnd, relay) = (nil, nil, nil)
         }
-        if agent?.relay?.relayed == nil { forgetRelay() }
+    }
+
+    /// Goes on by the relay that the next search for the way is to go by.
+    private func takeRelay(_ now: MediaTime) {
+        let (renewal, hasRelay) = orders.withLock { orders in
+            defer { orders.renewal = nil }
+            return (orders.renewal, orders.hasRelay)
+        }
+        if renewal != nil || !hasRelay {
+            agent?.close(at: now)
+            relay?.close(at: now)
+        }
+        guard let renewal else { return }
+        agent?.forgetRelay()
+        relay = renewal.relay
+        queue.relay?.change(to: relay)
+    }
+
+    /// Gives back an address at a relay that no search has come to go by.
+    private func giveBackRenewal(_ now: MediaTime) {
+        var renewal = orders.withLock { orders in
+            defer { orders.renewal = nil }
+            return orders.renewal?.relay
+        }
+        renewal?.close(at: now)
+        for (datagram, destination) in renewal?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
+    }
+
+    /// Tells what has become of the relay, and of the way.
+    private func noteLosses(_ now: MediaTime) {
+        if agent?.relay?.relayed == nil { orders.withLock { if $0.renewal == nil { $0.hasRelay = false } } }
+        let count = path.takenCount
+        if count != heard.count { heard = (count, now) }
+        let isLost = connected != nil && agent?.isLost(at: now, silentSince: heard.time) ?? false
+        if isLost, !self.isLost { tell(.lost) }
+        self.isLost = isLost
     }
 
     /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
@@ -283,12 +243,13 @@ final class DTLSLeg: @unchecked Sendable {
         }
         agent?.advance(to: now)
         refusedChecks.store(agent?.refusedCount ?? 0, ordering: .relaxed)
+        noteLosses(now)
         guard let way = agent?.destination else { return }
         queue.relay?.use(way, agent?.channel)
         guard way != remote else { return }
         remote = way
         for attempt in running { attempt.route = way }
-        tellWay(way)
+        tell(.found(way))
         if isConnecting, let wanted, wanted.role == .active, attempts.isEmpty { begin(wanted, by: way, now) }
     }
 

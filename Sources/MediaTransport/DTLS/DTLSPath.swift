@@ -12,9 +12,17 @@ package import SDP
 package final class DTLSPath: LinkSecurity {
     private let media: DTLSLeg
     private let control: DTLSLeg
-    /// Where ICE has found a port of the other side, each time that it goes another way; for one reader, ended by `close`.
-    package let ways: AsyncStream<(component: ICEComponent, route: Route)>
-    private let continuation: AsyncStream<(component: ICEComponent, route: Route)>.Continuation
+    /// What ICE tells; for one reader, ended by `close`.
+    package let news: AsyncStream<News>
+    private let continuation: AsyncStream<News>.Continuation
+
+    /// What ICE tells of a way.
+    package enum News: Sendable {
+        /// Where a port of the other side is, each time that another way leads there.
+        case found(ICEComponent, Route)
+        /// No sound gets through any more, since the relay is gone, or nobody has agreed to it, or been heard, for 12 to 20 s.
+        case lost
+    }
 
     /// A path that proves `identity`, and whose other side may find the way by checks for `credentials`, where there are any.
     ///
@@ -30,14 +38,19 @@ package final class DTLSPath: LinkSecurity {
         relay: TURNAllocation? = nil,
         controlRelay: TURNAllocation? = nil
     ) {
-        let (ways, continuation) = AsyncStream.makeStream(
-            of: (component: ICEComponent, route: Route).self,
-            bufferingPolicy: .bufferingNewest(16)
-        )
-        (self.ways, self.continuation) = (ways, continuation)
+        let (news, continuation) = AsyncStream.makeStream(of: News.self, bufferingPolicy: .bufferingNewest(16))
+        (self.news, self.continuation) = (news, continuation)
         let name = credentials?.stem
-        media = DTLSLeg(identity, name, relay) { continuation.yield((.media, $0)) }
-        control = DTLSLeg(identity, name, controlRelay) { continuation.yield((.control, $0)) }
+        media = DTLSLeg(identity, name, relay) { news in
+            switch news {
+            case .found(let route): continuation.yield(.found(.media, route))
+            case .lost: continuation.yield(.lost)
+            }
+        }
+        control = DTLSLeg(identity, name, controlRelay) { news in
+            // Without its reports, sound goes on.
+            if case .found(let route) = news { continuation.yield(.found(.control, route)) }
+        }
     }
 
     deinit {
@@ -50,6 +63,12 @@ package final class DTLSPath: LinkSecurity {
 
     /// Takes an address at a relay for gone, as when it was given back before the leg was wanted.
     package func forgetRelay(_ component: ICEComponent) { leg(of: component).forgetRelay() }
+
+    /// Has the next search for the way go by these addresses at a relay: the ports are others, and what was given to them has gone.
+    package func renew(relay: TURNAllocation?, controlRelay: TURNAllocation?) {
+        media.renew(relay)
+        control.renew(controlRelay)
+    }
 
     private func leg(of component: ICEComponent) -> DTLSLeg {
         switch component {

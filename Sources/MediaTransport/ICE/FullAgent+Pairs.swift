@@ -72,6 +72,9 @@ extension FullAgent {
     static let consentLimit = Duration.seconds(30)
     /// Longer than a pause between two questions for consent.
     static let silenceLimit = Duration.seconds(8)
+    /// How long nobody agrees to the way in use before another one is looked for: two questions for consent have been lost.
+    static let lossLimit = Duration.seconds(12)
+    static let lossLead = Duration.seconds(4)
     /// How long old peers may nominate (RFC 8445, section 8.3).
     static let settlingTime = Duration.seconds(3)
     /// How long the other side may change its mind, for which its consent checks are the last occasion.

@@ -87,6 +87,12 @@ struct FullAgent: PathAgent {
 
     func knows(_ route: Route) -> Bool { pairs.contains { $0.route == route && $0.isKnown } }
 
+    /// The side that controls is the first to look for another way, so that not both do.
+    func isLost(at now: MediaTime) -> Bool {
+        let limit = isControlling ? Self.lossLimit : Self.lossLimit + Self.lossLead
+        return selectedPair.map { now - $0.lastAnswer > limit } ?? false
+    }
+
     func needsNoRelay(at now: MediaTime) -> Bool {
         guard let pair = selectedPair, !pair.route.isRelayed else { return false }
         return now - selection > Self.relayPatience && !isSilent(at: now)

@@ -35,6 +35,9 @@ struct LiteAgent: PathAgent {
 
     func knows(_ route: Route) -> Bool { ways.contains { $0.route == route } }
 
+    /// It has one address, to which the other side finds the way again.
+    func isLost(at now: MediaTime) -> Bool { false }
+
     func needsNoRelay(at now: MediaTime) -> Bool { true }
 
     mutating func take(_ datagram: [UInt8], by route: Route, at now: MediaTime) {

@@ -19,6 +19,8 @@ protocol PathAgent {
 
     /// Whether the other side has shown that it is there.
     func knows(_ route: Route) -> Bool
+    /// Whether the way in use has not been agreed to for so long that another one is to be looked for.
+    func isLost(at now: MediaTime) -> Bool
     /// Whether it goes without a relay from now on.
     func needsNoRelay(at now: MediaTime) -> Bool
     /// Takes a datagram of STUN.

@@ -55,6 +55,17 @@ struct RoutedAgent {
     /// Whether the other side has shown that it is there.
     func knows(_ route: Route) -> Bool { agent.knows(route) }
 
+    /// Whether another way is to be looked for, where nothing has been heard since `silence`: the relay is gone that it goes by, or
+    /// nobody agrees to it any more.
+    func isLost(at now: MediaTime, silentSince silence: MediaTime) -> Bool {
+        guard let destination else { return false }
+        if destination.isRelayed, relay?.relayed == nil { return true }
+        return now - silence > Self.silenceLimit && agent.isLost(at: now)
+    }
+
+    /// Longer than between two reports, of which one is lost.
+    private static let silenceLimit = Duration.seconds(8)
+
     /// What stands for the other side at the relay, where the way in use goes by it; nil where it does not, or the server does not
     /// know yet.
     var channel: UInt16? {
@@ -106,6 +117,9 @@ struct RoutedAgent {
         if agent.needsNoRelay(at: now) { relay?.close(at: now) }
         for (bytes, route) in agent.takeDatagrams() { send(bytes, by: route, at: now) }
     }
+
+    /// Goes by no relay any more.
+    mutating func forgetRelay() { relay = nil }
 
     /// Gives the relay back.
     mutating func close(at now: MediaTime) { relay?.close(at: now) }

@@ -25,13 +25,13 @@ final class HandshakeQueue: @unchecked Sendable {
     private let sentCount = Atomic(0)
 
     private let server: any HandshakeServer
-    /// What the way may go by; nil without.
+    /// What the way may go by; nil without ICE.
     let relay: MediaRelay?
 
     /// A queue for `server`, which takes checks of ICE for `userFragment`, too, where there is one, also by `relay`.
     init(checksFor userFragment: String?, by server: any HandshakeServer, relay: TURNAllocation? = nil) {
-        (self.server, self.relay) = (server, relay.map(MediaRelay.init))
-        tag = relay?.tag ?? .random(in: 0...UInt32.max)
+        (self.server, self.relay) = (server, userFragment.map { _ in MediaRelay(relay) })
+        tag = .random(in: 0...UInt32.max)
         checks = userFragment.map { _ in DatagramPipe(capacity: HandshakeQueue.capacity) }
         name = Array((userFragment ?? "").utf8)
     }
@@ -51,7 +51,7 @@ final class HandshakeQueue: @unchecked Sendable {
         let bytes = buffer.extracting(whole.place)
         var content = whole
         if let relay, datagram.source == relay.server {
-            switch relay.kind(of: bytes, tag: tag) {
+            switch relay.kind(of: bytes) {
             case .answer: return checks.map { deliver(bytes, datagram, to: $0) } ?? false ? nil : whole
             case .passedOn(let place, let source): content = (place, source)
             case nil: return whole

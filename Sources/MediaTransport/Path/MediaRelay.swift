@@ -1,75 +1,104 @@
 import CallBasics
 import MediaEngine
 
-/// What the media thread knows of a relay: where its server is, and the channel that media goes by.
+/// What the media thread knows of a relay: where its server is, where there is one, and the channel that media goes by.
 ///
 ///     packet ──► four bytes before it ──► server ──► the other side
 ///
-/// Thread: `use` that of DTLS; the rest media.
+/// Thread: `use` and `change` that of DTLS; the rest media.
 /// Source: RFC 8656, section 12.
 final class MediaRelay: @unchecked Sendable {
-    /// A way in use.
-    private final class Channel: Sendable {
-        let route: Route?
+    /// A server, and a way in use.
+    private struct Station {
+        /// Nil without a relay.
+        var server: SocketAddress?
+        /// Whether a connection leads to the server, of whose end an empty datagram tells.
+        var isCarried = false
+        /// What begins the transactions that the server may answer.
+        var tag: UInt32 = 0
+        var route: Route?
         /// Nil before the server knows it, and where the way does not go by the relay.
-        let number: UInt16?
+        var number: UInt16?
         /// Whom media went to by the relay before: what is still sent to it does not go there directly.
-        let former: SocketAddress?
+        var former: SocketAddress?
 
-        init(_ route: Route?, _ number: UInt16?, after former: SocketAddress?) {
-            (self.route, self.number, self.former) = (route, number, former)
+        init(_ relay: TURNAllocation?) {
+            guard let relay else { return }
+            (server, isCarried, tag) = (relay.server, relay.isCarried, relay.tag)
         }
     }
 
-    let server: SocketAddress
-    /// Whether a connection leads to the server, of whose end an empty datagram tells.
-    private let isCarried: Bool
-    private let next = HandOff<Channel>()
-    // Of the thread of DTLS.
-    private var offered: (route: Route?, number: UInt16?)
-    private var former: SocketAddress?
-    // Of the media thread.
-    private var current: Channel?
+    private final class Offer: Sendable {
+        let station: Station
+        init(_ station: Station) { self.station = station }
+    }
 
-    init(_ relay: TURNAllocation) { (server, isCarried) = (relay.server, relay.isCarried) }
+    private let next = HandOff<Offer>()
+    // Of the thread of DTLS.
+    private var offered: Station
+    // Of the media thread.
+    private var current: Offer
+
+    /// What passes on by `relay`; nothing without.
+    init(_ relay: TURNAllocation?) {
+        offered = Station(relay)
+        current = Offer(offered)
+    }
 
     /// Has media go by `route`: where that goes by the relay, by the channel `number`, and kept back while that is nil.
     ///
     /// Without a route all goes as it is.
     func use(_ route: Route?, _ number: UInt16?) {
-        guard offered != (route, number) else { return }
-        if let last = offered.route, last.isRelayed { former = last.peer }
-        if route == nil { former = nil }
-        offered = (route, number)
-        next.offer(Channel(route, number, after: former))
+        guard (offered.route, offered.number) != (route, number) else { return }
+        noteFormer()
+        if route == nil { offered.former = nil }
+        (offered.route, offered.number) = (route, number)
+        next.offer(Offer(offered))
+    }
+
+    /// Goes by another relay from now on, as soon as a way does; what is still sent by the former is lost with it.
+    func change(to relay: TURNAllocation?) {
+        noteFormer()
+        let former = offered.former
+        offered = Station(relay)
+        offered.former = former
+        next.offer(Offer(offered))
+    }
+
+    private func noteFormer() {
+        if let last = offered.route, last.isRelayed { offered.former = last.peer }
     }
 
     // MARK: The media thread
 
-    private var channel: Channel? {
+    private var station: Station {
         if let taken = next.take() {
             let former = current
             current = taken.takeRetainedValue()
-            if let former { next.retire(.passRetained(former)) }
+            next.retire(.passRetained(former))
         }
-        return current
+        return current.station
     }
+
+    /// Where it is; nil without.
+    var server: SocketAddress? { station.server }
 
     /// How a packet leaves.
     enum Way: Equatable {
         case asItIs
         /// With this number before it, to the server.
-        case channel(UInt16)
+        case channel(UInt16, at: SocketAddress)
         /// Not yet.
         case none
     }
 
     /// How a packet for `destination` leaves.
     func way(to destination: SocketAddress) -> Way {
-        guard let channel else { return .asItIs }
-        guard channel.route?.peer == destination else { return channel.former == destination ? .none : .asItIs }
-        guard channel.route?.isRelayed ?? false else { return .asItIs }
-        return channel.number.map { .channel($0) } ?? .none
+        let station = station
+        guard let server = station.server else { return station.former == destination ? .none : .asItIs }
+        guard station.route?.peer == destination else { return station.former == destination ? .none : .asItIs }
+        guard station.route?.isRelayed ?? false else { return .asItIs }
+        return station.number.map { .channel($0, at: server) } ?? .none
     }
 
     /// What the server has sent.
@@ -80,20 +109,22 @@ final class MediaRelay: @unchecked Sendable {
         case passedOn(Range<Int>, from: SocketAddress)
     }
 
-    /// What a datagram of the server is, `tag` begins the transactions that it may answer; nil for what is nothing.
-    func kind(of datagram: Span<UInt8>, tag: UInt32) -> Kind? {
+    /// What a datagram of the server is; nil for what is nothing.
+    func kind(of datagram: Span<UInt8>) -> Kind? {
+        let station = station
         if let (number, place) = ChannelData.place(in: datagram) {
-            let peer = channel.flatMap { $0.number == number ? $0.route?.peer : nil }
-            return .passedOn(place, from: peer ?? server)
+            let peer = station.number == number ? station.route?.peer : nil
+            return (peer ?? station.server).map { .passedOn(place, from: $0) }
         }
-        if isCarried, datagram.isEmpty { return .answer }
+        if station.isCarried, datagram.isEmpty { return .answer }
         guard datagram.count >= STUNMessage.headerByteCount, datagram.uint32(at: 4) == STUNMessage.cookie else {
             return nil
         }
         if datagram.uint16(at: 0) == Self.dataIndication {
+            guard let server = station.server else { return nil }
             return STUNMessage.place(of: .data, in: datagram).map { .passedOn($0, from: server) }
         }
-        return datagram[0] == 1 && datagram.uint32(at: 8) == tag ? .answer : nil
+        return datagram[0] == 1 && datagram.uint32(at: 8) == station.tag ? .answer : nil
     }
 
     /// The type of a message (RFC 8489, section 5).

@@ -41,12 +41,12 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         }
         switch relay.way(to: destination) {
         case .asItIs: return base.send(copy.span.extracting(..<count), to: destination, at: now)
-        case .channel(let number):
+        case .channel(let number, let server):
             var whole = buffer.mutableSpan
             whole.store(number, at: 0)
             whole.store(UInt16(count), at: 2)
             let byteCount = ChannelData.headerByteCount + count
-            return base.send(whole.span.extracting(..<byteCount), to: relay.server, at: now)
+            return base.send(whole.span.extracting(..<byteCount), to: server, at: now)
         case .none:
             path.keepBack()
             return false

@@ -18,8 +18,14 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     private var counts = SecurityStatistics()
     private let published = LatestValue(SecurityStatistics())
     private let isStopped = Atomic(false)
+    private let taken = Atomic(0)
 
     package init() {}
+
+    /// How many packets of the other side have been taken.
+    ///
+    /// Thread: any.
+    var takenCount: Int { taken.load(ordering: .relaxed) }
 
     /// A link over `base` that has the keys of this path, which are the same for RTCP.
     package func secured(_ base: any DatagramLink, isOfControl: Bool) -> any DatagramLink {
@@ -75,7 +81,9 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
         case .stun, .dtls, .unknown: result = .failure(.malformed)
         }
         switch result {
-        case .success(let count): return count
+        case .success(let count):
+            taken.store(taken.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+            return count
         case .failure(let refusal): tally { $0.add(refusal) }
         }
         return nil

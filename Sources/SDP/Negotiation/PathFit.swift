@@ -70,9 +70,10 @@ package struct OwnICE: Hashable, Sendable {
         (self.credentials, self.isFull) = (credentials, isFull)
     }
 
-    /// Tells its own address alone, as after it has changed: how that is seen from outside, nobody has told.
-    package mutating func forgetServers() {
-        (mapped, controlMapped, relayed, controlRelayed) = (nil, nil, nil, nil)
+    /// Tells what servers have told of `other`, as after its own address has changed; without, they have told nothing.
+    package mutating func takeServers(of other: OwnICE?) {
+        (mapped, controlMapped) = (other?.mapped, other?.controlMapped)
+        (relayed, controlRelayed) = (other?.relayed, other?.controlRelayed)
     }
 
     /// What an offer, or an answer, says of it for a medium that comes to `port` of `host`, and whose RTCP comes to `controlPort`,

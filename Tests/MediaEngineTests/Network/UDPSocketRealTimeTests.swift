@@ -148,20 +148,17 @@ import Testing
         other.send([1].span, to: socket.localAddress, at: .zero)
         #expect(take(socket).0 == nil && socket.droppedCount == 1)
         let host = try #require(SocketAddress(host: "127.0.0.2", port: 9))
-        socket.take(try socket.twin(at: host))
         let there = host.with(port: socket.localAddress.port)
+        socket.take(try UDPSocket(bind: there))
+        #expect(socket.port == there.port)
         for sender in [other, source] { sender.send([1].span, to: there, at: .zero) }
         #expect(take(socket).0?.source == source.localAddress)
         #expect(take(socket).0 == nil && socket.droppedCount == 2)
         let wasSent = socket.send([1].span, to: source.localAddress, at: .zero)
         #expect(wasSent && take(source).0?.source == there)
         #expect(fcntl(socket.descriptor, F_GETFD) & FD_CLOEXEC != 0)
-        // The former address is free, and one that is not to be had changes nothing.
+        // The former address is free.
         let former = try UDPSocket(bind: socket.localAddress)
-        #expect(throws: NetworkError.self) { try socket.twin(at: .loopback(port: 0)) }
-        let foreign = try #require(SocketAddress(host: "192.0.2.77", port: 0))
-        #expect(throws: NetworkError.self) { try socket.twin(at: foreign) }
-        #expect(throws: NetworkError.self) { try socket.twin(at: #require(SocketAddress(host: "::1", port: 0))) }
         source.send([1].span, to: there, at: .zero)
         #expect(take(socket).0?.source == source.localAddress && take(former).0 == nil)
     }
@@ -176,9 +173,27 @@ import Testing
         free.close()
         taken.close()
         try sockets.move(to: host)
-        for number in [port, port + 1] {
-            _ = try UDPSocket(bind: .loopback(port: number))
-            #expect(throws: NetworkError.self) { try UDPSocket(bind: host.with(port: number)) }
+        func expectToBe(at port: UInt16) throws {
+            for number in [port, port + 1] {
+                _ = try UDPSocket(bind: .loopback(port: number))
+                #expect(throws: NetworkError.self) { try UDPSocket(bind: host.with(port: number)) }
+            }
         }
+        try expectToBe(at: port)
+        // One that is not to be had changes nothing.
+        for foreign in ["192.0.2.77", "::1"] {
+            let host = try #require(SocketAddress(host: foreign, port: 0))
+            #expect(throws: NetworkError.self) { try sockets.move(to: host) }
+        }
+        let alone = try CallSockets(bind: host, hasControlPort: false, clock: nil)
+        #expect(throws: NetworkError.self) { try sockets.move(to: alone) }
+        try expectToBe(at: port)
+        // Other ports go with it from then on.
+        let others = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, clock: nil)
+        let other = others.local.port
+        try sockets.move(to: others)
+        others.close()
+        try sockets.move(to: host)
+        try expectToBe(at: other)
     }
 }

@@ -23,8 +23,8 @@ import Testing
         init(_ role: DTLSRole, _ ice: AgreedICE = ICEChecks.agreed) throws {
             let ways = Watched<[UInt16]>([])
             self.ways = ways
-            leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: LegServer()) { way in
-                ways.update { $0.append(way.peer.port) }
+            leg = DTLSLeg(DTLSPair.one, ICEChecks.own.userFragment, by: LegServer()) { news in
+                if case .found(let way) = news { ways.update { $0.append(way.peer.port) } }
             }
             browser = try DTLSAssociation(
                 DTLSPair.other,

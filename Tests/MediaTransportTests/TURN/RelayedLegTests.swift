@@ -9,17 +9,24 @@ import Testing
 /// Two legs that reach each other by a relay alone; time is an argument, and the test is the threads that serve them.
 @Suite struct RelayedLegTests {
     private final class Side {
-        let address: SocketAddress
+        var address: SocketAddress
         let leg: DTLSLeg
         let wire = Wire()
         let link: SecureLink
         let ways: Watched<[Route]>
+        let lossCount = Watched(0)
         var heard: [(bytes: [UInt8], from: SocketAddress)] = []
 
         init(_ identity: DTLSIdentity, at address: SocketAddress, _ relay: TURNAllocation?, _ name: String) {
             let ways = Watched<[Route]>([])
             (self.address, self.ways) = (address, ways)
-            leg = DTLSLeg(identity, name, relay, by: LegServer()) { route in ways.update { $0.append(route) } }
+            let lossCount = lossCount
+            leg = DTLSLeg(identity, name, relay, by: LegServer()) { news in
+                switch news {
+                case .found(let route): ways.update { $0.append(route) }
+                case .lost: lossCount.update { $0 += 1 }
+                }
+            }
             link = SecureLink(leg.path, leg.queue, over: wire)
         }
 
@@ -54,6 +61,8 @@ import Testing
         var now = MediaTime.zero
         /// Whether the relay is there.
         var isOn = true
+        /// Whether checks of ICE, and their answers, are lost.
+        var dropsChecks = false
         /// What has come to the server.
         var toServer: [[UInt8]] = []
         private var relayed: [SocketAddress?] = []
@@ -92,7 +101,29 @@ import Testing
             }
         }
 
-        private func allocate(for own: SocketAddress) -> TURNAllocation {
+        /// Has a side go to another port, for which the relay gives another address, and both restart ICE.
+        func move(_ index: Int, using generator: inout SeededGenerator) throws {
+            sides[index].address = SocketAddress(ipv4: 0xCB00_7201, port: 7000 + UInt16(index))
+            let renewed = allocate(for: sides[index].address)
+            relayed[index] = renewed.relayed
+            sides[index].leg.renew(renewed)
+            try connect(RelayedLegTests.credentials.map { $0.renewed(using: &generator) })
+        }
+
+        /// How many packets in a row both hear of each other.
+        func talk(_ numbers: ClosedRange<UInt16>) -> [Int] {
+            for side in sides { side.heard = [] }
+            for number in numbers {
+                for side in sides { _ = side.say(number, at: now) }
+                run(1)
+            }
+            run(3)
+            return sides.map { side in
+                numbers.count { number in side.heard.contains { $0.bytes == Packets.media(number) } }
+            }
+        }
+
+        func allocate(for own: SocketAddress) -> TURNAllocation {
             var allocation = TURNAllocation(
                 at: RelayedLegTests.server,
                 user: RelayServer.user,
@@ -128,6 +159,8 @@ import Testing
             for passed in relay.take(bytes, from: source, to: destination, at: now) {
                 if relay.has(passed.destination) {
                     carry(passed.bytes, from: passed.source, to: passed.destination)
+                } else if dropsChecks, ChannelData.unwrapped(passed.bytes)?.bytes.first ?? passed.bytes[0] < 4 {
+                    continue
                 } else if let side = sides.first(where: { $0.address == passed.destination }), relay.has(passed.source)
                 {
                     side.wire.arrived.append((passed.bytes, passed.source))
@@ -185,16 +218,8 @@ import Testing
         stage.run()
         #expect(stage.relay.clientCount == 1)
         let leg = stage.sides[0].leg
-        let isClosed = Watched(false)
-        Task {
-            await leg.close()
-            isClosed.update { $0 = true }
-        }
-        for _ in 0..<100_000 where !isClosed.value {
-            stage.run(1)
-            await Task.yield()
-        }
-        #expect(isClosed.value && stage.relay.clientCount == 0)
+        try await close(leg, on: stage)
+        #expect(stage.relay.clientCount == 0)
         #expect(!stage.sides[1].say(1, at: stage.now) && stage.sides[1].leg.failure == nil)
     }
 
@@ -208,81 +233,78 @@ import Testing
         #expect(!stage.sides[0].say(2, at: stage.now) && stage.sides[0].leg.failure == .silent)
     }
 
-    // MARK: The media thread
-
-    private static func allocation(by carrier: (any TURNCarrier)? = nil) -> TURNAllocation {
-        let generator = SeededGenerator(seed: 1)
-        return TURNAllocation(at: server, by: carrier, user: "a", password: "b", generator, at: .zero)
-    }
-
-    private static let peer = SocketAddress(ipv4: 0xCB00_7109, port: 9)
-
-    private func kind(_ relay: MediaRelay, _ bytes: [UInt8]) -> MediaRelay.Kind? { relay.kind(of: bytes.span, tag: 7) }
-
-    @Test func `sound for the peer waits for its channel, and for others goes as it is`() {
-        let relay = MediaRelay(Self.allocation())
-        #expect(relay.way(to: Self.peer) == .asItIs)
-        let route = Route(Self.peer, isRelayed: true)
-        relay.use(route, nil)
-        #expect(relay.way(to: Self.peer) == .none && relay.way(to: Self.server) == .asItIs)
-        relay.use(route, 0x4001)
-        #expect(relay.way(to: Self.peer) == .channel(0x4001) && relay.way(to: Self.server) == .asItIs)
-        // The engine goes on with the way of before until it has been told.
-        relay.use(Route(Self.server), nil)
-        #expect(relay.way(to: Self.peer) == .none && relay.way(to: Self.server) == .asItIs)
-        relay.use(Route(Self.peer), nil)
-        #expect(relay.way(to: Self.peer) == .asItIs)
-    }
-
-    @Test func `what the server passes on is told from what it answers`() {
-        let relay = MediaRelay(Self.allocation())
-        relay.use(Route(Self.peer, isRelayed: true), 0x4001)
-        let sound = Packets.media(1)
-        let place = 4..<4 + sound.count
-        #expect(kind(relay, ChannelData.wrapped(sound, 0x4001)) == .passedOn(place, from: Self.peer))
-        #expect(kind(relay, ChannelData.wrapped(sound, 0x4002)) == .passedOn(place, from: Self.server))
-        #expect(kind(relay, sound) == nil)
-        let indication = Self.message(.indication, .data, sound)
-        #expect(kind(relay, indication) == .passedOn(36..<36 + sound.count, from: Self.server))
-        #expect(kind(relay, Self.message(.success, .createPermission, [])) == .answer)
-        #expect(kind(relay, Self.message(.failure, .refresh, [])) == .answer)
-        let others = [
-            Self.message(.success, .createPermission, tag: 8, []), Self.message(.indication, .send, sound),
-            Self.message(.request, .binding, []), [], [0x40], [0x40, 1, 0, 9, 1],
-        ]
-        for datagram in others { #expect(kind(relay, datagram) == nil, "\(datagram)") }
-        for count in 0..<indication.count { _ = kind(relay, Array(indication[..<count])) }
-        // Where a connection leads to the server, it is its end.
-        #expect(kind(MediaRelay(Self.allocation(by: TestCarrier(at: Self.server))), []) == .answer)
-    }
-
-    private static func message(
-        _ kind: STUNMessage.Class,
-        _ method: STUNMessage.Method,
-        tag: UInt32 = 7,
-        _ data: [UInt8]
-    ) -> [UInt8] {
-        var writer = STUNWriter(kind, method, STUNMessage.Transaction(high: tag, low: 1))
-        writer.append(.xorPeerAddress, Self.peer)
-        writer.append(.data, data)
-        return writer.finish(withFingerprint: false)
-    }
-
-    /// Whoever is let through by the relay does not keep ICE from what it waits for.
-    @Test func `of what is passed on that is handed on which names this side, or is of DTLS`() {
-        let queue = HandshakeQueue(checksFor: "ours", by: LegServer(), relay: Self.allocation())
-        func takes(_ data: [UInt8]) -> Bool {
-            let datagram = ChannelData.wrapped(data, 0x4001)
-            return queue.take(
-                datagram.span,
-                ReceivedDatagram(byteCount: datagram.count, source: Self.server, arrival: .zero)
-            ) == nil
+    @Test func `at another port the leg goes on by another address at the relay`() throws {
+        let stage = try Stage(relayed: [0])
+        stage.run()
+        #expect(stage.talk(1...10) == [10, 10])
+        var generator = SeededGenerator(seed: 8)
+        try stage.move(0, using: &generator)
+        stage.run(1)
+        // By the former address nothing leads to it any more.
+        #expect(stage.sides[0].leg.hasRelay && !stage.sides[0].say(11, at: stage.now))
+        stage.run()
+        #expect(stage.talk(12...21) == [10, 10])
+        #expect(stage.sides[0].lossCount.value == 0 && stage.sides[0].leg.failure == nil)
+        // As many times as it moves.
+        for number in 3...5 as ClosedRange<UInt16> {
+            try stage.move(0, using: &generator)
+            stage.run()
+            #expect(stage.talk(number * 10...number * 10 + 9) == [10, 10])
         }
-        var checks = ICEChecks()
-        for _ in 0..<100 {
-            #expect(!takes(Self.message(.request, .binding, [])) && !takes(checks.check(name: "other")))
+    }
+
+    @Test func `that a relay is gone is told once, and another address there helps`() throws {
+        let stage = try Stage(relayed: [0])
+        stage.run(50 * 4)
+        stage.isOn = false
+        stage.run(50 * 9)
+        #expect(stage.sides.map(\.lossCount.value) == [0, 0])
+        // The side that controls is the first.
+        stage.run(50 * 3)
+        #expect(stage.sides.map(\.lossCount.value) == [1, 0])
+        stage.relay = RelayServer(at: Self.server)
+        stage.isOn = true
+        var generator = SeededGenerator(seed: 8)
+        try stage.move(0, using: &generator)
+        stage.run()
+        #expect(stage.talk(1...10) == [10, 10])
+        stage.run(50 * 40)
+        #expect(stage.sides.map(\.lossCount.value) == [1, 0] && stage.sides[0].leg.failure == nil)
+    }
+
+    @Test func `while the other side is heard, answers that are lost are no loss of the way`() throws {
+        let stage = try Stage(relayed: [0])
+        stage.run(50 * 4)
+        stage.dropsChecks = true
+        for number in 1...UInt16(50 * 25) {
+            for side in stage.sides { #expect(side.say(number, at: stage.now)) }
+            stage.run(1)
         }
-        for _ in 0..<16 { #expect(takes([22, 0xFE, 0xFD])) }
-        #expect(!takes([22, 0xFE, 0xFD]) && takes(checks.check()))
+        #expect(stage.sides.map(\.lossCount.value) == [0, 0])
+    }
+
+    @Test func `an address at a relay that no search has come to use is given back at the end`() async throws {
+        let stage = try Stage(relayed: [0])
+        stage.run()
+        let leg = stage.sides[0].leg
+        leg.renew(stage.allocate(for: SocketAddress(ipv4: 0xCB00_7201, port: 7)))
+        stage.sides[0].address = SocketAddress(ipv4: 0xCB00_7201, port: 7)
+        #expect(stage.relay.clientCount == 2)
+        try await close(leg, on: stage)
+        // What was given to the former port goes with its time.
+        #expect(stage.relay.clientCount == 1)
+    }
+
+    private func close(_ leg: DTLSLeg, on stage: Stage) async throws {
+        let isClosed = Watched(false)
+        Task {
+            await leg.close()
+            isClosed.update { $0 = true }
+        }
+        for _ in 0..<100_000 where !isClosed.value {
+            stage.run(1)
+            await Task.yield()
+        }
+        try #require(isClosed.value)
     }
 }

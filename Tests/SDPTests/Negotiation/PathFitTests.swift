@@ -129,7 +129,7 @@ import Testing
         )
         #expect(candidates.map(\.priority) == [16_777_215, 16_777_214])
         #expect(candidates.map(\.relatedPort) == [7, 4001])
-        moved.configuration.media[0].ice?.forgetServers()
+        moved.configuration.media[0].ice?.takeServers(of: nil)
         let kinds = try moved.makeOffer().media[0].keyingAttributes.candidates.map(\.kind)
         #expect(kinds == ["host", "host"])
     }

@@ -21,10 +21,21 @@ extension SIPCallRun {
 
     /// Holds or resumes the call.
     func setHeld(_ isHeld: Bool) async {
+        let (handle, sound) = (current, sound)
+        await party.endpoint.perform { agent, now in
+            guard var session = agent.session(of: handle) else { return }
+            sound.describe(&session, isHeld: isHeld)
+            agent.change(handle, to: session, at: now)
+        }
+    }
+
+    /// Looks for another way, since nothing gets through any more (ICE), and tells the other side.
+    func findWay() async {
+        guard let place = try? await sound.findWay() else { return }
         let handle = current
         await party.endpoint.perform { agent, now in
             guard var session = agent.session(of: handle) else { return }
-            session.hold = isHeld ? .withMusic : nil
+            place.tell(in: &session)
             agent.change(handle, to: session, at: now)
         }
     }

@@ -147,6 +147,7 @@ actor SIPCallRun {
             if let security = await sound.security { tell(security) }
             guard !isWatched else { return }
             isWatched = true
+            tasks.append(Task { for await _ in sound.losses { await findWay() } })
             await sound.ended()
             if let failure = sound.securityFailure { throw failure }
         } catch {

@@ -40,7 +40,7 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
         }
         if !text.isEmpty { EVP_EncryptUpdate(sealing, text.bytes, &written, text.bytes, CInt(text.count)) }
         EVP_EncryptFinal_ex(sealing, tag.bytes, &written)
-        EVP_CIPHER_CTX_ctrl(sealing, EVP_CTRL_AEAD_GET_TAG, CInt(tag.count), tag.baseAddress)
+        gcm_get_tag(sealing, tag.baseAddress, tag.count)
     }
 
     /// Decrypts `text` in place; false when `tag` is not that of it, of `header` and of `word` behind that.
@@ -53,7 +53,7 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
     ) -> Bool {
         var written: CInt = 0
         Self.withBytes(of: nonce) { _ = EVP_DecryptInit_ex2(opening, nil, nil, $0, nil) }
-        EVP_CIPHER_CTX_ctrl(opening, EVP_CTRL_AEAD_SET_TAG, CInt(tag.count), tag.baseAddress)
+        gcm_set_tag(opening, tag.baseAddress, tag.count)
         EVP_DecryptUpdate(opening, nil, &written, header.bytes, CInt(header.count))
         if let word {
             withUnsafeBytes(of: word.bigEndian) { _ = EVP_DecryptUpdate(opening, nil, &written, $0.bytes, 4) }

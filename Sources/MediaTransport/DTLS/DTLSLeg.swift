@@ -318,9 +318,12 @@ final class DTLSLeg: @unchecked Sendable {
     /// to come again.
     private func lose(_ error: DTLSError, _ now: MediaTime) {
         lastError = error
-        if wanted?.role == .active {
-            // Nobody waits for keys yet: who is called may answer DTLS only once it answers the call.
-            if error != .timedOut || deadline != nil { fail(error) }
+        if error == .timedOut {
+            // Whoever is silent may come yet: who is called may answer DTLS only once it answers the call.
+            guard let wanted, let remote, wanted.role == .active, deadline != nil else { return }
+            begin(wanted, by: remote, now)
+        } else if wanted?.role == .active {
+            fail(error)
         } else if let deadline {
             self.deadline = min(deadline, now + Self.secondTimeLimit)
         }

@@ -318,7 +318,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "BusSupport",
             ],
-            exclude: ["SIPp"],
+            exclude: ["GStreamer", "SIPp"],
             swiftSettings: testSettings
         ),
         .executableTarget(

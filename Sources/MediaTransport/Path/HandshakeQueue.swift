@@ -44,7 +44,7 @@ final class HandshakeQueue: @unchecked Sendable {
     /// Hands on what a handshake is made of.
     ///
     /// - Returns: Where in the buffer what is nothing of that kind is, as sound, or finds no room, and who has sent it; nil for what
-    ///   was handed on.
+    ///   was handed on, or wants nothing.
     func take(_ buffer: Span<UInt8>, _ datagram: ReceivedDatagram) -> (place: Range<Int>, source: SocketAddress)? {
         let whole = (place: 0..<datagram.byteCount, source: datagram.source)
         guard datagram.byteCount <= buffer.count else { return whole }
@@ -64,7 +64,10 @@ final class HandshakeQueue: @unchecked Sendable {
         switch DatagramKind(of: content) {
         case .dtls: return deliver(bytes, datagram, to: arrived)
         case .stun:
-            guard let checks, isCheck(content) || isAnswer(content) else { return false }
+            guard let checks else { return false }
+            // What keeps the way open wants nothing.
+            if isReminder(content) { return true }
+            guard isCheck(content) || isAnswer(content) else { return false }
             return deliver(bytes, datagram, to: checks)
         case .rtp, .rtcp, .unknown: return false
         }
@@ -74,6 +77,13 @@ final class HandshakeQueue: @unchecked Sendable {
         let isTaken = pipe.send(bytes, from: datagram.source, due: .zero)
         if isTaken { server.wake() }
         return isTaken
+    }
+
+    /// Whether it is a Binding indication.
+    ///
+    /// Source: RFC 8445, section 11.
+    private func isReminder(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count >= 20 && bytes.uint16(at: 0) == 0x0011 && bytes.uint32(at: 4) == STUNMessage.cookie
     }
 
     /// Whether it is a Binding request whose USERNAME begins with our name.

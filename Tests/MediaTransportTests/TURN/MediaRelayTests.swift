@@ -100,6 +100,7 @@ import Testing
         var checks = ICEChecks()
         for _ in 0..<100 {
             #expect(!takes(Self.message(.request, .binding, [])) && !takes(checks.check(name: "other")))
+            #expect(takes(Self.message(.indication, .binding, [])))
         }
         for _ in 0..<16 { #expect(takes([22, 0xFE, 0xFD])) }
         #expect(!takes([22, 0xFE, 0xFD]) && takes(checks.check()))

@@ -50,6 +50,7 @@ let package = Package(
         .library(name: "SIPTesting", targets: ["SIPTesting"]),
         .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "CallCoreTesting", targets: ["CallCoreTesting"]),
+        .library(name: "AgentSockets", targets: ["AgentSockets"]),
         .library(name: "LocalMessaging", targets: ["LocalMessaging"]),
         .library(name: "LocalMessagingTesting", targets: ["LocalMessagingTesting"]),
         .library(name: "SharedCore", targets: ["SharedCore"]),
@@ -64,7 +65,9 @@ let package = Package(
         .trait(name: "WebRTC", description: "WebRTC's voice processing (Debian: libwebrtc-audio-processing-dev)"),
         .trait(
             name: "Messaging",
-            description: "LocalMessaging, SharedCore, SharedPhone, DesktopNotifications, DesktopSecrets and media-tool"
+            description: """
+                AgentSockets, LocalMessaging, SharedCore, SharedPhone, DesktopNotifications, DesktopSecrets and media-tool
+                """
         ),
         // Never in what people use: an environment variable then ends the process.
         .trait(
@@ -165,6 +168,18 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "CallCoreTesting", dependencies: ["CallCore"], swiftSettings: settings),
+        .target(
+            name: "AgentSockets",
+            dependencies: [
+                "CallBasics", "MediaEngine",
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOHTTP1", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
+                messaging("NIOSSL", "swift-nio-ssl"),
+                messaging("NIOWebSocket", "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "CLinux"),
         .target(
             name: "LocalMessaging",
@@ -219,7 +234,8 @@ let package = Package(
             name: "media-tool",
             dependencies: [
                 "CallBasics", "SDP", "SIP", "SIPTransport", "SIPTesting", "RTP", "MediaEngine", "MediaTransport",
-                "MediaEngineTesting", "CallCore", "LocalMessaging", "SharedCore", "SharedPhone", "DesktopNotifications",
+                "MediaEngineTesting", "CallCore", "AgentSockets", "LocalMessaging", "SharedCore", "SharedPhone",
+                "DesktopNotifications",
                 "DesktopSecrets",
                 "Mailbox", "CLinux",
                 messaging("ArgumentParser", "swift-argument-parser"),
@@ -301,6 +317,18 @@ let package = Package(
             dependencies: [
                 "CallCore", "CallCoreTesting", "CallBasics", "SDP", "SIP", "SIPTesting", "SIPTransport", "MediaEngine",
                 "MediaTransport", "TestSupport",
+            ],
+            swiftSettings: testSettings
+        ),
+        .testTarget(
+            name: "AgentSocketsTests",
+            dependencies: [
+                "AgentSockets", "MediaEngine", "CallBasics", "TestSupport",
+                messaging("NIOCore", "swift-nio"),
+                messaging("NIOHTTP1", "swift-nio"),
+                messaging("NIOPosix", "swift-nio"),
+                messaging("NIOSSL", "swift-nio-ssl"),
+                messaging("NIOWebSocket", "swift-nio"),
             ],
             swiftSettings: testSettings
         ),

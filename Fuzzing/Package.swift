@@ -18,6 +18,7 @@ let package = Package(
                 .product(name: "MediaEngine", package: "media-engine"),
                 .product(name: "SIP", package: "media-engine"),
                 .product(name: "CallCore", package: "media-engine"),
+                .product(name: "AgentSockets", package: "media-engine"),
                 .product(name: "LocalMessaging", package: "media-engine"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

@@ -8,8 +8,8 @@ struct MediaTool: AsyncParsableCommand {
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output (`core`, `group`, `provider`, `sip` and \
-            `phone`: one on each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command \
+            Every command takes --json, which prints one JSON object on standard output (`agent`, `core`, `group`, `provider`, `sip` \
+            and `phone`: one on each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command \
             cleanly: files are valid, the report is printed.
 
             Exit codes: 0 success, 64 wrong usage, 1 failure.
@@ -28,7 +28,7 @@ struct MediaTool: AsyncParsableCommand {
             GraphDrawingCommand.self, DetectCommand.self,
             ReplayCommand.self, ReportCommand.self, DoctorCommand.self,
             GroupCommand.self, CoreCommand.self, ProviderCommand.self, SIPCommand.self, PhoneCommand.self,
-            WebRTCCommand.self,
+            WebRTCCommand.self, AgentToolCommand.self,
         ]
     )
 
@@ -69,7 +69,9 @@ struct MediaTool: AsyncParsableCommand {
     private static func tellScripts(_ error: any Error) {
         let arguments = CommandLine.arguments.dropFirst()
         let commands =
-            [SIPCommand.self, PhoneCommand.self, ProviderCommand.self, CoreCommand.self] as [any ParsableCommand.Type]
+            [
+                SIPCommand.self, PhoneCommand.self, ProviderCommand.self, CoreCommand.self, AgentToolCommand.self,
+            ] as [any ParsableCommand.Type]
         let names = commands.map { $0.configuration.commandName }
         let failure = error as? ToolFailure ?? ToolFailure("\(error)")
         // Who ends by a code alone has said why.

@@ -37,6 +37,7 @@ enum Parsers {
         ("ice-agent", iceAgent),
         ("srtp", srtp),
         ("keying-lines", keyingLines),
+        ("agent-messages", AgentParsers.messages),
     ]
 
     private static let sipMessage = SIPParsers.message

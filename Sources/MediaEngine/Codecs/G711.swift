@@ -4,7 +4,7 @@
 /// processor's own conversion find the exponent: the upper bits of a `Float` are the code, but for a constant. There is
 /// neither table nor branch, and the compiler turns the loops into vector code.
 /// Source: ITU-T G.711, tables 1a to 2b.
-enum G711 {
+package enum G711 {
     /// In the bits of a `Float`, exponent 7 with an empty mantissa: what the smallest magnitude of segment 0 has.
     private static var segmentZero: UInt32 { (127 + 7) << 23 }
     /// Bits of a `Float`'s mantissa below the four that a code keeps.
@@ -16,7 +16,7 @@ enum G711 {
 
     /// Writes the µ-law codes of `samples`.
     @_noAllocation @_noLocks
-    static func encodeMuLaw(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) {
+    package static func encodeMuLaw(_ samples: Span<Int16>, into payload: inout MutableSpan<UInt8>) {
         let count = min(samples.count, payload.count)
         for index in 0..<count {
             let sample = Int32(samples[index])
@@ -29,7 +29,7 @@ enum G711 {
 
     /// Writes the samples that µ-law codes stand for.
     @_noAllocation @_noLocks
-    static func decodeMuLaw(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) {
+    package static func decodeMuLaw(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) {
         let count = min(samples.count, payload.count)
         for index in 0..<count {
             let code = UInt32(~payload[index])

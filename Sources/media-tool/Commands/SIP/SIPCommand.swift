@@ -7,7 +7,7 @@ struct SIPCommand: ParsableCommand {
         abstract:
             "Calls and is called by SIP, registers, sends texts, serves a domain; reads messages, finds where they go.",
         discussion: """
-            Messages go by UDP, TCP and TLS; encrypted sound is not there yet. Without --local it listens at the address \
+            Messages go by UDP, TCP and TLS; sound is encrypted where --srtp says so. Without --local it listens at the address \
             that leads to the other side, or at 127.0.0.1, never at all addresses.
 
             With --json, what is found is one JSON object on a line.

@@ -1,0 +1,55 @@
+/// What an agent is told of a call when that begins.
+public struct AgentCall: Sendable, Hashable {
+    /// What the call is called.
+    public var callID: String
+    /// What the application tells of it, as who calls: "from", "to" and whatever else the agent knows.
+    public var parameters: [String: String]
+
+    /// A call that is called `callID`.
+    public init(callID: String, parameters: [String: String] = [:]) {
+        (self.callID, self.parameters) = (callID, parameters)
+    }
+}
+
+/// What became of a mark that an agent set behind what it said.
+package enum MarkFate: Sendable, Hashable {
+    /// All before it has been played.
+    case played
+    /// It was cleared, or the call has ended, before that.
+    case dropped
+}
+
+/// What a call tells an agent.
+package enum AgentNotice: Sendable, Hashable {
+    case begin(AgentCall)
+    /// What is heard: 20 ms, or another whole number of frames.
+    case sound([Int16])
+    case key(Character)
+    /// What became of a mark, and how many ms of the agent's sound had been played then.
+    case mark(String, MarkFate, position: Int)
+    case end
+}
+
+/// What an agent says.
+package enum AgentRequest: Sendable, Hashable {
+    case sound([Int16])
+    /// Tells when what came before it has been played.
+    case mark(String)
+    /// Plays nothing of what waits.
+    case clear
+    case hangUp
+}
+
+/// The format of one kind of agents: what a call tells and what an agent says, as frames.
+///
+/// Whatever comes, it goes on: what is not understood is counted.
+/// Thread: one at a time.
+package protocol AgentCodec: Sendable {
+    /// Of the sound both ways; one channel.
+    var sampleRate: Int { get }
+    /// Frames that broke the format.
+    var malformedCount: Int { get }
+
+    mutating func encode(_ notice: AgentNotice) -> [AgentFrame]
+    mutating func decode(_ frame: AgentFrame) -> [AgentRequest]
+}

@@ -1,0 +1,1 @@
+../../Tests/ThreadSanitizer/Mutex.swift

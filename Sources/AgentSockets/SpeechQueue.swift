@@ -1,0 +1,140 @@
+/// What an agent says and has not been handed to the call, in order: sound, and marks in it.
+///
+///     agent, in bursts or piece by piece ──► queue ──► as much as the call's stream has room for
+///
+/// When it had run dry, sound waits until some of it is there, so that what comes in pieces is heard without gaps: 60 ms at
+/// first, more where there have been gaps, and less again where there are none. Time comes in ticks of 20 ms.
+/// Thread: one at a time.
+struct SpeechQueue: Sendable {
+    private enum Item: Sendable {
+        case sound([Int16])
+        case mark(String)
+    }
+
+    private let framesInTick: Int
+    private var items: [Item] = []
+    /// How many of the items are gone, and how much of the sound behind them.
+    private var (goneCount, goneFrames) = (0, 0)
+    private(set) var waitingFrameCount = 0
+    private(set) var waitingMarkCount = 0
+    private var isRunning = false
+    /// For how many ticks sound has waited to begin.
+    private var waitedTicks = 0
+    /// For how many ticks nothing has been there since all was played; nil where nothing was said, or it was cleared.
+    private var dryTicks: Int?
+    private var smoothTicks = 0
+    /// How much has to wait before it begins, in ticks.
+    private(set) var delayTicks = SpeechQueue.firstDelay
+    /// How often the sound had a gap within what was said.
+    private(set) var gapCount = 0
+
+    /// Pieces that it holds.
+    var pieceCount: Int { items.count - goneCount }
+
+    init(sampleRate: Int) { framesInTick = max(sampleRate / 50, 1) }
+
+    // MARK: What the agent says
+
+    /// Adds sound; answers the frames that find no room.
+    mutating func add(_ samples: [Int16]) -> Int {
+        let room = Self.tickLimit * framesInTick - waitingFrameCount
+        let taken = min(samples.count, room)
+        guard taken > 0 else { return samples.count }
+        if let dryTicks, dryTicks <= Self.gapLimit {
+            gapCount += 1
+            delayTicks = min(delayTicks + 1, Self.mostDelay)
+            smoothTicks = 0
+        }
+        dryTicks = nil
+        append(taken == samples.count ? samples : Array(samples[..<taken]))
+        waitingFrameCount += taken
+        return samples.count - taken
+    }
+
+    /// Adds small pieces to the one before, so that they take no more room than large ones.
+    private mutating func append(_ samples: [Int16]) {
+        if let place = items.indices.last, place >= goneCount, case .sound(var last) = items[place],
+            last.count < Self.pieceLimit * framesInTick
+        {
+            // Taken out for the time being: else all of it would be copied.
+            items[place] = .mark("")
+            last += samples
+            items[place] = .sound(last)
+        } else {
+            items.append(.sound(samples))
+        }
+    }
+
+    /// Adds a mark behind what was added; answers false when too many wait.
+    mutating func add(mark name: String) -> Bool {
+        guard waitingMarkCount < Self.markLimit else { return false }
+        items.append(.mark(name))
+        waitingMarkCount += 1
+        return true
+    }
+
+    /// Throws all away; answers the marks that were in it.
+    mutating func clear() -> [String] {
+        let names = items[goneCount...].compactMap { if case .mark(let name) = $0 { name } else { nil } }
+        (items, goneCount, goneFrames) = ([], 0, 0)
+        (waitingFrameCount, waitingMarkCount) = (0, 0)
+        (isRunning, waitedTicks, dryTicks) = (false, 0, nil)
+        return names
+    }
+
+    // MARK: What the call takes
+
+    /// Notes that 20 ms have gone by, of which the call still has so much to play.
+    mutating func tick(queued frameCount: Int) {
+        if isRunning, frameCount == 0, waitingFrameCount == 0 { (isRunning, dryTicks) = (false, 0) }
+        if isRunning {
+            smoothTicks += 1
+            if smoothTicks % Self.smoothLimit == 0 { delayTicks = max(delayTicks - 1, Self.leastDelay) }
+        } else if waitingFrameCount > 0 {
+            waitedTicks += 1
+        } else if let ticks = dryTicks {
+            dryTicks = ticks + 1
+        }
+    }
+
+    /// Hands on as much as is taken.
+    ///
+    /// - Parameters:
+    ///   - write: Takes sound; answers the frames that it had room for.
+    ///   - mark: Takes a mark; false when it cannot.
+    mutating func pass(write: (Span<Int16>) -> Int, mark: (String) -> Bool) {
+        if !isRunning, waitingFrameCount > 0 {
+            guard waitedTicks >= delayTicks || waitingFrameCount >= delayTicks * framesInTick else { return }
+            (isRunning, waitedTicks) = (true, 0)
+        }
+        while goneCount < items.count {
+            switch items[goneCount] {
+            case .sound(let samples):
+                let taken = write(samples.span.extracting(goneFrames...))
+                waitingFrameCount -= taken
+                goneFrames += taken
+                guard goneFrames == samples.count else { return }
+            case .mark(let name):
+                guard mark(name) else { return }
+                waitingMarkCount -= 1
+            }
+            (goneCount, goneFrames) = (goneCount + 1, 0)
+            guard 2 * goneCount >= items.count else { continue }
+            items.removeFirst(goneCount)
+            goneCount = 0
+        }
+    }
+
+    /// In ticks: how much waits at first, at least and at most, and within what time more sound belongs to what was said.
+    private static let firstDelay = 3
+    private static let leastDelay = 2
+    private static let mostDelay = 10
+    private static let gapLimit = 10
+    /// How long without a gap makes the delay shorter.
+    private static let smoothLimit = 250
+    /// Ten minutes, as Twilio has it.
+    private static let tickLimit = 10 * 60 * 50
+    private static let markLimit = 1024
+    /// How much is put together, in ticks.
+    private static let pieceLimit = 50
+}

@@ -1,0 +1,132 @@
+import MediaEngine
+import TestSupport
+import Testing
+
+@testable import AgentSockets
+
+@Suite struct AgentCodecTests {
+    private static func twilio() -> TwilioCodec {
+        var generator = SeededGenerator(seed: 4)
+        return TwilioCodec(&generator)
+    }
+
+    private static func text(_ frame: AgentFrame) -> String? {
+        guard case .text(let bytes) = frame else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func frame(_ text: String) -> AgentFrame { .text(Array(text.utf8)) }
+
+    // MARK: Twilio
+
+    @Test func `a call is told by the messages of Media Streams, in their order`() throws {
+        var codec = Self.twilio()
+        let call = AgentCall(callID: "CA1", parameters: ["from": "a \"b\"\\\n", "to": "ä"])
+        let begin = codec.encode(.begin(call)).compactMap(Self.text)
+        let stream = try #require(begin.last?.split(separator: "\"").first { $0.hasPrefix("MZ") })
+        #expect(stream.utf8.count == 34)
+        #expect(begin[0] == #"{"event":"connected","protocol":"Call","version":"1.0.0"}"#)
+        #expect(begin[1].hasPrefix(#"{"event":"start","sequenceNumber":"1","streamSid":"\#(stream)","start":{"#))
+        #expect(begin[1].contains(#""callSid":"CA1","streamSid":"\#(stream)","tracks":["inbound"]"#))
+        #expect(begin[1].contains(#""mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}"#))
+        #expect(begin[1].contains(#""customParameters":{"from":"a \"b\"\\\u000a","to":"ä"}"#))
+        let sound = (0..<2).compactMap { _ in
+            codec.encode(.sound([Int16](repeating: 0, count: 160))).first.flatMap(Self.text)
+        }
+        let payload = String(repeating: "/", count: 213) + "w=="
+        #expect(sound[0].contains(#""sequenceNumber":"2""#) && sound[1].contains(#""sequenceNumber":"3""#))
+        #expect(
+            sound[0].hasSuffix(#""media":{"track":"inbound","chunk":"1","timestamp":"0","payload":"\#(payload)"}}"#),
+            "\(sound[0])"
+        )
+        #expect(sound[1].contains(#""chunk":"2","timestamp":"20""#))
+        let rest = [
+            AgentNotice.key("5"), .mark("m\"", .played, position: 1250), .mark("n", .dropped, position: 0), .end,
+        ]
+        .flatMap { codec.encode($0) }.compactMap(Self.text)
+        #expect(rest[0].hasSuffix(#""dtmf":{"track":"inbound_track","digit":"5"}}"#))
+        #expect(rest[1].hasSuffix(#""mark":{"name":"m\"","played":true,"positionMs":1250}}"#))
+        #expect(rest[2].hasSuffix(#""mark":{"name":"n","played":false,"positionMs":0}}"#))
+        #expect(rest[3].contains(#""sequenceNumber":"7""#) && rest[3].contains(#""callSid":"CA1""#))
+    }
+
+    @Test func `what the agent says is sound, marks and clear`() {
+        var codec = Self.twilio()
+        func decode(_ frame: AgentFrame) -> [AgentRequest] { codec.decode(frame) }
+        #expect(
+            decode(Self.frame(#"{"event":"media","streamSid":"x","media":{"payload":"//8A"}}"#)) == [
+                .sound([0, 0, -32124])
+            ]
+        )
+        #expect(decode(Self.frame(#"{"event":"mark","mark":{"name":"a","more":[1]},"more":{}}"#)) == [.mark("a")])
+        #expect(decode(Self.frame(#"{"event":"clear","streamSid":"x"}"#)) == [.clear])
+        #expect(decode(Self.frame(#"{"event":"media","media":{"payload":""}}"#)) == [.sound([])])
+        #expect(decode(Self.frame(#"{"event":"something new","media":{"payload":"!"}}"#)).isEmpty)
+        #expect(codec.malformedCount == 0)
+        let wrong = [
+            "", "{", "[]", "7", "null", #"{"event":7}"#, #"{"event":"media"}"#, #"{"event":"media","media":{}}"#,
+            #"{"event":"media","media":{"payload":"a"}}"#, #"{"event":"media","media":{"payload":"%%%%"}}"#,
+            #"{"event":"mark"}"#, #"{"event":"mark","mark":{"name":7}}"#,
+            #"{"event":"mark","mark":{"name":"\#(String(repeating: "a", count: 1025))"}}"#,
+            String(repeating: #"{"event":"#, count: 5000), String(repeating: "[", count: 100_000),
+        ]
+        for text in wrong { #expect(decode(Self.frame(text)).isEmpty, "\(text.prefix(80))") }
+        #expect(decode(.binary([1, 2, 3])).isEmpty && codec.malformedCount == wrong.count + 1)
+    }
+
+    // MARK: AudioSocket
+
+    @Test(arguments: zip([8000, 16_000, 24_000, 48_000], [0x10, 0x12, 0x13, 0x16] as [UInt8]))
+    func `sound goes and comes as 16 bits, little endian`(sampleRate: Int, kind: UInt8) throws {
+        var codec = try #require(AudioSocketCodec(sampleRate: sampleRate, identifier: 0x0102 << 112 | 7))
+        func decode(_ frame: AgentFrame) -> [AgentRequest] { codec.decode(frame) }
+        func encode(_ notice: AgentNotice) -> [AgentFrame] { codec.encode(notice) }
+        let begin = encode(.begin(AgentCall(callID: "any")))
+        #expect(begin == [.binary([1, 0, 16, 1, 2] + [UInt8](repeating: 0, count: 13) + [7])])
+        let sound = encode(.sound([1, -2, 0x1234]))
+        #expect(sound == [.binary([kind, 0, 6, 1, 0, 0xFE, 0xFF, 0x34, 0x12])])
+        #expect(decode(sound[0]) == [.sound([1, -2, 0x1234])])
+        #expect(encode(.key("#")) == [.binary([3, 0, 1, 0x23])] && encode(.end) == [.binary([0, 0, 0])])
+        #expect(encode(.mark("a", .played, position: 1)).isEmpty)
+        #expect(decode(.binary([0, 0, 0])) == [.hangUp] && decode(.binary([0xFF, 0, 1, 2])).isEmpty)
+        #expect(codec.malformedCount == 0)
+        let long = encode(.sound([Int16](repeating: 3, count: 40_000)))
+        #expect(long.map(\.byteCount) == [3 + 65_534, 3 + 2 * 7233])
+        #expect(decode(long[0]).count == 1 && codec.malformedCount == 0)
+    }
+
+    @Test func `what breaks the format is counted`() throws {
+        var codec = try #require(AudioSocketCodec(sampleRate: 8000, identifier: 1))
+        func decode(_ frame: AgentFrame) -> [AgentRequest] { codec.decode(frame) }
+        let wrong: [[UInt8]] = [
+            [], [0x10], [0x10, 0], [0x10, 0, 0], [0x10, 0, 1, 1], [0x10, 0, 3, 1, 2, 3], [0x10, 0, 2, 1],
+            [0x10, 1, 2, 1, 2],
+            [0x12, 0, 2, 1, 2], [0x42, 0, 0],
+        ]
+        for bytes in wrong { #expect(decode(.binary(bytes)).isEmpty, "\(bytes)") }
+        #expect(decode(.text([0x10, 0, 2, 1, 2])).isEmpty && codec.malformedCount == wrong.count + 1)
+        #expect(AudioSocketCodec(sampleRate: 11_025, identifier: 1) == nil)
+    }
+
+    @Test func `whatever comes, decoding goes on`() throws {
+        var generator = SeededGenerator(seed: 11)
+        var twilio = Self.twilio()
+        var socket = try #require(AudioSocketCodec(sampleRate: 8000, identifier: 1))
+        let seeds = [
+            #"{"event":"media","streamSid":"x","media":{"payload":"//8A"}}"#, #"{"event":"mark","mark":{"name":"a"}}"#,
+            #"{"event":"clear"}"#,
+        ].map { Array($0.utf8) }
+        for _ in 0..<3000 {
+            var bytes = seeds.randomElement(using: &generator) ?? []
+            for _ in 0..<Int.random(in: 0...4, using: &generator) {
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+            }
+            bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)))
+            _ = twilio.decode(.text(bytes))
+            let content = bytes.prefix(30)
+            _ = socket.decode(.binary([.random(in: 0...255, using: &generator), 0, UInt8(content.count)] + content))
+        }
+        let last = twilio.decode(.text(seeds[2]))
+        #expect(last == [.clear])
+    }
+}

@@ -1,0 +1,164 @@
+@testable import AgentSockets
+import CallBasics
+import Foundation
+import MediaEngine
+import TestSupport
+import Testing
+
+/// Calls whose other end is an agent, in real time: its sound, its marks, and what it is told.
+@Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct AgentLineRealTimeTests {
+    /// A call of PCMU between a listener and an agent.
+    private struct Talk {
+        let engine: CallEngine
+        let calls: [Call]
+        let ears = StreamSink(format: AudioFormat(sampleRate: 8000))
+        let line: AgentLine
+
+        init(with line: AgentLine) async throws {
+            self.line = line
+            engine = try CallEngine()
+            let (left, right) = MemoryLink.pair()
+            var caller = CallConfiguration(network: .link(left, local: left.localAddress))
+            caller.agreement.codec = "PCMU"
+            var agent = caller
+            agent.network = .link(right, local: right.localAddress)
+            (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
+            (caller.source, caller.sink) = (.silence, .stream(ears))
+            (agent.source, agent.sink) = (.stream(line.voice), .stream(line.ears))
+            calls = try await engine.makeCalls([caller, agent])
+        }
+
+        /// Hears so many blocks of 20 ms; answers how many of them were loud.
+        func hear(_ count: Int) async -> Int {
+            var (loud, rest) = (0, count)
+            for await block in ears {
+                if block.samples.contains(where: { abs(Int($0)) > 1000 }) { loud += 1 }
+                rest -= 1
+                if rest == 0 { break }
+            }
+            return loud
+        }
+
+        func end() async throws {
+            await line.end()
+            for call in calls { try await call.end() }
+            await engine.shutDown()
+        }
+    }
+
+    /// A tone of 1000 Hz, in u-law.
+    private static func tone(_ frameCount: Int) -> [UInt8] { (0..<frameCount).map { $0 / 4 % 2 == 0 ? 0x90 : 0x10 } }
+
+    private static func media(_ frameCount: Int) -> [UInt8] {
+        let payload = Data(tone(frameCount)).base64EncodedString()
+        return TestAgentServer.text(#"{"event":"media","media":{"payload":"\#(payload)"}}"#)
+    }
+
+    private static func mark(_ name: String) -> [UInt8] {
+        TestAgentServer.text(#"{"event":"mark","mark":{"name":"\#(name)"}}"#)
+    }
+
+    /// The messages of a kind that have come to an agent.
+    private static func messages(_ kind: String, _ seen: TestAgentServer.Seen) -> [[String: Any]] {
+        seen.frames.compactMap { frame in
+            let message = try? JSONSerialization.jsonObject(with: Data(frame.bytes)) as? [String: Any]
+            return message?["event"] as? String == kind ? message : nil
+        }
+    }
+
+    private func open(_ server: TestAgentServer) async throws -> AgentLine {
+        let call = AgentCall(callID: "CA1", parameters: ["from": "alice"])
+        return try await .open(to: AgentAddress("ws://127.0.0.1:\(server.port)/ws"), call)
+    }
+
+    @Test func `what an agent says at once is spoken whole, and its marks come back as they are reached`() async throws
+    {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        let begun = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        let start = try #require(Self.messages("start", begun).first?["start"] as? [String: Any])
+        #expect(
+            start["callSid"] as? String == "CA1" && start["customParameters"] as? [String: String] == ["from": "alice"]
+        )
+        // In one segment: three times 200 ms.
+        server.send((1...3).flatMap { Self.media(1600) + Self.mark("part \($0)") })
+        let loud = await talk.hear(60)
+        #expect(29...32 ~= loud, "\(loud)")
+        let told = Self.messages("mark", try await server.seen.wait { Self.messages("mark", $0).count == 3 })
+        let marks = try told.map { try #require($0["mark"] as? [String: Any]) }
+        #expect(marks.map { $0["name"] as? String } == ["part 1", "part 2", "part 3"])
+        #expect(marks.map { $0["positionMs"] as? Int } == [200, 400, 600])
+        #expect(marks.allSatisfy { $0["played"] as? Bool == true })
+        let report = talk.line.report
+        #expect(report.played == .milliseconds(600) && report.playedMarks == 3 && report.gaps == 0)
+        try await talk.end()
+    }
+
+    @Test func `what is cleared falls silent at once, its marks come back as dropped, and what follows is heard`()
+        async throws
+    {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        _ = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        server.send((1...10).flatMap { Self.media(8000) + Self.mark("second \($0)") })
+        while await talk.hear(1) == 0 {}
+        server.send(TestAgentServer.text(#"{"event":"clear"}"#))
+        _ = try await server.seen.wait { Self.messages("mark", $0).count == 10 }
+        // What was on its way: a packet, and what the listener's jitter buffer holds.
+        let loud = await talk.hear(40)
+        #expect(loud <= 12, "\(loud)")
+        let marks = Self.messages("mark", server.seen.value).compactMap { $0["mark"] as? [String: Any] }
+        #expect(
+            marks.allSatisfy { $0["played"] as? Bool == false }
+                && Set(marks.compactMap { $0["positionMs"] as? Int }).count == 1
+        )
+        let unheard = talk.line.report.unheard
+        #expect(unheard > .milliseconds(9300) && unheard <= .seconds(10), "\(unheard)")
+        server.send(Self.media(1600) + Self.mark("again"))
+        let again = await talk.hear(40)
+        #expect(9...12 ~= again, "\(again)")
+        let last = try await server.seen.wait { Self.messages("mark", $0).count == 11 }
+        let mark = Self.messages("mark", last).last?["mark"] as? [String: Any]
+        #expect(mark?["name"] as? String == "again" && mark?["played"] as? Bool == true)
+        try await talk.end()
+    }
+
+    @Test func `keys and the end are told, by whoever ends it`() async throws {
+        for callEnds in [false, true] {
+            let server = try await TestAgentServer()
+            let talk = try await Talk(with: try await open(server))
+            talk.line.press(try #require(DTMFDigit("#")))
+            _ = try await server.seen.wait { Self.messages("dtmf", $0).count == 1 }
+            if callEnds { try await talk.calls[1].end() } else { await talk.line.end() }
+            let seen = try await server.seen.wait { $0.endedCount == 1 }
+            #expect(Self.messages("stop", seen).count == 1 && seen.frames.last == .close(1000))
+            var last: AgentLine.Event?
+            for await event in talk.line.events { last = event }
+            #expect(last == .ended(nil))
+            try await talk.end()
+        }
+    }
+
+    @Test func `an agent that goes is told of, with what it had said still spoken by the call`() async throws {
+        let server = try await TestAgentServer(.stream())
+        let line = try await AgentLine.open(
+            to: AgentAddress("audiosocket:127.0.0.1:\(server.port)"),
+            AgentCall(callID: "any")
+        )
+        let talk = try await Talk(with: line)
+        // The UUID, and then 20 ms each.
+        let bytes = try await server.seen.wait { $0.bytes.count > 19 + 323 }.bytes
+        #expect(bytes.prefix(3) == [1, 0, 16] && bytes[19..<22] == [0x10, 1, 0x40])
+        let samples = (0..<400).map { place -> [UInt8] in place / 4 % 2 == 0 ? [0, 0x20] : [0, 0xE0] }
+        let head: [UInt8] = [0x10, 3, 0x20]
+        server.send(head + samples.flatMap(\.self) + [0, 0, 0])
+        var events: [AgentLine.Event] = []
+        for await event in line.events {
+            events.append(event)
+            if event == .hangUp { break }
+        }
+        let loud = await talk.hear(20)
+        #expect(events.contains(.hangUp) && 2...5 ~= loud, "\(loud)")
+        try await talk.end()
+    }
+}

@@ -1,0 +1,1 @@
+../ThreadSanitizer/Mutex.swift

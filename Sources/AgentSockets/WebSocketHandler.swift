@@ -90,25 +90,23 @@ final class WebSocketHandler: ChannelDuplexHandler {
         case .connectionClose: takeClose(frame.data, context)
         case .text, .binary:
             guard message == nil else { return fail(1002, "it begins a message within another", context) }
-            append(frame, to: (frame.opcode == .text, []), context)
+            message = (frame.opcode == .text, [])
+            append(frame, context)
         case .continuation:
-            guard let message = message.take() else { return fail(1002, "it goes on with no message", context) }
-            append(frame, to: message, context)
+            guard message != nil else { return fail(1002, "it goes on with no message", context) }
+            append(frame, context)
         default: fail(1002, "it sends frames of an unknown kind", context)
         }
     }
 
-    private func append(
-        _ frame: WebSocketFrame,
-        to start: (isText: Bool, bytes: [UInt8]),
-        _ context: ChannelHandlerContext
-    ) {
-        var whole = start
-        guard whole.bytes.count + frame.data.readableBytes <= ConnectionState.messageLimit else {
+    /// In place: copied for each fragment, a message of many small ones would take minutes.
+    private func append(_ frame: WebSocketFrame, _ context: ChannelHandlerContext) {
+        let count = message?.bytes.count ?? 0
+        guard count + frame.data.readableBytes <= ConnectionState.messageLimit else {
             return fail(1009, "it sends a message of more than 1 MiB", context)
         }
-        whole.bytes += frame.data.readableBytesView
-        guard frame.fin else { return message = whole }
+        message?.bytes.append(contentsOf: frame.data.readableBytesView)
+        guard frame.fin, let whole = message.take() else { return }
         guard whole.isText else { return context.fireChannelRead(wrapInboundOut(.binary(whole.bytes))) }
         guard String(validating: whole.bytes, as: UTF8.self) != nil else {
             return fail(1007, "it sends text that is no UTF-8", context)

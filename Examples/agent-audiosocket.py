@@ -34,6 +34,7 @@ async def call(reader, writer):
 
 async def main():
     async with await asyncio.start_server(call, "127.0.0.1", int(sys.argv[1])) as server:
+        print("listening", flush=True)
         await server.serve_forever()
 
 

@@ -52,6 +52,7 @@ async def call(socket, *_):
 
 async def main():
     async with websockets.serve(call, "127.0.0.1", int(sys.argv[1])):
+        print("listening", flush=True)
         await asyncio.Future()
 
 

@@ -9,7 +9,8 @@ internal import Synchronization
 ///     for await event in line.events { ... }          // until the agent has gone, or the call has ended
 ///
 /// What the agent says waits in a queue of up to ten minutes, and is spoken at the pace of the call; what it clears is silent from the
-/// next packet on, after a ramp of 5 ms. What it has marked it is told of: played, or dropped.
+/// next packet on, after a ramp of 5 ms. What it has marked it is told of: played, or dropped. It lasts for as long as somebody
+/// has it, and ends with its call.
 /// Thread: any.
 public final class AgentLine: Sendable {
     /// How a line is opened.
@@ -53,7 +54,7 @@ public final class AgentLine: Sendable {
         public var lost = Duration.zero
         /// Marks that were reached.
         public var playedMarks = 0
-        /// Marks in what it cleared.
+        /// Marks that were not: in what it cleared, more than 1024, or at the end.
         public var droppedMarks = 0
         /// How often it has cleared.
         public var clears = 0
@@ -77,15 +78,21 @@ public final class AgentLine: Sendable {
     private struct State {
         var codec: any AgentCodec
         var queue: SpeechQueue
-        /// What the marks of the stream are called, by their numbers.
-        var names: [UInt64: String] = [:]
-        /// Frames that were handed to the stream, and those of them that were thrown away.
+        /// What the marks of the stream are called, by their numbers, and where they were dropped, once they are.
+        var marks: [UInt64: (name: String, droppedAt: Int?)] = [:]
+        /// Frames that were handed to the stream, those of them that were thrown away, and where the last of these ended.
         var writtenFrames = 0
         var clearedFrames = 0
+        var clearedEnd = 0
         var heardFrames = 0
         var report = Report()
         var isOver = false
         var tasks: [Task<Void, Never>] = []
+
+        /// Frames that the stream still has to play, of which it has taken `position`: what was cleared it need not have noticed yet.
+        func queuedFrames(_ position: Int) -> Int { max(writtenFrames - max(position, clearedEnd), 0) }
+        /// Frames that were heard.
+        func playedFrames(_ position: Int) -> Int { writtenFrames - clearedFrames - queuedFrames(position) }
     }
 
     private let connection: AgentConnection
@@ -139,20 +146,25 @@ public final class AgentLine: Sendable {
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
 
+    deinit {
+        for task in state.withLock(\.tasks) { task.cancel() }
+    }
+
     private func begin(_ call: AgentCall) {
         tell(.begin(call))
+        // Whoever has the line keeps it, and these do not.
         let tasks = [
-            Task { for await event in voice.events { take(event) } },
-            Task {
-                for await block in ears { hear(block.samples) }
-                await end()
+            Task { [weak self, voice] in for await event in voice.events { self?.take(event) } },
+            Task { [weak self, ears] in
+                for await block in ears { self?.hear(block.samples) }
+                if !Task.isCancelled { await self?.end() }
+            },
+            Task { [weak self, frames = connection.frames] in
+                for await frame in frames { self?.take(frame) }
+                self?.finish()
             },
         ]
         state.withLock { $0.tasks = tasks }
-        Task {
-            for await frame in connection.frames { take(frame) }
-            finish()
-        }
     }
 
     // MARK: What the application does
@@ -160,14 +172,18 @@ public final class AgentLine: Sendable {
     /// Tells the agent of a key that the other side has pressed.
     public func press(_ key: DTMFDigit) { tell(.key(key.character)) }
 
+    /// What of the agent's sound waits to be heard, in the call and before it.
+    public var waiting: Duration {
+        let frames = state.withLock { $0.queue.waitingFrameCount + $0.queuedFrames(voice.position) }
+        return voice.format.duration(ofFrames: frames)
+    }
+
     /// What the line has carried up to now.
     public var report: Report {
-        let rate = voice.format.sampleRate
-        let queued = Int(voice.queued.nanoseconds * Int64(rate) / 1_000_000_000)
-        return state.withLock { state in
+        state.withLock { state in
             var report = state.report
             report.heard = voice.format.duration(ofFrames: state.heardFrames)
-            report.played = voice.format.duration(ofFrames: max(state.writtenFrames - state.clearedFrames - queued, 0))
+            report.played = voice.format.duration(ofFrames: state.playedFrames(voice.position))
             report.gaps = state.queue.gapCount
             report.malformed = state.codec.malformedCount
             report.skipped = connection.droppedCount
@@ -175,32 +191,30 @@ public final class AgentLine: Sendable {
         }
     }
 
-    /// Ends the line: the agent is told, and the connection closed.
+    /// Ends the line: the agent is told, first of the marks that were not reached, and the connection closed.
     public func end() async {
         let isFirst = state.withLock { state in
-            defer { state.isOver = true }
-            return !state.isOver
+            guard !state.isOver else { return false }
+            dropAll(&state)
+            send(.end, &state)
+            state.isOver = true
+            return true
         }
-        guard isFirst else { return }
-        for frame in state.withLock({ $0.codec.encode(.end) }) { connection.insist(frame) }
-        await connection.close()
+        if isFirst { await connection.close() }
     }
 
     // MARK: The call
 
     /// Takes 20 ms of the call, whose clock it is, too.
     private func hear(_ samples: [Int16]) {
-        let frames = state.withLock { state in
-            state.heardFrames += samples.count
-            state.queue.tick(queued: queuedFrames)
+        state.withLock { state in
+            state.queue.tick(queued: state.queuedFrames(voice.position))
             pass(&state)
-            return state.codec.encode(.sound(samples))
+            guard !state.isOver else { return }
+            for frame in state.codec.encode(.sound(samples)) where connection.send(frame) {
+                state.heardFrames += samples.count
+            }
         }
-        for frame in frames { connection.send(frame) }
-    }
-
-    private var queuedFrames: Int {
-        Int(voice.queued.nanoseconds * Int64(voice.format.sampleRate) / 1_000_000_000)
     }
 
     private func pass(_ state: inout State) {
@@ -218,7 +232,7 @@ public final class AgentLine: Sendable {
             }
         )
         state.writtenFrames += written
-        for (number, name) in marks { state.names[number] = name }
+        for (number, name) in marks { state.marks[number] = (name, nil) }
     }
 
     private func take(_ event: StreamSource.Event) {
@@ -232,79 +246,78 @@ public final class AgentLine: Sendable {
     }
 
     private func note(_ mark: StreamMark, _ fate: MarkFate) {
-        let (name, frames) = state.withLock { state in
-            let played = fate == .played ? mark.position : state.writtenFrames
-            return (state.names.removeValue(forKey: mark.number), max(played - state.clearedFrames, 0))
+        state.withLock { state in
+            guard let (name, droppedAt) = state.marks.removeValue(forKey: mark.number) else { return }
+            let played = droppedAt ?? max(mark.position - state.clearedFrames, 0)
+            tell(name, fate, at: fate == .played ? played : droppedAt ?? state.playedFrames(voice.position), &state)
         }
-        if let name { tell(name, fate, at: frames) }
     }
 
-    private func tell(_ name: String, _ fate: MarkFate, at frames: Int) {
-        state.withLock { state in
-            if fate == .played { state.report.playedMarks += 1 } else { state.report.droppedMarks += 1 }
-        }
+    private func tell(_ name: String, _ fate: MarkFate, at frames: Int, _ state: inout State) {
+        if fate == .played { state.report.playedMarks += 1 } else { state.report.droppedMarks += 1 }
         let position = voice.format.duration(ofFrames: frames)
         eventSink.yield(.marked(name: name, isPlayed: fate == .played, position: position))
-        tell(.mark(name, fate, position: Int(position.milliseconds)))
+        send(.mark(name, fate, position: Int(position.milliseconds)), &state)
     }
 
     // MARK: The agent
 
-    private func tell(_ notice: AgentNotice) {
-        let frames = state.withLock { $0.isOver ? [] : $0.codec.encode(notice) }
-        for frame in frames { connection.insist(frame) }
+    private func tell(_ notice: AgentNotice) { state.withLock { send(notice, &$0) } }
+
+    /// Sent in the order in which they are numbered.
+    private func send(_ notice: AgentNotice, _ state: inout State) {
+        guard !state.isOver else { return }
+        for frame in state.codec.encode(notice) { connection.insist(frame) }
     }
 
     private func take(_ frame: AgentFrame) {
-        for command in state.withLock({ $0.codec.decode(frame) }) {
-            switch command {
-            case .sound(let samples):
-                state.withLock { state in
-                    let lost = state.queue.add(samples)
-                    state.report.lost += voice.format.duration(ofFrames: lost)
-                    pass(&state)
+        state.withLock { state in
+            for request in state.codec.decode(frame) {
+                switch request {
+                case .sound(let samples):
+                    state.report.lost += voice.format.duration(ofFrames: state.queue.add(samples))
+                case .mark(let name):
+                    guard state.queue.add(mark: name) else {
+                        tell(name, .dropped, at: state.playedFrames(voice.position), &state)
+                        continue
+                    }
+                case .clear: clear(&state)
+                case .hangUp: eventSink.yield(.hangUp)
                 }
-            case .mark(let name):
-                let isTaken = state.withLock { state in
-                    let isTaken = state.queue.add(mark: name)
-                    pass(&state)
-                    return isTaken
-                }
-                if !isTaken { tell(name, .dropped, at: playedFrames) }
-            case .clear: clear()
-            case .hangUp: eventSink.yield(.hangUp)
+                pass(&state)
             }
         }
     }
 
-    private var playedFrames: Int {
-        let queued = queuedFrames
-        return state.withLock { max($0.writtenFrames - $0.clearedFrames - queued, 0) }
-    }
-
-    private func clear() {
-        let (names, unheard, played) = state.withLock { state in
-            let (waiting, queued) = (state.queue.waitingFrameCount, queuedFrames)
-            let names = state.queue.clear()
-            voice.flush()
-            state.clearedFrames += queued
-            state.report.clears += 1
-            let unheard = voice.format.duration(ofFrames: waiting + queued)
-            state.report.unheard += unheard
-            return (names, unheard, max(state.writtenFrames - state.clearedFrames, 0))
+    private func clear(_ state: inout State) {
+        let queued = state.queuedFrames(voice.position)
+        let unheard = voice.format.duration(ofFrames: state.queue.waitingFrameCount + queued)
+        let names = state.queue.clear()
+        voice.flush()
+        state.clearedFrames += queued
+        state.clearedEnd = state.writtenFrames
+        let played = state.writtenFrames - state.clearedFrames
+        for number in state.marks.keys where state.marks[number]?.droppedAt == nil {
+            state.marks[number]?.droppedAt = played
         }
+        state.report.clears += 1
+        state.report.unheard += unheard
         eventSink.yield(.cleared(unheard: unheard))
-        for name in names { tell(name, .dropped, at: played) }
+        for name in names { tell(name, .dropped, at: played, &state) }
     }
 
-    /// The connection is over; what the call has of the agent's sound is still spoken.
+    /// The line is at its end: what has not been reached never is.
+    private func dropAll(_ state: inout State) {
+        let played = state.playedFrames(voice.position)
+        let marks = state.marks.sorted { $0.key < $1.key }.map(\.value)
+        state.marks = [:]
+        for (name, droppedAt) in marks { tell(name, .dropped, at: droppedAt ?? played, &state) }
+        for name in state.queue.clear() { tell(name, .dropped, at: played, &state) }
+    }
+
+    /// The connection is over; what the agent has said is still spoken, while the call lasts.
     private func finish() {
-        let tasks = state.withLock { state in
-            defer { state.tasks = [] }
-            state.isOver = true
-            return state.tasks
-        }
-        for task in tasks { task.cancel() }
+        state.withLock { $0.isOver = true }
         eventSink.yield(.ended(connection.failure))
         eventSink.finish()
     }

@@ -142,8 +142,14 @@ extension Phone {
         do {
             let address = try await endpoint.move(to: source)
             place.withLock { $0 = address }
-            network.isSoundBehind = true
-            if network.media { catchUp() }
+            if network.media {
+                // What each call is told next has to name where it is.
+                await withDiscardingTaskGroup { group in
+                    for call in calls.values { group.addTask { await call.move(to: address) } }
+                }
+            } else {
+                network.isSoundBehind = true
+            }
             continuation.yield(.moved(address))
         } catch {
             // The address has gone again, which the next change tells.

@@ -29,7 +29,7 @@ import Testing
         #expect(begin[1].hasPrefix(#"{"event":"start","sequenceNumber":"1","streamSid":"\#(stream)","start":{"#))
         #expect(begin[1].contains(#""callSid":"CA1","streamSid":"\#(stream)","tracks":["inbound"]"#))
         #expect(begin[1].contains(#""mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1}"#))
-        #expect(begin[1].contains(#""customParameters":{"from":"a \"b\"\\\u000a","to":"ä"}"#))
+        #expect(begin[1].contains(#""customParameters":{"from":"a \"b\"\\\n","to":"ä"}"#))
         let sound = (0..<2).compactMap { _ in
             codec.encode(.sound([Int16](repeating: 0, count: 160))).first.flatMap(Self.text)
         }

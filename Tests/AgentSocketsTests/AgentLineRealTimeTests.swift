@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `an agent that goes is told of, with what it had said still spoken by the call`() async throws {
+    @Test func `an agent that goes is told of, and what it had said is spoken`() async throws {
         let server = try await TestAgentServer(.stream())
         let line = try await AgentLine.open(
             to: AgentAddress("audiosocket:127.0.0.1:\(server.port)"),
@@ -149,16 +149,69 @@ import Testing
         // The UUID, and then 20 ms each.
         let bytes = try await server.seen.wait { $0.bytes.count > 19 + 323 }.bytes
         #expect(bytes.prefix(3) == [1, 0, 16] && bytes[19..<22] == [0x10, 1, 0x40])
-        let samples = (0..<400).map { place -> [UInt8] in place / 4 % 2 == 0 ? [0, 0x20] : [0, 0xE0] }
-        let head: [UInt8] = [0x10, 3, 0x20]
+        // More than the call takes at once.
+        let samples = (0..<8000).map { place -> [UInt8] in place / 4 % 2 == 0 ? [0, 0x20] : [0, 0xE0] }
+        let head: [UInt8] = [0x10, 0x3E, 0x80]
         server.send(head + samples.flatMap(\.self) + [0, 0, 0])
         var events: [AgentLine.Event] = []
         for await event in line.events {
             events.append(event)
-            if event == .hangUp { break }
+            if event == .hangUp { server.disconnect() }
         }
-        let loud = await talk.hear(20)
-        #expect(events.contains(.hangUp) && 2...5 ~= loud, "\(loud)")
+        #expect(events.contains(.hangUp))
+        guard case .ended(let error?) = events.last else { throw Missing("the end") }
+        #expect(error.code == .ended && line.waiting > .milliseconds(500))
+        let loud = await talk.hear(70)
+        #expect(48...52 ~= loud && line.waiting == .zero, "\(loud)")
         try await talk.end()
     }
+
+    @Test func `positions count what was heard, however often it is cleared`() async throws {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        _ = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        let clear = TestAgentServer.text(#"{"event":"clear"}"#)
+        for number in 1...3 {
+            // Two in one segment, and new sound behind them.
+            server.send(Self.media(8000) + Self.mark("cut \(number)"))
+            while await talk.hear(1) == 0 {}
+            server.send(clear + clear + Self.media(1600) + Self.mark("heard \(number)"))
+            let last = try await server.seen.wait { Self.messages("mark", $0).count == 2 * number }
+            let marks = Self.messages("mark", last).suffix(2).compactMap { $0["mark"] as? [String: Any] }
+            #expect(marks.map { $0["played"] as? Bool } == [false, true], "\(marks)")
+            let positions = marks.compactMap { $0["positionMs"] as? Int }
+            #expect(positions[1] - positions[0] == 200, "\(positions)")
+        }
+        let report = talk.line.report
+        #expect(report.clears == 6 && report.played + report.unheard == .milliseconds(3 * 1200), "\(report)")
+        try await talk.end()
+    }
+
+    @Test func `at the end of the call marks are told that it has not reached, and nothing behind the end`()
+        async throws
+    {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        _ = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        server.send((1...4).flatMap { Self.media(4000) + Self.mark("\($0)") })
+        while await talk.hear(1) == 0 {}
+        try await talk.calls[1].end()
+        let seen = try await server.seen.wait { $0.endedCount == 1 }
+        let marks = Self.messages("mark", seen).compactMap { $0["mark"] as? [String: Any] }
+        #expect(marks.map { $0["name"] as? String } == ["1", "2", "3", "4"])
+        #expect(marks.allSatisfy { $0["played"] as? Bool == false })
+        #expect(Self.messages("stop", seen).count == 1 && seen.frames.last == .close(1000))
+        try await talk.end()
+    }
+
+    @Test func `a line that nobody has ends`() async throws {
+        let server = try await TestAgentServer()
+        do { _ = try await open(server) }
+        try await server.seen.wait { $0.endedCount == 1 }
+    }
+}
+
+private struct Missing: Error {
+    let what: String
+    init(_ what: String) { self.what = what }
 }

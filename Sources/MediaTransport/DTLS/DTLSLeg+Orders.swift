@@ -123,6 +123,7 @@ extension DTLSLeg {
     /// Has the next search for the way go by `relay`, or by none: the port is another one, and what was given to it has gone with that.
     func renew(_ relay: TURNAllocation?) {
         orders.withLock { orders in
+            // One that nobody has used yet goes with its port, and a connection to it ends.
             orders.renewal?.relay?.close(at: .zero)
             (orders.renewal, orders.hasRelay) = (Renewal(relay: relay), relay != nil)
         }

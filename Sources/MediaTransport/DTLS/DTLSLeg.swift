@@ -55,7 +55,8 @@ final class DTLSLeg: @unchecked Sendable {
     private var remote: Route?
     /// How many packets had been taken when it was looked last, and since when it is no more.
     private var heard = (count: 0, time: MediaTime.zero)
-    private var isLost = false
+    /// When it was told last that nothing gets through; nil while something does.
+    private var lossTime: MediaTime?
     private var isConnecting = false
     private var attempts: [Attempt] = []
     private var connected: Attempt?
@@ -115,7 +116,7 @@ final class DTLSLeg: @unchecked Sendable {
         }
         if isLast {
             agent?.close(at: now)
-            giveBackRenewal(now)
+            giveBackRelay(now)
         }
         post()
         judge(now)
@@ -152,6 +153,7 @@ final class DTLSLeg: @unchecked Sendable {
             defer { orders.isNew = false }
             return (orders.wanted, orders.ice, orders.remote, orders.isNew, orders.isTimed, orders.closes)
         }
+        takeRenewal(now)
         takeWay(ice, now)
         // By ICE each check tells the way, and what is under way goes there already.
         let remote = agent == nil ? told.map { Route($0) } : self.remote
@@ -183,7 +185,10 @@ final class DTLSLeg: @unchecked Sendable {
         if let ice, ice.session == self.ice?.session {
             if ice.candidates != self.ice?.candidates { agent?.add(ice.candidates, at: now) }
         } else if let ice {
-            takeRelay(now)
+            if !hasRelay {
+                agent?.close(at: now)
+                relay?.close(at: now)
+            }
             let (relay, generator) = (agent?.relay ?? relay, SystemRandomNumberGenerator())
             agent = RoutedAgent(after: agent, ice, relay, tag: queue.tag, generator, at: now)
             (remote, self.relay) = (nil, nil)
@@ -196,40 +201,33 @@ final class DTLSLeg: @unchecked Sendable {
         }
     }
 
-    /// Goes on by the relay that the next search for the way is to go by.
-    private func takeRelay(_ now: MediaTime) {
-        let (renewal, hasRelay) = orders.withLock { orders in
-            defer { orders.renewal = nil }
-            return (orders.renewal, orders.hasRelay)
-        }
-        if renewal != nil || !hasRelay {
-            agent?.close(at: now)
-            relay?.close(at: now)
-        }
-        guard let renewal else { return }
-        agent?.forgetRelay()
+    /// Goes by the former relay no more, whose address went with the port, and by another one with the next search for the way.
+    private func takeRenewal(_ now: MediaTime) {
+        guard let renewal = orders.withLock({ $0.renewal.take() }) else { return }
+        relay?.close(at: now)
+        agent?.forgetRelay(at: now)
         relay = renewal.relay
         queue.relay?.change(to: relay)
+        lossTime = now
     }
 
     /// Gives back an address at a relay that no search has come to go by.
-    private func giveBackRenewal(_ now: MediaTime) {
-        var renewal = orders.withLock { orders in
-            defer { orders.renewal = nil }
-            return orders.renewal?.relay
-        }
-        renewal?.close(at: now)
-        for (datagram, destination) in renewal?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
+    private func giveBackRelay(_ now: MediaTime) {
+        relay?.close(at: now)
+        for (datagram, destination) in relay?.takeDatagrams() ?? [] { queue.post(datagram, to: destination) }
     }
 
-    /// Tells what has become of the relay, and of the way.
+    /// Tells what has become of the relay, and of the way: when nothing gets through, and again each 5 s for as long as it does not.
     private func noteLosses(_ now: MediaTime) {
-        if agent?.relay?.relayed == nil { orders.withLock { if $0.renewal == nil { $0.hasRelay = false } } }
+        if agent?.relay?.relayed == nil {
+            orders.withLock { if $0.renewal == nil, relay == nil { $0.hasRelay = false } }
+        }
         let count = path.takenCount
         if count != heard.count { heard = (count, now) }
-        let isLost = connected != nil && agent?.isLost(at: now, silentSince: heard.time) ?? false
-        if isLost, !self.isLost { tell(.lost) }
-        self.isLost = isLost
+        guard connected != nil, agent?.isLost(at: now, silentSince: heard.time) ?? false else { return lossTime = nil }
+        if let lossTime, now - lossTime < Self.lossPause { return }
+        lossTime = now
+        tell(.lost)
     }
 
     /// Has ICE do what its time has come for, and goes the way that it has found; ends where nobody answers on it any more.
@@ -317,10 +315,11 @@ final class DTLSLeg: @unchecked Sendable {
     /// Anybody can spoil one in the name of the other side while nothing is signed: what waits for it gives it a second
     /// to come again.
     private func lose(_ error: DTLSError, _ now: MediaTime) {
+        if error == .timedOut, deadline == nil { return }
         lastError = error
         if error == .timedOut {
             // Whoever is silent may come yet: who is called may answer DTLS only once it answers the call.
-            guard let wanted, let remote, wanted.role == .active, deadline != nil else { return }
+            guard let wanted, let remote, wanted.role == .active else { return }
             begin(wanted, by: remote, now)
         } else if wanted?.role == .active {
             fail(error)
@@ -357,4 +356,6 @@ final class DTLSLeg: @unchecked Sendable {
     /// How long close_notify may wait for a tick, and how often it is looked whether it has left.
     private static let closingTimeLimit = Duration.milliseconds(100)
     private static let closingPause = Duration.milliseconds(5)
+    /// How soon it is told again that nothing gets through.
+    private static let lossPause = Duration.seconds(5)
 }

@@ -20,7 +20,8 @@ package final class DTLSPath: LinkSecurity {
     package enum News: Sendable {
         /// Where a port of the other side is, each time that another way leads there.
         case found(ICEComponent, Route)
-        /// No sound gets through any more, since the relay is gone, or nobody has agreed to it, or been heard, for 12 to 20 s.
+        /// No sound gets through any more, since the relay is gone, or nobody has agreed to the way, or been heard, for 12 s and
+        /// more; told again each 5 s while that is so.
         case lost
     }
 

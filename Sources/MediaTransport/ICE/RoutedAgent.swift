@@ -14,6 +14,7 @@ struct RoutedAgent {
     private(set) var relay: TURNAllocation?
     /// Checks that proved no password in searches for the way before.
     private let formerRefusedCount: Int
+    private let begin: MediaTime
     private var leaving: [(bytes: [UInt8], destination: SocketAddress)] = []
 
     /// What looks for the way that descriptions have agreed on, by `relay`, too, where that was given.
@@ -33,7 +34,7 @@ struct RoutedAgent {
         _ generator: some RandomNumberGenerator,
         at now: MediaTime
     ) {
-        formerRefusedCount = former?.refusedCount ?? 0
+        (formerRefusedCount, begin) = (former?.refusedCount ?? 0, now)
         self.relay = relay
         self.relay?.lapse(at: now)
         self.relay?.forgetPeers()
@@ -58,11 +59,14 @@ struct RoutedAgent {
     /// Whether another way is to be looked for, where nothing has been heard since `silence`: the relay is gone that it goes by, or
     /// nobody agrees to it any more.
     func isLost(at now: MediaTime, silentSince silence: MediaTime) -> Bool {
-        guard let destination else { return false }
+        // A search that has come to nothing for so long may do better from another port.
+        guard let destination else { return now - begin > Self.searchLimit }
         if destination.isRelayed, relay?.relayed == nil { return true }
         return now - silence > Self.silenceLimit && agent.isLost(at: now)
     }
 
+    /// Until a search for the way comes to nothing: checks of a second, some of which are lost.
+    private static let searchLimit = Duration.seconds(5)
     /// Longer than between two reports, of which one is lost.
     private static let silenceLimit = Duration.seconds(8)
 
@@ -118,8 +122,11 @@ struct RoutedAgent {
         for (bytes, route) in agent.takeDatagrams() { send(bytes, by: route, at: now) }
     }
 
-    /// Goes by no relay any more.
-    mutating func forgetRelay() { relay = nil }
+    /// Goes by no relay any more: what it has said last is lost with the port.
+    mutating func forgetRelay(at now: MediaTime) {
+        relay?.close(at: now)
+        relay = nil
+    }
 
     /// Gives the relay back.
     mutating func close(at now: MediaTime) { relay?.close(at: now) }

@@ -95,10 +95,12 @@ final class MediaRelay: @unchecked Sendable {
     /// How a packet for `destination` leaves.
     func way(to destination: SocketAddress) -> Way {
         let station = station
-        guard let server = station.server else { return station.former == destination ? .none : .asItIs }
-        guard station.route?.peer == destination else { return station.former == destination ? .none : .asItIs }
-        guard station.route?.isRelayed ?? false else { return .asItIs }
-        return station.number.map { .channel($0, at: server) } ?? .none
+        guard let route = station.route, route.peer == destination else {
+            return station.former == destination ? .none : .asItIs
+        }
+        guard route.isRelayed else { return .asItIs }
+        guard let server = station.server, let number = station.number else { return .none }
+        return .channel(number, at: server)
     }
 
     /// What the server has sent.

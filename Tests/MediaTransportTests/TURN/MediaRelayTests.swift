@@ -46,6 +46,9 @@ import Testing
             #expect(relay.way(to: Self.peer) == .none && relay.way(to: Self.server) == .asItIs)
             #expect(relay.server == server)
         }
+        // The direct way may lead to the same address.
+        relay.use(Route(Self.peer), nil)
+        #expect(relay.way(to: Self.peer) == .asItIs)
         relay.change(to: Self.allocation(at: next))
         relay.use(Route(Self.peer, isRelayed: true), 0x4000)
         #expect(relay.way(to: Self.peer) == .channel(0x4000, at: next))

@@ -10,7 +10,7 @@ struct AgentTryCommand: AsyncParsableCommand {
         commandName: "try",
         abstract: "Talks to a voice agent, through the card or by files.",
         discussion: """
-            It ends when the agent does, after --seconds, and by Ctrl-C; with --input alone, 3 s behind the end of the file. A line \
+            It ends when the agent does and what it has said was heard, after --seconds, and by Ctrl-C; with --input alone, 3 s behind the end of the file. A line \
             says when the agent speaks and falls silent, what it clears, and which marks were played or dropped.
 
             With --json each is a line: "connected", "speaks", "silent", "marked" with "name", "played" and "seconds" of the agent's \
@@ -149,7 +149,10 @@ struct AgentTryCommand: AsyncParsableCommand {
         let listener = Task { for await case .keyDown(let digit) in calls[1].events { line.press(digit) } }
         let limit = try seconds.map { Duration.seconds(fraction: $0) } ?? inputLength().map { $0 + .seconds(3) }
         _ = await Interruption.wait(
-            until: { state.withLock(\.isOver) || limit.map { MonotonicClock.current - begin >= $0 } ?? false }
+            until: {
+                state.withLock(\.isOver) && line.waiting == .zero
+                    || limit.map { MonotonicClock.current - begin >= $0 } ?? false
+            }
         )
         for task in [presser, listener] { task.cancel() }
         await line.end()

@@ -1,5 +1,6 @@
 import CallBasics
 import CallCore
+import SDP
 import SIP
 import SIPTransport
 
@@ -8,10 +9,13 @@ extension SIPCallRun {
     /// Calls whom the other side asks to call; the sound is that of this call.
     func follow(_ wishes: TransferRequest) async {
         transferTarget = "\(wishes.target)"
-        let (handle, session) = (current, sound.sessionForAnother())
+        let (handle, sound) = (current, sound)
         do {
             followed = try await party.endpoint.perform { agent, now in
-                try agent.acceptTransfer(handle, number: wishes.number, session, at: now)
+                // Its ports may have changed since the call began.
+                var session = sound.sessionForAnother(like: agent.session(of: handle))
+                session.hold = nil
+                return try agent.acceptTransfer(handle, number: wishes.number, session, at: now)
             }
             tell("accepted", 202)
         } catch {

@@ -123,6 +123,9 @@ final class TestAgentServer: Sendable {
         }
     }
 
+    /// Its port is another's then: programs that look for one by TCP find nobody.
+    deinit { listener.close(promise: nil) }
+
     var port: Int { listener.localAddress?.port ?? 0 }
 
     /// Sends bytes as they are, past what would make a frame of them.

@@ -1,6 +1,7 @@
 import CallBasics
 @testable import CallCore
 import Foundation
+import Glibc
 import MediaEngine
 import Synchronization
 import TestSupport
@@ -114,7 +115,7 @@ private final class Middle: Sendable {
     private let isOver = Atomic(false)
 
     init(to callee: SocketAddress) throws {
-        let socket = try UDPSocket(bind: .loopback(port: 0))
+        let socket = try Self.socket()
         address = socket.localAddress
         Thread.detachNewThread { [self] in
             var caller: SocketAddress?
@@ -137,6 +138,20 @@ private final class Middle: Sendable {
     }
 
     func stop() { isOver.store(true, ordering: .releasing) }
+
+    /// One at whose port nobody takes TCP: a request of this size goes by that first.
+    private static func socket() throws -> UDPSocket {
+        while true {
+            let socket = try UDPSocket(bind: .loopback(port: 0))
+            if !isTakenByTCP(socket.localAddress.port) { return socket }
+        }
+    }
+
+    private static func isTakenByTCP(_ port: UInt16) -> Bool {
+        let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        return SocketAddress.loopback(port: port).withSystemAddress { connect(descriptor, $0, $1) == 0 }
+    }
 
     /// The message with another first byte of the fingerprint.
     private static func changed(_ message: [UInt8]) -> [UInt8] {

@@ -37,7 +37,7 @@ enum Parsers {
         ("ice-agent", iceAgent),
         ("srtp", srtp),
         ("keying-lines", keyingLines),
-        ("agent-messages", AgentParsers.messages),
+        ("agent-messages", agentMessages),
     ]
 
     private static let sipMessage = SIPParsers.message
@@ -57,6 +57,8 @@ enum Parsers {
     private static let iceAgent = SecurityParsers.iceAgent
     private static let srtp = SecurityParsers.srtp
     private static let keyingLines = SecurityParsers.description
+
+    private static let agentMessages = AgentParsers.messages
 
     private static func rtp(_ bytes: Span<UInt8>) throws {
         let packet = try RTPPacket(parsing: bytes)

@@ -1,4 +1,6 @@
 /// What an agent is told of a call when that begins.
+///
+/// By AudioSocket it is told neither: the call gets a UUID of its own there.
 public struct AgentCall: Sendable, Hashable {
     /// What the call is called.
     public var callID: String

@@ -61,6 +61,7 @@ import Testing
     @Test func `when the relay has forgotten the call, both ask it anew, and hear each other again`() throws {
         try network.replaceRelay()
         try expectSoundBothWays()
+        #expect(network.relayCounts.given > 0)
         try close()
     }
 }

@@ -227,6 +227,8 @@ import Testing
         (["agent", "try", "--to", "audiosocket:127.0.0.1"], "audiosocket:127.0.0.1"),
         (["agent", "try", "--to", "ws://127.0.0.1/", "--rate", "16000"], "--rate"),
         (["agent", "try", "--to", "audiosocket:127.0.0.1:9", "--header", "a: b"], "--header"),
+        (["agent", "try", "--to", "audiosocket:127.0.0.1:9", "--parameter", "from=alice"], "--parameter"),
+        (["agent", "try", "--to", "ws://127.0.0.1/", "--ca", "Package.swift"], "--ca"),
         (["agent", "try", "--to", "ws://127.0.0.1/", "--parameter", "from"], "--parameter"),
         (["agent", "try", "--to", "ws://127.0.0.1/", "--dtmf", "1x"], "'x'"),
         (["devices", "--log-level", "loud"], "loud"),

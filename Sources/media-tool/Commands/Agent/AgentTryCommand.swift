@@ -88,8 +88,12 @@ struct AgentTryCommand: AsyncParsableCommand {
         if isWeb, rate ?? 8000 != 8000 {
             throw ValidationError("Twilio's format has 8000 Hz. Leave out '--rate', or take audiosocket:.")
         }
-        if let other = [("--header", !header.isEmpty), ("--ca", ca != nil)].first(where: \.1)?.0, !isWeb {
+        let ofWeb = [("--header", !header.isEmpty), ("--parameter", !parameter.isEmpty), ("--ca", ca != nil)]
+        if let other = ofWeb.first(where: \.1)?.0, !isWeb {
             throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")
+        }
+        if ca != nil, !to.lowercased().hasPrefix("wss:") {
+            throw ValidationError("'--ca' is for TLS. Leave it out, or take wss://.")
         }
         try dtmf?.validate(limit: 64)
         _ =
@@ -114,6 +118,9 @@ struct AgentTryCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        if try address().isInTheClear {
+            StandardError.write("Note: what is said goes to \(to) in the clear. Take wss:// where others can listen.\n")
+        }
         let failure = try await CallEngine.session(try roles.engineConfiguration()) { engine in try await talk(engine) }
         if let failure { throw ToolFailure(failure) }
     }

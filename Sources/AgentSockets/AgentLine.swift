@@ -86,6 +86,8 @@ public final class AgentLine: Sendable {
         var clearedEnd = 0
         var heardFrames = 0
         var report = Report()
+        /// Whether the agent has asked for the end.
+        var isHungUp = false
         var isOver = false
         var tasks: [Task<Void, Never>] = []
 
@@ -282,7 +284,9 @@ public final class AgentLine: Sendable {
                         continue
                     }
                 case .clear: clear(&state)
-                case .hangUp: eventSink.yield(.hangUp)
+                case .hangUp:
+                    state.isHungUp = true
+                    eventSink.yield(.hangUp)
                 }
                 pass(&state)
             }
@@ -317,8 +321,13 @@ public final class AgentLine: Sendable {
 
     /// The connection is over; what the agent has said is still spoken, while the call lasts.
     private func finish() {
-        state.withLock { $0.isOver = true }
-        eventSink.yield(.ended(connection.failure))
+        let isHungUp = state.withLock { state in
+            state.isOver = true
+            return state.isHungUp
+        }
+        // Who has hung up need not read on, and a stream that is closed unread breaks off.
+        let failure = connection.failure.map { isHungUp ? AgentError(.ended, "The agent has hung up.") : $0 }
+        eventSink.yield(.ended(failure))
         eventSink.finish()
     }
 }

@@ -29,7 +29,10 @@ package enum AgentNotice: Sendable, Hashable {
     case key(Character)
     /// What became of a mark, and how many ms of the agent's sound had been played then.
     case mark(String, MarkFate, position: Int)
-    case end
+    /// Whom it wanted called in its place does not take the call, by this status.
+    case transferFailed(to: String, status: Int)
+    /// The call is over, and why, in one word.
+    case end(String?)
 }
 
 /// What an agent says.
@@ -39,6 +42,12 @@ package enum AgentRequest: Sendable, Hashable {
     case mark(String)
     /// Plays nothing of what waits.
     case clear
+    /// Presses these keys on the other side.
+    case press(String)
+    /// Holds the call, or resumes it.
+    case hold(Bool)
+    /// Has the other side call somebody else.
+    case transfer(to: String)
     case hangUp
 }
 

@@ -36,6 +36,12 @@ public final class AgentLine: Sendable {
         case marked(name: String, isPlayed: Bool, position: Duration)
         /// It has cleared what was waiting: so much of that was never heard.
         case cleared(unheard: Duration)
+        /// It wants these keys pressed, on the other side of the call.
+        case press(String)
+        /// It wants the call held, or resumed.
+        case hold(Bool)
+        /// It wants the other side to call somebody else, and to be left by it.
+        case transfer(to: String)
         /// It wants the call to end.
         case hangUp
         /// The connection is over; why, unless this side has ended it.
@@ -88,6 +94,8 @@ public final class AgentLine: Sendable {
         var report = Report()
         /// Whether the agent has asked for the end.
         var isHungUp = false
+        /// Whether it was told of the call.
+        var isBegun = false
         var isOver = false
         var tasks: [Task<Void, Never>] = []
 
@@ -105,13 +113,13 @@ public final class AgentLine: Sendable {
     ///
     /// - Parameters:
     ///   - address: Where the agent is.
-    ///   - call: What it is told.
+    ///   - call: What it is told; nil for a call that is not answered yet, of which `begin` tells later.
     ///   - options: How.
     /// - Returns: The line, for one call.
     /// - Throws: `AgentError` when nobody is there, or the format has no such rate
     public static func open(
         to address: AgentAddress,
-        _ call: AgentCall,
+        _ call: AgentCall?,
         _ options: Options = Options()
     ) async throws(AgentError) -> AgentLine {
         var generator = SystemRandomNumberGenerator()
@@ -135,7 +143,8 @@ public final class AgentLine: Sendable {
             authoritiesPath: options.authoritiesPath
         )
         let line = AgentLine(connection, codec)
-        line.begin(call)
+        line.start()
+        if let call { line.begin(call) }
         return line
     }
 
@@ -152,8 +161,7 @@ public final class AgentLine: Sendable {
         for task in state.withLock(\.tasks) { task.cancel() }
     }
 
-    private func begin(_ call: AgentCall) {
-        tell(.begin(call))
+    private func start() {
         // Whoever has the line keeps it, and these do not.
         let tasks = [
             Task { [weak self, voice] in for await event in voice.events { self?.take(event) } },
@@ -171,8 +179,22 @@ public final class AgentLine: Sendable {
 
     // MARK: What the application does
 
+    /// Tells the agent of the call, once: before that it hears nothing of it, and what it says waits.
+    public func begin(_ call: AgentCall) {
+        state.withLock { state in
+            guard !state.isBegun else { return }
+            state.isBegun = true
+            send(.begin(call), &state)
+        }
+    }
+
     /// Tells the agent of a key that the other side has pressed.
     public func press(_ key: DTMFDigit) { tell(.key(key.character)) }
+
+    /// Tells the agent that whom it wanted called does not take the call, by the status of SIP; the call goes on.
+    public func noteTransferFailed(to target: String, status: Int) {
+        tell(.transferFailed(to: target, status: status))
+    }
 
     /// What of the agent's sound waits to be heard, in the call and before it.
     public var waiting: Duration {
@@ -194,11 +216,13 @@ public final class AgentLine: Sendable {
     }
 
     /// Ends the line: the agent is told, first of the marks that were not reached, and the connection closed.
-    public func end() async {
+    ///
+    /// - Parameter reason: Why the call is over, in one word that the agent is told where its format has room for it.
+    public func end(_ reason: String? = nil) async {
         let isFirst = state.withLock { state in
             guard !state.isOver else { return false }
             dropAll(&state)
-            send(.end, &state)
+            send(.end(reason), &state)
             state.isOver = true
             return true
         }
@@ -212,7 +236,7 @@ public final class AgentLine: Sendable {
         state.withLock { state in
             state.queue.tick(queued: state.queuedFrames(voice.position))
             pass(&state)
-            guard !state.isOver else { return }
+            guard state.isBegun, !state.isOver else { return }
             for frame in state.codec.encode(.sound(samples)) where connection.send(frame) {
                 state.heardFrames += samples.count
             }
@@ -268,7 +292,7 @@ public final class AgentLine: Sendable {
 
     /// Sent in the order in which they are numbered.
     private func send(_ notice: AgentNotice, _ state: inout State) {
-        guard !state.isOver else { return }
+        guard state.isBegun, !state.isOver else { return }
         for frame in state.codec.encode(notice) { connection.insist(frame) }
     }
 
@@ -284,6 +308,9 @@ public final class AgentLine: Sendable {
                         continue
                     }
                 case .clear: clear(&state)
+                case .press(let keys): eventSink.yield(.press(keys))
+                case .hold(let isHeld): eventSink.yield(.hold(isHeld))
+                case .transfer(let target): eventSink.yield(.transfer(to: target))
                 case .hangUp:
                     state.isHungUp = true
                     eventSink.yield(.hangUp)

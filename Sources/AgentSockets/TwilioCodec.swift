@@ -5,9 +5,10 @@ internal import MediaEngine
 /// Twilio's Media Streams: JSON, and u-law of 8 kHz in Base64.
 ///
 ///     connected, start, media, dtmf, mark, stop ──► agent          media, mark, clear ──► call
+///     transferFailed ──► agent                                     dtmf, hold, resume, transfer, hangup ──► call
 ///
-/// A mark that comes back has two members more, "played" and "positionMs": whether what came before it was heard, and how much of
-/// all that the agent has said by then.
+/// The second line is of this project's own, and so are "played" and "positionMs" in a mark that comes back (whether what came
+/// before it was heard, and how much of all that the agent has said by then), and "reason" in stop.
 /// Source: Twilio, Media Streams, WebSocket messages.
 package struct TwilioCodec: AgentCodec {
     package let sampleRate = 8000
@@ -59,8 +60,11 @@ package struct TwilioCodec: AgentCodec {
         case .mark(let name, let fate, let position):
             let told = #""played":\#(fate == .played),"positionMs":\#(position)"#
             return [message("mark", #"{"name":\#(Self.quoted(name)),\#(told)}"#)]
-        case .end:
-            return [message("stop", #"{"accountSid":"\#(account)","callSid":\#(Self.quoted(call))}"#)]
+        case .transferFailed(let target, let status):
+            return [message("transferFailed", #"{"to":\#(Self.quoted(target)),"code":\#(status)}"#)]
+        case .end(let reason):
+            let told = reason.map { #","reason":\#(Self.quoted($0))"# } ?? ""
+            return [message("stop", #"{"accountSid":"\#(account)","callSid":\#(Self.quoted(call))\#(told)}"#)]
         }
     }
 
@@ -82,10 +86,14 @@ package struct TwilioCodec: AgentCodec {
     private struct Message: Decodable {
         struct Media: Decodable { let payload: String }
         struct Mark: Decodable { let name: String }
+        struct Keys: Decodable { let digit: String }
+        struct Transfer: Decodable { let to: String }
 
         let event: String
         let media: Media?
         let mark: Mark?
+        let dtmf: Keys?
+        let transfer: Transfer?
     }
 
     package mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {
@@ -112,9 +120,22 @@ package struct TwilioCodec: AgentCodec {
             guard let name = message.mark?.name, name.utf8.count <= Self.nameLimit else { return nil }
             return [.mark(name)]
         case "clear": return [.clear]
+        case "dtmf":
+            guard let keys = message.dtmf?.digit, 1...keyLimit ~= keys.utf8.count,
+                keys.allSatisfy({ DTMFDigit($0) != nil })
+            else { return nil }
+            return [.press(keys)]
+        case "hold": return [.hold(true)]
+        case "resume": return [.hold(false)]
+        case "transfer":
+            guard let target = message.transfer?.to, 1...nameLimit ~= target.utf8.count else { return nil }
+            return [.transfer(to: target)]
+        case "hangup": return [.hangUp]
         default: return []
         }
     }
 
     private static let nameLimit = 1024
+    /// Keys of one message.
+    private static let keyLimit = 64
 }

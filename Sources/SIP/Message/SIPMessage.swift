@@ -101,6 +101,12 @@ public struct SIPMessage: Sendable {
         fields.filter { $0.name == name }.map { storage[$0.valueRange.range] }
     }
 
+    /// The headers that mean nothing to SIP itself, in their order and as they came.
+    package var extensionHeaders: [(name: String, value: String)] {
+        fields.filter { $0.name == .other }
+            .map { (storage[$0.nameRange.range].text, storage[$0.valueRange.range].text) }
+    }
+
     package func first(_ name: HeaderName) -> Bytes? {
         fields.first { $0.name == name }.map { storage[$0.valueRange.range] }
     }

@@ -2,6 +2,25 @@ import ArgumentParser
 import CallCore
 import MediaEngine
 
+/// How the sound of calls travels.
+struct MediaFormatOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
+    var codec: [String] = []
+
+    @Option(help: ArgumentHelp("Audio per packet that is asked for, 10 to 120.", valueName: "ms"))
+    var ptime: Int?
+
+    func validate() throws {
+        try Quantity.check("--ptime", ptime, in: 10...120, "ms")
+        if let ptime, ptime % 10 != 0 {
+            throw ValidationError("The value '\(ptime)' of '--ptime' is no multiple of 10 ms. Give 10, 20, 40, 60.")
+        }
+    }
+
+    /// The preferred one first.
+    var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
+}
+
 /// Where the sound of calls comes from and goes to, and how it travels.
 struct CallSoundOptions: ParsableArguments {
     @Option(
@@ -25,11 +44,7 @@ struct CallSoundOptions: ParsableArguments {
     )
     var device: String?
 
-    @Option(help: ArgumentHelp("A codec, see `codecs`; more for more, the preferred one first.", valueName: "name"))
-    var codec: [String] = []
-
-    @Option(help: ArgumentHelp("Audio per packet that is asked for, 10 to 120.", valueName: "ms"))
-    var ptime: Int?
+    @OptionGroup var format: MediaFormatOptions
 
     @Option(
         help: ArgumentHelp("The capture (pcap) of all RTP and RTCP to write.", valueName: "file"),
@@ -42,10 +57,6 @@ struct CallSoundOptions: ParsableArguments {
     func validate() throws {
         if device != nil, let other = roles.given.first(where: \.1)?.0 {
             throw ValidationError("'--device' names the call card, as '\(other)' does. Leave out one.")
-        }
-        try Quantity.check("--ptime", ptime, in: 10...120, "ms")
-        if let ptime, ptime % 10 != 0 {
-            throw ValidationError("The value '\(ptime)' of '--ptime' is no multiple of 10 ms. Give 10, 20, 40, 60.")
         }
         try roles.check(device: device, beside: "--input", input)
         try roles.check(device: device, beside: "--output", output)
@@ -71,8 +82,6 @@ struct CallSoundOptions: ParsableArguments {
 
     /// How the engine is made that has the sound.
     func engineConfiguration() throws -> CallEngineConfiguration { try roles.engineConfiguration(device: device) }
-
-    var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
 
     /// Where a call's sound comes from and goes to.
     func ends(echo: Bool = false) -> @Sendable (inout CallConfiguration) -> Void {

@@ -55,6 +55,17 @@ struct FileArguments {
         }
     }
 
+    /// Refuses a folder that is none.
+    ///
+    /// - Throws: `ValidationError`
+    static func checkFolder(_ option: String, _ path: String?) throws {
+        guard let path else { return }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw ValidationError("The value '\(path)' of '\(option)' is no directory. Make it, or name another.")
+        }
+    }
+
     private var inputs: [Identity: String] = [:]
     private var outputs: [Identity: String] = [:]
 

@@ -13,6 +13,6 @@ struct AgentToolCommand: ParsableCommand {
               media-tool agent try --to ws://127.0.0.1:8765/ws
               media-tool agent try --to audiosocket:127.0.0.1:9092 --input speech.wav --output heard.wav
             """,
-        subcommands: [AgentTryCommand.self]
+        subcommands: [AgentTryCommand.self, AgentServeCommand.self, AgentCallCommand.self]
     )
 }

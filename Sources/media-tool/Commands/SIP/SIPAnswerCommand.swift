@@ -3,7 +3,6 @@ import CallBasics
 import CallCore
 import LocalMessaging
 import MediaEngine
-import SDP
 import SIP
 import SIPTransport
 
@@ -86,7 +85,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 "'--provider' has a screen say what is done with a call. Leave out '\(other)', or it."
             )
         }
-        guard provider == nil || !sound.followTransfers else {
+        guard provider == nil || !sound.session.followTransfers else {
             throw ValidationError("A call screen cannot call here. Leave out '--follow-transfers', or '--provider'.")
         }
         if provider?.isEmpty == true {
@@ -122,7 +121,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try sound.security.secrets.begin()
+        try sound.session.security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let group = try provider.map { try GroupContainer(directory: $0) }
@@ -130,13 +129,14 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         try await CallEngine.session(try sound.audio.engineConfiguration()) { engine in
             try await recorder.telling {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
-                    sound.change(&$0)
+                    sound.session.change(&$0)
                 }
-                sound.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+                sound.session.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-                    let ice = try await sound.security.way()
-                    let taker = Taker(party: party, engine: engine, ice: ice, recorder: recorder, teller: teller)
+                    let reception = SIPReception(party: party, teller: teller, security: sound.session.security)
+                    let ice = try await sound.session.security.way()
+                    let taker = Taker(command: self, reception: reception, engine: engine, ice: ice, recorder: recorder)
                     if let group { try await serve(taker, screensOf: group) } else { try await serve(taker) }
                     await party.close()
                 } catch {
@@ -147,20 +147,10 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         }
     }
 
-    /// Who takes calls, and tells of them.
-    private struct Taker {
-        let party: SIPParty
-        let engine: CallEngine
-        let ice: ICEConfiguration?
-        let recorder: StoryRecorder?
-        let teller: SIPTeller
-        let desk = AnswerDesk()
-        var screen: AnswerScreen?
-    }
-
     private func serve(_ taker: Taker, screensOf group: GroupContainer) async throws {
         var taker = taker
-        let screen = AnswerScreen(taker.party, taker.engine, taker.desk, isEarly: earlyMedia, taker.teller)
+        let reception = taker.reception
+        let screen = AnswerScreen(reception.party, taker.engine, reception.desk, isEarly: earlyMedia, reception.teller)
         taker.screen = screen
         try await screen.open(in: group)
         do {
@@ -173,44 +163,8 @@ struct SIPAnswerCommand: AsyncParsableCommand {
     }
 
     private func serve(_ taker: Taker) async throws {
-        let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
-        let names = party.addresses
-        teller.tell(
-            "listening",
-            [
-                ("local", JSONValue(names.first)), ("addresses", .array(names.map { .string($0) })),
-                ("account", JSONValue(party.address)),
-            ],
-            text: names.isEmpty
-                ? "Called by own connections alone." : "Listening at \(names.joined(separator: ", "))."
-        )
-        var iterator = party.endpoint.events.makeAsyncIterator()
-        if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
-        let watch = Task {
-            await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
-            guard !Task.isCancelled else { return }
-            await desk.close()
-            if await desk.isEmpty { await party.endpoint.close() }
-        }
-        defer { watch.cancel() }
-        while let event = await iterator.next() {
-            if case .incoming(let handle, let invite) = event {
-                try await receive(invite, handle, by: taker)
-            } else if let handle = event.call, let run = await desk.run(handle) {
-                await run.receive(event)
-                if let followed = await run.followed { await desk.add(run, as: followed) }
-                await taker.screen?.note(event, of: handle)
-                if case .established(run.handle) = event, sound.dtmf != nil { Task { await Self.key(run) } }
-                if await run.hasEnded { try await finish(run, by: taker) }
-                if case .ended = event { await desk.forget(handle) }
-            } else if case .ended(let handle, let end) = event, await !desk.wasUnacceptable(handle) {
-                // It was refused before it had sound.
-                try taker.recorder?.finish(end)
-            }
-            let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
-            if isEmpty, isClosed || count >= calls ?? .max { break }
-        }
-        guard await desk.endedCount == 0 else { return }
+        try await taker.reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
+        guard await taker.reception.desk.endedCount == 0 else { return }
         try taker.recorder?.finish(
             callID: nil,
             status: "cancelled",
@@ -220,132 +174,64 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         )
     }
 
-    /// What a caller offers; nothing is known of it where he leaves the offer to this side.
-    private static func members(of description: SessionDescription?) -> [(String, JSONValue)] {
-        let media: [MediaDescription] = description?.media ?? []
-        let audio = media.first { $0.kind == "audio" }
-        let hasVideo = media.contains { $0.kind == "video" && $0.port > 0 }
-        return [
-            ("codecs", .array((audio?.formats ?? []).map { .string($0.encodingName) })),
-            ("direction", JSONValue(audio?.direction.rawValue)), ("video", .bool(hasVideo)),
-        ]
-    }
+    /// Who takes calls, and tells of them.
+    private struct Taker: SIPReceiver {
+        let command: SIPAnswerCommand
+        let reception: SIPReception
+        let engine: CallEngine
+        let ice: ICEConfiguration?
+        let recorder: StoryRecorder?
+        var screen: AnswerScreen?
 
-    private static func key(_ run: SIPCallRun) async {
-        guard await Interruption.wait(.milliseconds(500)), await !run.hasEnded else { return }
-        await run.sendKeys()
-    }
-
-    /// Does with a call what the policy says, or the screen.
-    private func receive(_ invite: SIPMessage, _ handle: CallHandle, by taker: Taker) async throws {
-        let (party, desk, teller) = (taker.party, taker.desk, taker.teller)
-        let from = try? invite.from()
-        let callID = invite.callID?.text ?? ""
-        guard sound.encryption.takes(try? invite.sessionDescription()) else {
-            // The caller may offer otherwise: that is the call.
-            await desk.noteUnacceptable(handle)
-            teller.tell(
-                "unacceptable",
-                [("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null)],
-                text:
-                    "\(from?.uri.bytes.text ?? "Somebody") offered no sound that --srtp \(sound.security.srtp.rawValue) takes."
+        /// Does with a call what the policy says, or the screen.
+        func receive(_ invite: SIPMessage, _ handle: CallHandle) async throws {
+            let (sound, way, wait) = (command.sound, command.way, command.wait)
+            // One file takes one call at a time.
+            let hasFile = sound.audio.output != nil || sound.audio.pcap != nil || command.told.story != nil
+            let isTaken = await !reception.desk.isEmpty && hasFile
+            if isTaken || way == .busy { return await reception.refuse(handle, status: 486) }
+            let media = try await sound.session.sound(
+                of: engine,
+                at: reception.host(for: invite),
+                sound.audio.format,
+                ice: ice,
+                sound.audio.ends(echo: command.echo)
             )
-            return await party.endpoint.perform { agent, now in agent.reject(handle, status: 488, at: now) }
-        }
-        teller.tell(
-            "incoming",
-            [
-                ("callID", .string(callID)), ("from", from.map { .string($0.uri.bytes.text) } ?? .null),
-                ("displayName", from?.displayName.map { .string($0.text) } ?? .null),
-            ] + Self.members(of: try? invite.sessionDescription()),
-            text: "Call from \(from?.uri.bytes.text ?? "somebody")."
-        )
-        let endpoint = party.endpoint
-        // One file takes one call at a time.
-        let hasFile = sound.audio.output != nil || sound.audio.pcap != nil || told.story != nil
-        let isTaken = await !desk.isEmpty && hasFile
-        if isTaken || way == .busy {
-            await desk.noteRefusal()
-            return await endpoint.perform { agent, now in agent.reject(handle, status: 486, at: now) }
-        }
-        let host = party.local.isUnspecified ? Self.host(of: invite) : party.local.host
-        let media = try await sound.sound(of: taker.engine, at: host, ice: taker.ice, sound.audio.ends(echo: echo))
-        let run = SIPCallRun(
-            handle,
-            of: party,
-            media,
-            sound,
-            peer: from?.uri.bytes.text ?? "the caller",
-            callID: callID,
-            start: MonotonicClock.current,
-            teller
-        )
-        await desk.add(run, as: handle)
-        if let screen = taker.screen { return await screen.receive(invite, handle) }
-        let session = media.session
-        if wait > 0 && way != .defer || way == .ring {
-            let early = earlyMedia ? session : nil
-            try? await endpoint.perform { agent, now in try agent.ring(handle, with: early, at: now) }
-        }
-        guard way != .ring else { return }
-        let (code, isRejected, wait) = (code ?? 603, way == .reject, wait)
-        Task {
-            if wait > 0 { guard await Interruption.wait(.seconds(fraction: wait)) else { return } }
-            await endpoint.perform { agent, now in
-                if isRejected { return agent.reject(handle, status: code, at: now) }
-                // Nothing that both know was answered 488 already; the end of the call tells it.
-                try? agent.answer(handle, session, at: now)
+            _ = await reception.begin(invite, handle, media, sound.wishes)
+            if let screen { return await screen.receive(invite, handle) }
+            let (endpoint, session) = (reception.party.endpoint, media.session)
+            if wait > 0 && way != .defer || way == .ring {
+                let early = command.earlyMedia ? session : nil
+                try? await endpoint.perform { agent, now in try agent.ring(handle, with: early, at: now) }
+            }
+            guard way != .ring else { return }
+            let (code, isRejected) = (command.code ?? 603, way == .reject)
+            Task {
+                if wait > 0 { guard await Interruption.wait(.seconds(fraction: wait)) else { return } }
+                await endpoint.perform { agent, now in
+                    if isRejected { return agent.reject(handle, status: code, at: now) }
+                    // Nothing that both know was answered 488 already; the end of the call tells it.
+                    try? agent.answer(handle, session, at: now)
+                }
             }
         }
-    }
 
-    /// The own address that a caller used, where all are listened on.
-    private static func host(of invite: SIPMessage) -> String {
-        (try? invite.requestURI().hostBytes.text).flatMap { SocketAddress(host: $0, port: 0)?.host } ?? "127.0.0.1"
-    }
+        func note(_ event: AgentEvent, of run: SIPCallRun, _ handle: CallHandle) async {
+            await screen?.note(event, of: handle)
+            guard case .established(run.handle) = event, command.sound.dtmf != nil else { return }
+            Task {
+                guard await Interruption.wait(.milliseconds(500)), await !run.hasEnded else { return }
+                await run.sendKeys()
+            }
+        }
 
-    private func finish(_ run: SIPCallRun, by taker: Taker) async throws {
-        let (party, desk, teller, recorder) = (taker.party, taker.desk, taker.teller, taker.recorder)
-        var report = try await run.report(party.counts())
-        report.story = told.story
-        await desk.remove(run)
-        try recorder?.finish(report)
-        teller.tell("ended", report.members, text: report.text)
-    }
-}
+        func finish(_ run: SIPCallRun) async throws {
+            var report = try await run.report(reception.party.counts())
+            report.story = command.told.story
+            try recorder?.finish(report)
+            reception.teller.tell("ended", report.members, text: report.text)
+        }
 
-/// The calls that are up.
-actor AnswerDesk {
-    private var runs: [CallHandle: SIPCallRun] = [:]
-    private var unacceptable: Set<CallHandle> = []
-    private(set) var endedCount = 0
-    private(set) var isClosed = false
-
-    var isEmpty: Bool { runs.isEmpty }
-
-    func run(_ handle: CallHandle) -> SIPCallRun? { runs[handle] }
-    func add(_ run: SIPCallRun, as handle: CallHandle) { runs[handle] = run }
-
-    /// What a caller offers cannot be taken: no call has come yet.
-    func noteUnacceptable(_ handle: CallHandle) { unacceptable.insert(handle) }
-
-    /// Whether that was so of a call that has ended, asked once.
-    func wasUnacceptable(_ handle: CallHandle) -> Bool { unacceptable.remove(handle) != nil }
-
-    /// A call was refused without sound.
-    func noteRefusal() { endedCount += 1 }
-
-    /// One call of a run has ended, and others may go on.
-    func forget(_ handle: CallHandle) { runs[handle] = nil }
-
-    func remove(_ run: SIPCallRun) {
-        runs = runs.filter { $0.value !== run }
-        endedCount += 1
-    }
-
-    /// Ends all calls, and takes no more.
-    func close() async {
-        isClosed = true
-        for run in runs.values { await run.hangUp() }
+        func finish(_ end: CallEnd) throws { try recorder?.finish(end) }
     }
 }

@@ -141,11 +141,11 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--cancel-after", cancelAfter != nil), ("--events", events), ("--ring-timeout", ringTimeout != nil),
                 ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
-                ("--follow-transfers", sound.followTransfers), ("--100rel", sound.hundredRel),
+                ("--follow-transfers", sound.session.followTransfers), ("--100rel", sound.session.hundredRel),
                 ("--device", sound.audio.device != nil), ("--pcap", sound.audio.pcap != nil),
-                ("--story", told.story != nil), ("--session-expires", sound.sessionExpires != nil),
-                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.security.srtp == .dtls),
-                ("--srtp auto", sound.security.srtp == .auto),
+                ("--story", told.story != nil), ("--session-expires", sound.session.sessionExpires != nil),
+                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.session.security.srtp == .dtls),
+                ("--srtp auto", sound.session.security.srtp == .auto),
             ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -154,7 +154,7 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try sound.security.secrets.begin()
+        try sound.session.security.secrets.begin()
         Interruption.catchSignals()
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
@@ -199,7 +199,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         -> SIPCallReport
     {
         let party = try await sip.open(towards: target, story: recorder) { agent in
-            sound.change(&agent)
+            sound.session.change(&agent)
             // This side ends what rings for too long.
             if sip.timeout == nil { agent.callPatience = .seconds(fraction: ringLimit + 1) }
         }
@@ -220,81 +220,25 @@ struct SIPCallCommand: AsyncParsableCommand {
         _ engine: CallEngine
     ) async throws -> SIPCallReport {
         let teller = SIPTeller(isJSON: common.json, hasEvents: events)
-        var iterator = party.endpoint.events.makeAsyncIterator()
-        if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
-        let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        sound.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls || target.goesByTLS)
-        // A proxy on the way, or another target, may go by something else.
-        let isPrivate = sip.transport == .tls || party.local.isLoopback
-        let ice = try await sound.security.way()
-        let media = try await sound.sound(of: engine, at: host, ice: ice, isPrivate: isPrivate, sound.audio.ends())
-        let start = MonotonicClock.current
-        var made = UserAgent.CallWishes(session: media.session, account: party.account)
-        (made.spareSessions, made.isOfferDelayed) = (media.spareSessions, delayedOffer)
-        made.headers = try sip.headers()
-        let wishes = made
-        let (handle, callID) = try await party.endpoint.perform { agent, now in
-            let handle = try agent.call(target, wishes, at: now)
-            return (handle, agent.callID(of: handle) ?? "")
+        if party.account != nil, !sip.noRegister {
+            var iterator = party.endpoint.events.makeAsyncIterator()
+            try await party.register(&iterator, teller)
         }
-        let run = SIPCallRun(
-            handle,
-            of: party,
-            media,
-            sound,
-            peer: uri,
-            callID: callID,
-            start: start,
-            teller
+        var call = SIPOutgoingCall(
+            party: party,
+            engine: engine,
+            target: target,
+            uri: uri,
+            session: sound.session,
+            format: sound.audio.format,
+            teller: teller,
+            ringLimit: ringLimit
         )
-        let hurry = Task { await interrupt(run) }
-        var talk: Task<Void, Never>?
-        defer {
-            hurry.cancel()
-            talk?.cancel()
+        (call.headers, call.isOfferDelayed, call.cancelAfter) = (try sip.headers(), delayedOffer, cancelAfter)
+        call.isByTLS = sip.transport == .tls
+        return try await call.run(sound.wishes, sound.audio.ends()) { run, makeSound in
+            await talk(run) { try await makeSound { ($0.source, $0.sink) = (.silence, .none) } }
         }
-        while await !run.hasEnded, let event = await iterator.next() {
-            if case .targets(_, let targets) = event, await !run.isAnswered { tell(targets, uri, callID, teller) }
-            await run.receive(event)
-            guard case .established(handle) = event else { continue }
-            talk = Task {
-                await self.talk(run) {
-                    try await sound.sound(of: engine, at: host, ice: ice, isPrivate: isPrivate) {
-                        ($0.source, $0.sink) = (.silence, .none)
-                    }
-                }
-            }
-        }
-        return try await run.report(party.counts())
-    }
-
-    private func tell(_ targets: [Target], _ uri: String, _ callID: String, _ teller: SIPTeller) {
-        let names = targets.map { SIPParty.text($0.transport, $0.address) }
-        teller.tell(
-            "calling",
-            [
-                ("callID", .string(callID)), ("to", .string(uri)),
-                ("targets", .array(names.map { .string($0) })),
-            ],
-            text: "Calling \(uri) at \(names.first ?? "")."
-        )
-    }
-
-    /// Ends the call by Ctrl-C, or when it has rung for too long.
-    private func interrupt(_ run: SIPCallRun) async {
-        let ring = Task {
-            try await Task.sleep(for: .seconds(fraction: ringLimit))
-            if await !run.isAnswered { await run.hangUp() }
-        }
-        let takeBack = Task {
-            guard let cancelAfter else { return }
-            try await Task.sleep(for: .seconds(fraction: cancelAfter))
-            await run.hangUp()
-        }
-        await Interruption.wait()
-        ring.cancel()
-        takeBack.cancel()
-        if !Task.isCancelled { await run.hangUp() }
     }
 
     /// What is done once it is answered.

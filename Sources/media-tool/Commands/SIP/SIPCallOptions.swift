@@ -11,16 +11,8 @@ enum DTMFWay: String, ExpressibleByArgument, CaseIterable {
     case inband
 }
 
-/// The sound and the keys of calls by SIP.
-struct SIPCallOptions: ParsableArguments {
-    @OptionGroup var audio: CallSoundOptions
-
-    @Option(help: ArgumentHelp("Keys to send, from 0.5 s after the answer on.", valueName: "digits"))
-    var dtmf: Digits?
-
-    @Option(help: "How keys are sent: rtp, info or inband. Default: rtp where it was agreed on, else info.")
-    var dtmfWay: DTMFWay?
-
+/// How calls by SIP are made and answered, whatever is heard in them.
+struct SIPSessionOptions: ParsableArguments {
     @Flag(
         name: .customLong("100rel"),
         help: "Have ringing acknowledged (PRACK): calls require it, and callers who know it are answered so."
@@ -42,10 +34,6 @@ struct SIPCallOptions: ParsableArguments {
 
     func validate() throws {
         try Quantity.check("--session-expires", sessionExpires.map(Int.init), in: 90...86_400, "s")
-        try dtmf?.validate(limit: 64)
-        guard dtmfWay == nil || dtmf != nil else {
-            throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
-        }
     }
 
     /// What calls ask of the agent.
@@ -62,6 +50,7 @@ struct SIPCallOptions: ParsableArguments {
     /// - Parameters:
     ///   - engine: Makes the call.
     ///   - host: The own address.
+    ///   - format: How it travels.
     ///   - ice: How the way is found, by `security`.
     ///   - isPrivate: Whether nobody on the way reads the descriptions.
     ///   - ends: Says where the sound comes from and goes to.
@@ -70,6 +59,7 @@ struct SIPCallOptions: ParsableArguments {
     func sound(
         of engine: CallEngine,
         at host: String,
+        _ format: MediaFormatOptions,
         ice: ICEConfiguration?,
         isPrivate: Bool = false,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void
@@ -77,12 +67,37 @@ struct SIPCallOptions: ParsableArguments {
         try await CallSound(
             engine,
             at: host,
-            codecs: audio.codecs,
-            packetTime: audio.ptime,
+            codecs: format.codecs,
+            packetTime: format.ptime,
             encryption: encryption,
             ice: ice,
             isPrivate: isPrivate,
             ends
         )
+    }
+}
+
+/// The sound and the keys of calls by SIP.
+struct SIPCallOptions: ParsableArguments {
+    @OptionGroup var audio: CallSoundOptions
+
+    @Option(help: ArgumentHelp("Keys to send, from 0.5 s after the answer on.", valueName: "digits"))
+    var dtmf: Digits?
+
+    @Option(help: "How keys are sent: rtp, info or inband. Default: rtp where it was agreed on, else info.")
+    var dtmfWay: DTMFWay?
+
+    @OptionGroup var session: SIPSessionOptions
+
+    func validate() throws {
+        try dtmf?.validate(limit: 64)
+        guard dtmfWay == nil || dtmf != nil else {
+            throw ValidationError("'--dtmf-way' says how keys are sent. Give '--dtmf', or leave it out.")
+        }
+    }
+
+    /// What is done in a call.
+    var wishes: SIPCallRun.Wishes {
+        SIPCallRun.Wishes(keys: dtmf?.sequence, keyWay: dtmfWay, followsTransfers: session.followTransfers)
     }
 }

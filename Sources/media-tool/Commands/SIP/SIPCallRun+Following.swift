@@ -27,7 +27,7 @@ extension SIPCallRun {
     /// Answers a call that takes the place of this one, as when the other side hands it over, if transfers are followed; all others
     /// find it busy.
     func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
-        let (current, sound, isFree) = (current, sound, options.followTransfers && followed == nil)
+        let (current, sound, isFree) = (current, sound, wishes.followsTransfers && followed == nil)
         let takesPlace = await party.endpoint.perform { agent, now in
             if isFree, agent.replacedCall(of: handle) == current {
                 let session = sound.sessionForAnother(like: agent.session(of: current))

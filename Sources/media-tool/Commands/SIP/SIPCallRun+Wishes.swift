@@ -74,9 +74,9 @@ extension SIPCallRun {
             let silence = try await makeSound()
             var made = UserAgent.CallWishes(session: silence.session, account: party.account)
             made.spareSessions = silence.spareSessions
-            let wishes = made
+            let asked = made
             do {
-                let handle = try await party.endpoint.perform { agent, now in try agent.call(target, wishes, at: now) }
+                let handle = try await party.endpoint.perform { agent, now in try agent.call(target, asked, at: now) }
                 other = (handle, silence)
             } catch {
                 _ = try await silence.end(after: .zero)
@@ -90,7 +90,7 @@ extension SIPCallRun {
 
     /// Sends the keys that were asked for.
     func sendKeys() async {
-        guard let keys = options.dtmf?.sequence, await sound.call != nil else { return }
+        guard let keys = wishes.keys, await sound.call != nil else { return }
         do { try await send(keys: keys) } catch { StandardError.write("Note: the keys were not sent: \(error)\n") }
     }
 
@@ -100,7 +100,7 @@ extension SIPCallRun {
     func send(keys: DTMFSequence) async throws {
         guard let call = await sound.call else { throw ToolFailure("No sound flows yet. Wait for the answer.") }
         let hasEvents = await !(sound.agreed?.sending.telephoneEvents.isEmpty ?? true)
-        switch options.dtmfWay ?? (hasEvents ? .rtp : .info) {
+        switch wishes.keyWay ?? (hasEvents ? .rtp : .info) {
         case .rtp: try call.sendDTMF(keys.description)
         case .inband: try call.sendInBandDTMF(keys.description)
         case .info: try await sendByINFO(keys)

@@ -9,6 +9,22 @@ import SIPTransport
 ///
 /// Where the other side leads it to somebody else, the sound goes along: it is one call to its user.
 actor SIPCallRun {
+    /// What is done in it.
+    struct Wishes: Sendable {
+        /// Sent from 0.5 s after the answer on.
+        var keys: DTMFSequence?
+        /// How keys are sent; nil as was agreed on.
+        var keyWay: DTMFWay?
+        /// Whether the other side may lead it to somebody else.
+        var followsTransfers = false
+        /// Hears of the other side's keys.
+        var takesKey: @Sendable (Character) -> Void = { _ in }
+        /// Hears of its end, before its sound ends.
+        var takesEnd: @Sendable (CallEnd) async -> Void = { _ in }
+        /// Hears how a transfer goes on that this side wanted.
+        var takesTransfer: @Sendable (_ target: String, TransferProgress) -> Void = { _, _ in }
+    }
+
     /// The call that it began as.
     nonisolated let handle: CallHandle
     /// The call that talks; another one once the other side has led to somebody else.
@@ -26,9 +42,9 @@ actor SIPCallRun {
     let party: SIPParty
     let sound: CallSound
     let teller: SIPTeller
-    let options: SIPCallOptions
+    let wishes: Wishes
     var peer: String
-    private let callID: String
+    nonisolated let callID: String
     private let start: MediaTime
     private var ringTime: MediaTime?
     private var answerTime: MediaTime?
@@ -53,13 +69,13 @@ actor SIPCallRun {
         _ handle: CallHandle,
         of party: SIPParty,
         _ sound: CallSound,
-        _ options: SIPCallOptions,
+        _ wishes: Wishes,
         peer: String,
         callID: String,
         start: MediaTime,
         _ teller: SIPTeller
     ) {
-        (self.handle, self.party, self.sound, self.options, self.peer) = (handle, party, sound, options, peer)
+        (self.handle, self.party, self.sound, self.wishes, self.peer) = (handle, party, sound, wishes, peer)
         (self.callID, self.start, self.teller, current) = (callID, start, teller, handle)
     }
 
@@ -103,7 +119,7 @@ actor SIPCallRun {
             Task { await awaitKeys() }
         case .key(_, let relay):
             infoKeys.append(relay.key)
-            tell(key: "\(relay.key)", way: .info)
+            tell(key: relay.key, way: .info)
         case .changeRefused(_, let status):
             teller.tell("changeRefused", [("code", .integer(status))], text: "The change was refused: \(status).")
         case .transfer(_, let progress): await follow(progress)
@@ -120,6 +136,7 @@ actor SIPCallRun {
         (self.end, endTime) = (end, now)
         for task in tasks { task.cancel() }
         await hangUpOthers()
+        await wishes.takesEnd(end)
     }
 
     func agree(_ session: AgreedSession) async {
@@ -178,7 +195,7 @@ actor SIPCallRun {
 
     private func handle(_ event: CallEvent) {
         switch event {
-        case .keyDown(let digit): tell(key: "\(digit)", way: .rtp)
+        case .keyDown(let digit): tell(key: digit.character, way: .rtp)
         case .mediaStalled(let duration):
             teller.tell(
                 "mediaStalled",
@@ -189,8 +206,9 @@ actor SIPCallRun {
         }
     }
 
-    private func tell(key: String, way: DTMFWay) {
-        teller.tell("digit", [("digit", .string(key)), ("way", .string(way.rawValue))], text: "Key \(key)")
+    private func tell(key: Character, way: DTMFWay) {
+        teller.tell("digit", [("digit", .string("\(key)")), ("way", .string(way.rawValue))], text: "Key \(key)")
+        wishes.takesKey(key)
     }
 
     private func tellConnected(_ now: MediaTime) async {
@@ -221,6 +239,7 @@ actor SIPCallRun {
             [("to", .string(transferTarget)), ("state", .string(state)), ("code", .integer(code))],
             text: "Transfer to \(transferTarget): \(state) (\(code))."
         )
+        wishes.takesTransfer(transferTarget, progress)
         switch progress {
         case .accepted, .progress: break
         case .done: await hangUp()

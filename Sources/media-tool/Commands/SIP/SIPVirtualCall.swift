@@ -31,7 +31,7 @@ struct SIPVirtualCall {
     func run(on engine: CallEngine) async throws -> SIPCallReport {
         var world = VirtualNetwork(seed: network.seed, conditions)
         for name in ["alice", "bob"] { _ = try world.add(name) }
-        let codec = try engine.registry.codec(named: sound.audio.codecs[0]).description
+        let codec = try engine.registry.codec(named: sound.audio.format.codecs[0]).description
         let input = try AudioInput(path: sound.audio.input, seconds: seconds ?? 3, format: codec.format)
         let (left, right) = MemoryLink.pair()
         let sounds = try [left, right].enumerated().map { index, link in
@@ -84,9 +84,9 @@ struct SIPVirtualCall {
         return try CallSound(
             engine,
             .link(link),
-            codecs: sound.audio.codecs,
-            packetTime: sound.audio.ptime,
-            encryption: sound.encryption
+            codecs: sound.audio.format.codecs,
+            packetTime: sound.audio.format.ptime,
+            encryption: sound.session.encryption
         ) { configuration in
             configuration.name = index == Self.alice ? "alice" : "bob"
             (configuration.impairment, configuration.impairmentSeed) = (impairment, seed)

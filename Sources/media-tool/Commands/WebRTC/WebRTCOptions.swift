@@ -70,8 +70,8 @@ struct WebRTCOptions: ParsableArguments {
         return try await CallSound(
             engine,
             at: await host(),
-            codecs: audio.codecs,
-            packetTime: audio.ptime,
+            codecs: audio.format.codecs,
+            packetTime: audio.format.ptime,
             encryption: .dtls,
             ice: ice == .lite ? .lite : servers.configuration()
         ) { configuration in

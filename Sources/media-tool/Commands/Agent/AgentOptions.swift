@@ -1,0 +1,100 @@
+import AgentSockets
+import ArgumentParser
+
+/// Which agent is talked to, and how.
+struct AgentOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The agent: ws://HOST:PORT/PATH, wss://..., audiosocket:HOST:PORT, audiosocket:/PATH.",
+            valueName: "address"
+        )
+    )
+    var to: String
+
+    @Option(help: ArgumentHelp("Samples a second by AudioSocket: 8000, 16000, 24000 or 48000.", valueName: "hz"))
+    var rate: Int?
+
+    @Option(
+        help: ArgumentHelp("What the agent is told of a call, as purpose=survey; more for more.", valueName: "name=value")
+    )
+    var parameter: [String] = []
+
+    @Option(
+        help: ArgumentHelp("A header field of the request by WebSocket; more for more.", valueName: "name: value")
+    )
+    var agentHeader: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificates (PEM) that prove the agent's by wss, in the place of the machine's.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var agentCa: String?
+
+    func validate() throws {
+        _ = try address()
+        var files = FileArguments()
+        try files.read("--agent-ca", agentCa)
+        if let rate, ![8000, 16_000, 24_000, 48_000].contains(rate) {
+            throw ValidationError("The value '\(rate)' of '--rate' is none. Give 8000, 16000, 24000 or 48000.")
+        }
+        let isWeb = to.lowercased().hasPrefix("ws")
+        if isWeb, rate ?? 8000 != 8000 {
+            throw ValidationError("Twilio's format has 8000 Hz. Leave out '--rate', or take audiosocket:.")
+        }
+        let ofWeb = [
+            ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty), ("--agent-ca", agentCa != nil),
+        ]
+        if let other = ofWeb.first(where: \.1)?.0, !isWeb {
+            throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")
+        }
+        if agentCa != nil, !to.lowercased().hasPrefix("wss:") {
+            throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
+        }
+        _ = try (parameters(), headers())
+    }
+
+    func address() throws -> AgentAddress {
+        do throws(AgentError) { return try AgentAddress(to) } catch { throw ValidationError(error.description) }
+    }
+
+    /// What the agent is told of each call; the last one of a name counts.
+    func parameters() throws -> [String: String] {
+        let told = try parameter.map { try Self.pair($0, "=", "--parameter") }
+        return Dictionary(told.map { ($0.name, $0.value) }) { $1 }
+    }
+
+    private func headers() throws -> [(name: String, value: String)] {
+        try agentHeader.map { try Self.pair($0, ":", "--agent-header") }
+    }
+
+    private static func pair(_ text: String, _ mark: Character, _ option: String) throws -> (
+        name: String, value: String
+    ) {
+        guard let place = text.firstIndex(of: mark), place > text.startIndex else {
+            throw ValidationError("The value '\(text)' of '\(option)' has no '\(mark)' behind a name.")
+        }
+        let value = text[text.index(after: place)...]
+        return (String(text[..<place]), String(mark == ":" ? value.drop { $0 == " " } : value))
+    }
+
+    /// Says so when what is said can be listened to.
+    func warn() throws {
+        guard try address().isInTheClear else { return }
+        StandardError.write("Note: what is said goes to \(to) in the clear. Take wss:// where others can listen.\n")
+    }
+
+    /// Dials the agent.
+    ///
+    /// - Parameter call: What it is told; nil when it is told later.
+    /// - Throws: `AgentError` when it is not there
+    func open(_ call: AgentCall? = nil) async throws -> AgentLine {
+        var options = AgentLine.Options()
+        options.sampleRate = rate ?? 8000
+        options.headers = try headers()
+        options.authoritiesPath = agentCa
+        return try await AgentLine.open(to: try address(), call, options)
+    }
+}

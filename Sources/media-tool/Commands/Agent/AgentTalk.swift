@@ -1,0 +1,186 @@
+import AgentSockets
+import CallBasics
+import CallCore
+import MediaEngine
+import SIP
+import SIPTransport
+import Synchronization
+
+/// A call by SIP whose other end is an agent: what either wants is done to the other.
+///
+///     caller ◄── SIPCallRun ◄──► AgentTalk ◄──► AgentLine ──► agent
+///
+/// The agent is dialled before the call is answered, and told of it afterwards.
+final class AgentTalk: Sendable {
+    private struct State {
+        var line: AgentLine?
+        var recording: AgentRecording?
+        var follower: Task<Void, Never>?
+        var failure: String?
+    }
+
+    private let callID: String?
+    private let teller: SIPTeller
+    private let state = Mutex(State())
+
+    /// A talk in the call that is called `callID`; nil where lines need not tell of which call they are.
+    init(_ callID: String?, _ teller: SIPTeller) { (self.callID, self.teller) = (callID, teller) }
+
+    /// Why the agent's connection broke off; nil when it did not.
+    var failure: String? { state.withLock(\.failure) }
+
+    /// Dials the agent.
+    ///
+    /// - Throws: `AgentError` when it is not there
+    func dial(_ options: AgentOptions) async throws {
+        let line = try await options.open()
+        state.withLock { $0.line = line }
+    }
+
+    /// Where the call's sound comes from and goes to.
+    func connect(_ configuration: inout CallConfiguration) {
+        guard let line = state.withLock(\.line) else { return }
+        (configuration.source, configuration.sink) = (.stream(line.voice), .stream(line.ears))
+    }
+
+    /// What the agent is told of the call.
+    func wishes(_ session: SIPSessionOptions) -> SIPCallRun.Wishes {
+        var wishes = SIPCallRun.Wishes(followsTransfers: session.followTransfers)
+        wishes.takesKey = { [weak self] key in
+            if let digit = DTMFDigit(key) { self?.state.withLock(\.line)?.press(digit) }
+        }
+        wishes.takesTransfer = { [weak self] target, progress in
+            guard case .failed(let status) = progress else { return }
+            self?.state.withLock(\.line)?.noteTransferFailed(to: target, status: status)
+        }
+        return wishes
+    }
+
+    /// The call is answered: tells the agent of it, and does from now on what it says.
+    ///
+    /// - Parameter folder: Where the call is recorded; nil for not at all.
+    func begin(in run: SIPCallRun, _ call: AgentCall, recordingTo folder: String?) async {
+        guard let line = state.withLock(\.line) else { return }
+        if let folder, let sound = await run.sound.call {
+            do {
+                let recording = try await AgentRecording(of: sound, call, in: folder)
+                state.withLock { $0.recording = recording }
+            } catch {
+                StandardError.write("Note: the call is not recorded: \(error)\n")
+            }
+        }
+        line.begin(call)
+        let follower = Task { for await event in line.events { await take(event, in: run, line) } }
+        state.withLock { $0.follower = follower }
+    }
+
+    private func take(_ event: AgentLine.Event, in run: SIPCallRun, _ line: AgentLine) async {
+        teller.tell(event, in: callID)
+        state.withLock { $0.recording?.note(event) }
+        switch event {
+        case .press(let keys):
+            // They take their time, and what the agent says next does not wait for them.
+            guard let keys = try? DTMFSequence(parsing: keys) else { return }
+            Task { try? await run.send(keys: keys) }
+        case .hold(let isHeld): await run.setHeld(isHeld)
+        case .transfer(let target):
+            guard let uri = try? SIPURI(callable: target) else {
+                return line.noteTransferFailed(to: target, status: 400)
+            }
+            await run.transfer(to: uri)
+        case .hangUp: leave(run, line)
+        case .ended(let error?):
+            if error.code != .ended { state.withLock { $0.failure = error.description } }
+            leave(run, line)
+        case .ended(nil), .speaks, .silent, .marked, .cleared: break
+        }
+    }
+
+    /// Ends the call once what the agent has said was heard.
+    private func leave(_ run: SIPCallRun, _ line: AgentLine) {
+        Task {
+            // What was played last is on its way for a while.
+            guard await Interruption.wait(until: { line.waiting == .zero }), await Interruption.wait(Self.farewell)
+            else { return }
+            await run.hangUp()
+        }
+    }
+
+    /// The call is over: tells the agent why, and answers what was carried; nil when it was never there.
+    func end(_ end: CallEnd?) async -> AgentLine.Report? {
+        guard let line = state.withLock(\.line) else { return nil }
+        await line.end(end?.cause.word)
+        await state.withLock(\.follower)?.value
+        return line.report
+    }
+
+    /// Tells what it came to, and writes what belongs to the recording, whose sound is whole by now.
+    ///
+    /// - Throws: `ToolFailure` when that cannot be written
+    func tell(_ report: SIPCallReport, _ heard: AgentLine.Report?) throws {
+        let path = try state.withLock(\.recording)?.finish()
+        teller.tell(
+            "ended",
+            report.members + [("agent", heard.map { .object($0.members) } ?? .null), ("recording", JSONValue(path))],
+            text: report.text + (heard.map { $0.text + "\n" } ?? "")
+        )
+    }
+
+    private static let farewell = Duration.milliseconds(100)
+}
+
+extension CallEnd.Cause {
+    /// What an agent is told.
+    fileprivate var word: String {
+        switch self {
+        case .hungUp: "hungUp"
+        case .cancelled: "cancelled"
+        case .refused: "refused"
+        case .timeout: "timeout"
+        case .failed: "failed"
+        case .unacknowledged: "unacknowledged"
+        case .expired: "expired"
+        case .replaced: "replaced"
+        case .unacceptable: "unacceptable"
+        }
+    }
+}
+
+/// A recording of a call with an agent: both sides in a WAV file, the agent on the left, and beside it what happened, in JSON.
+struct AgentRecording: Sendable {
+    private let path: String
+    private let call: AgentCall
+    private let begin: MediaTime
+    private var events: [JSONValue] = []
+
+    /// Begins to record in a folder, under a name that no other call has.
+    ///
+    /// - Throws: `EngineError` when the file cannot be written
+    init(of sound: Call, _ call: AgentCall, in folder: String) async throws {
+        (path, self.call) = ("\(folder)/\(CallUUID())", call)
+        try await sound.startRecording(stereo: path + ".wav")
+        begin = MonotonicClock.current
+    }
+
+    /// Keeps what happens for the text, up to a bound.
+    mutating func note(_ event: AgentLine.Event) {
+        guard let line = event.line, events.count < Self.limit else { return }
+        let at: [(String, JSONValue)] = [
+            ("atSeconds", .number((MonotonicClock.current - begin).roundedSeconds)), ("event", .string(line.name)),
+        ]
+        events.append(.object(at + line.members))
+    }
+
+    /// Writes the text beside the sound, and answers the sound's path.
+    func finish() throws -> String {
+        let parameters = call.parameters.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.string($0.value)) }
+        let text = JSONValue.object([
+            ("callID", .string(call.callID)), ("parameters", .object(parameters)), ("left", "agent"),
+            ("right", "other side"), ("events", .array(events)),
+        ])
+        try TextFile.write(text.text + "\n", to: path + ".json")
+        return path + ".wav"
+    }
+
+    private static let limit = 100_000
+}

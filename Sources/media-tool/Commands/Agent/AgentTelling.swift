@@ -1,0 +1,59 @@
+import AgentSockets
+import CallBasics
+
+extension AgentLine.Event {
+    /// What it is called in lines, and what it tells; nil for an end that this side wanted.
+    var line: (name: String, members: [(String, JSONValue)], text: String)? {
+        switch self {
+        case .speaks: return ("speaks", [], "The agent speaks.")
+        case .silent: return ("silent", [], "The agent is silent.")
+        case .marked(let name, let isPlayed, let position):
+            let seconds = position.roundedSeconds
+            return (
+                "marked",
+                [("name", .string(name)), ("played", .bool(isPlayed)), ("seconds", .number(seconds))],
+                "Mark \(name): \(isPlayed ? "played" : "dropped") at \(seconds) s of its sound."
+            )
+        case .cleared(let unheard):
+            let seconds = unheard.roundedSeconds
+            return ("cleared", [("unheardSeconds", .number(seconds))], "Cleared: \(seconds) s were not heard.")
+        case .press(let keys): return ("press", [("digits", .string(keys))], "The agent presses \(keys).")
+        case .hold(let isHeld):
+            return ("hold", [("held", .bool(isHeld))], "The agent \(isHeld ? "holds" : "resumes") the call.")
+        case .transfer(let target):
+            return ("transferTo", [("to", .string(target))], "The agent wants the call handed to \(target).")
+        case .hangUp: return ("hangUp", [], "The agent hangs up.")
+        case .ended(let error?): return ("agentEnded", [("reason", .string(error.description))], error.description)
+        case .ended(nil): return nil
+        }
+    }
+}
+
+extension SIPTeller {
+    /// Tells what happens on a line to an agent, in a call or in none.
+    func tell(_ event: AgentLine.Event, in callID: String? = nil) {
+        guard let line = event.line else { return }
+        let call: [(String, JSONValue)] = callID.map { [("callID", .string($0))] } ?? []
+        tell(line.name, call + line.members, text: line.text)
+    }
+}
+
+extension AgentLine.Report {
+    var members: [(String, JSONValue)] {
+        [
+            ("heardSeconds", .number(heard.roundedSeconds)), ("playedSeconds", .number(played.roundedSeconds)),
+            ("unheardSeconds", .number(unheard.roundedSeconds)), ("lostSeconds", .number(lost.roundedSeconds)),
+            ("marks", .object([("played", .integer(playedMarks)), ("dropped", .integer(droppedMarks))])),
+            ("clears", .integer(clears)), ("gaps", .integer(gaps)), ("malformed", .integer(malformed)),
+            ("skipped", .integer(skipped)),
+        ]
+    }
+
+    var text: String {
+        """
+        The agent heard \(heard.roundedSeconds) s and spoke \(played.roundedSeconds) s; it cleared \(clears) times, by which \
+        \(unheard.roundedSeconds) s were not heard.
+        Marks: \(playedMarks) played, \(droppedMarks) dropped. Gaps in what it said: \(gaps). Not understood: \(malformed) messages.
+        """
+    }
+}

@@ -346,7 +346,7 @@ let package = Package(
                 "media-tool", "CallBasics", "SDP", "SIP", "SIPTransport", "RTP", "MediaEngine", "MediaEngineTesting",
                 "SharedCore", "Mailbox", "SharedCorePeer", "TestSupport", "BusSupport",
             ],
-            exclude: ["GStreamer", "SIPp"],
+            exclude: ["Agents", "GStreamer", "SIPp"],
             swiftSettings: testSettings
         ),
         .executableTarget(

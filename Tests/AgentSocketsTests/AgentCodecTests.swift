@@ -41,13 +41,18 @@ import Testing
         )
         #expect(sound[1].contains(#""chunk":"2","timestamp":"20""#))
         let rest = [
-            AgentNotice.key("5"), .mark("m\"", .played, position: 1250), .mark("n", .dropped, position: 0), .end,
+            AgentNotice.key("5"), .mark("m\"", .played, position: 1250), .mark("n", .dropped, position: 0),
+            .transferFailed(to: "sip:a@b", status: 486), .end("hungUp"), .end(nil),
         ]
         .flatMap { codec.encode($0) }.compactMap(Self.text)
         #expect(rest[0].hasSuffix(#""dtmf":{"track":"inbound_track","digit":"5"}}"#))
         #expect(rest[1].hasSuffix(#""mark":{"name":"m\"","played":true,"positionMs":1250}}"#))
         #expect(rest[2].hasSuffix(#""mark":{"name":"n","played":false,"positionMs":0}}"#))
-        #expect(rest[3].contains(#""sequenceNumber":"7""#) && rest[3].contains(#""callSid":"CA1""#))
+        #expect(rest[3].hasSuffix(#""transferFailed":{"to":"sip:a@b","code":486}}"#))
+        #expect(
+            rest[4].contains(#""sequenceNumber":"8""#) && rest[4].hasSuffix(#""callSid":"CA1","reason":"hungUp"}}"#)
+        )
+        #expect(rest[5].hasSuffix(#""callSid":"CA1"}}"#))
     }
 
     @Test func `what the agent says is sound, marks and clear`() {
@@ -61,11 +66,20 @@ import Testing
         #expect(decode(Self.frame(#"{"event":"mark","mark":{"name":"a","more":[1]},"more":{}}"#)) == [.mark("a")])
         #expect(decode(Self.frame(#"{"event":"clear","streamSid":"x"}"#)) == [.clear])
         #expect(decode(Self.frame(#"{"event":"media","media":{"payload":""}}"#)) == [.sound([])])
+        #expect(decode(Self.frame(#"{"event":"dtmf","dtmf":{"digit":"1A#"}}"#)) == [.press("1A#")])
+        #expect(decode(Self.frame(#"{"event":"hold"}"#)) == [.hold(true)])
+        #expect(decode(Self.frame(#"{"event":"resume"}"#)) == [.hold(false)])
+        #expect(decode(Self.frame(#"{"event":"transfer","transfer":{"to":"sip:a"}}"#)) == [.transfer(to: "sip:a")])
+        #expect(decode(Self.frame(#"{"event":"hangup"}"#)) == [.hangUp])
         #expect(decode(Self.frame(#"{"event":"something new","media":{"payload":"!"}}"#)).isEmpty)
         #expect(codec.malformedCount == 0)
         let wrong = [
             "", "{", "[]", "7", "null", #"{"event":7}"#, #"{"event":"media"}"#, #"{"event":"media","media":{}}"#,
             #"{"event":"media","media":{"payload":"a"}}"#, #"{"event":"media","media":{"payload":"%%%%"}}"#,
+            #"{"event":"dtmf"}"#, #"{"event":"dtmf","dtmf":{"digit":""}}"#, #"{"event":"dtmf","dtmf":{"digit":"x"}}"#,
+            #"{"event":"dtmf","dtmf":{"digit":"\#(String(repeating: "1", count: 65))"}}"#,
+            #"{"event":"transfer"}"#, #"{"event":"transfer","transfer":{"to":""}}"#,
+            #"{"event":"transfer","transfer":{"to":"\#(String(repeating: "a", count: 1025))"}}"#,
             #"{"event":"mark"}"#, #"{"event":"mark","mark":{"name":7}}"#,
             #"{"event":"mark","mark":{"name":"\#(String(repeating: "a", count: 1025))"}}"#,
             String(repeating: #"{"event":"#, count: 5000), String(repeating: "[", count: 100_000),
@@ -86,7 +100,7 @@ import Testing
         let sound = encode(.sound([1, -2, 0x1234]))
         #expect(sound == [.binary([kind, 0, 6, 1, 0, 0xFE, 0xFF, 0x34, 0x12])])
         #expect(decode(sound[0]) == [.sound([1, -2, 0x1234])])
-        #expect(encode(.key("#")) == [.binary([3, 0, 1, 0x23])] && encode(.end) == [.binary([0, 0, 0])])
+        #expect(encode(.key("#")) == [.binary([3, 0, 1, 0x23])] && encode(.end("any")) == [.binary([0, 0, 0])])
         #expect(encode(.mark("a", .played, position: 1)).isEmpty)
         #expect(decode(.binary([0, 0, 0])) == [.hangUp] && decode(.binary([0xFF, 0, 1, 2])).isEmpty)
         #expect(codec.malformedCount == 0)

@@ -139,6 +139,42 @@ import Testing
         }
     }
 
+    @Test func `an agent hears nothing before it is told of the call, and what it wants of it is told`() async throws {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: .open(to: AgentAddress("ws://127.0.0.1:\(server.port)/ws"), nil))
+        // It speaks at once, and the call's clock runs.
+        server.send(Self.media(1600) + Self.mark("first"))
+        let loud = await talk.hear(25)
+        #expect(9...11 ~= loud)
+        talk.line.press(try #require(DTMFDigit("1")))
+        #expect(server.seen.value.frames.isEmpty)
+        talk.line.begin(AgentCall(callID: "CA2"))
+        talk.line.begin(AgentCall(callID: "CA3"))
+        let begun = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        #expect(Self.messages("start", begun).count == 1 && Self.messages("dtmf", begun).isEmpty)
+        #expect((Self.messages("media", begun)[0]["media"] as? [String: Any])?["timestamp"] as? String == "0")
+        for text in [
+            "dtmf\",\"dtmf\":{\"digit\":\"5\"}", "hold\"", "resume\"", "transfer\",\"transfer\":{\"to\":\"sip:a\"}",
+        ] {
+            server.send(TestAgentServer.text("{\"event\":\"\(text)}"))
+        }
+        var events: [AgentLine.Event] = []
+        for await event in talk.line.events where event != .speaks && event != .silent {
+            events.append(event)
+            if case .transfer = event { break }
+        }
+        let mark = AgentLine.Event.marked(name: "first", isPlayed: true, position: .milliseconds(200))
+        #expect(events == [mark, .press("5"), .hold(true), .hold(false), .transfer(to: "sip:a")])
+        talk.line.noteTransferFailed(to: "sip:a", status: 603)
+        await talk.line.end("expired")
+        let seen = try await server.seen.wait { $0.endedCount == 1 }
+        let failed = Self.messages("transferFailed", seen).first?["transferFailed"] as? [String: Any]
+        #expect(failed?["to"] as? String == "sip:a" && failed?["code"] as? Int == 603)
+        let stop = Self.messages("stop", seen).first?["stop"] as? [String: Any]
+        #expect(stop?["reason"] as? String == "expired")
+        try await talk.end()
+    }
+
     @Test func `an agent that goes is told of, and what it had said is spoken`() async throws {
         let server = try await TestAgentServer(.stream())
         let line = try await AgentLine.open(

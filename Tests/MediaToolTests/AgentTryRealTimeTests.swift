@@ -6,8 +6,8 @@ import Testing
 /// `agent try` with the agents of Examples, as a newcomer runs them.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct AgentTryRealTimeTests {
     /// Debian's, which has its packages.
-    private static let python = "/usr/bin/python3"
-    private static let hasWebSockets: Bool = {
+    static let python = "/usr/bin/python3"
+    static let hasWebSockets: Bool = {
         guard let run = try? ProgramRun(python, ["-c", "import websockets"]) else { return false }
         return run.wait() == 0
     }()

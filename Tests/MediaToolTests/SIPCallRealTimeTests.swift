@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct SIPCallRealTimeTests {
     private func events(_ run: ToolRun) throws -> [String] { try run.jsonLines().compactMap { $0["event"] as? String } }
 
-    private func speech(_ scratch: Scratch, seconds: Int) throws -> String {
+    static func speech(_ scratch: Scratch, seconds: Int) throws -> String {
         let path = scratch.file("tone.wav")
         let made = try ToolRun.finished("dtmf", "5", "--duration", "\(seconds * 1000)", "--output", path)
         try #require(made.status == 0)
@@ -26,7 +26,7 @@ import Testing
             "call",
             uri,
             "--input",
-            try speech(scratch, seconds: 2),
+            try Self.speech(scratch, seconds: 2),
             "--output",
             scratch.file("heard.wav"),
             "--dtmf",

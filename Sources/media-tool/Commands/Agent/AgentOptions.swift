@@ -15,7 +15,10 @@ struct AgentOptions: ParsableArguments {
     var rate: Int?
 
     @Option(
-        help: ArgumentHelp("What the agent is told of a call, as purpose=survey; more for more.", valueName: "name=value")
+        help: ArgumentHelp(
+            "What the agent is told of a call, as purpose=survey; more for more.",
+            valueName: "name=value"
+        )
     )
     var parameter: [String] = []
 
@@ -45,7 +48,8 @@ struct AgentOptions: ParsableArguments {
             throw ValidationError("Twilio's format has 8000 Hz. Leave out '--rate', or take audiosocket:.")
         }
         let ofWeb = [
-            ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty), ("--agent-ca", agentCa != nil),
+            ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty),
+            ("--agent-ca", agentCa != nil),
         ]
         if let other = ofWeb.first(where: \.1)?.0, !isWeb {
             throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")

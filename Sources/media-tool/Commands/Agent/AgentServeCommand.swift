@@ -82,7 +82,12 @@ struct AgentServeCommand: AsyncParsableCommand {
             do {
                 let teller = SIPTeller(isJSON: common.json, hasEvents: true)
                 let reception = SIPReception(party: party, teller: teller, security: session.security)
-                let taker = Taker(command: self, reception: reception, engine: engine, ice: try await session.security.way())
+                let taker = Taker(
+                    command: self,
+                    reception: reception,
+                    engine: engine,
+                    ice: try await session.security.way()
+                )
                 try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
                 await taker.talks.finish()
                 await party.close()
@@ -202,7 +207,9 @@ extension AgentCall {
     /// What an agent is told of a call that comes.
     init(_ invite: SIPMessage, agent parameters: [String: String]) {
         self.init(callID: invite.callID?.text ?? "")
-        let extensions = invite.extensionHeaders.filter { $0.name.lowercased().hasPrefix("x-") }.prefix(Self.headerLimit)
+        let extensions = invite.extensionHeaders.filter { $0.name.lowercased().hasPrefix("x-") }.prefix(
+            Self.headerLimit
+        )
         for (name, value) in extensions { self.parameters[name] = String(value.prefix(Self.valueLimit)) }
         if let from = try? invite.from() { note(from.uri, as: "from", name: from.displayName?.text) }
         if let uri = try? invite.requestURI() { note(uri, as: "to") }

@@ -27,6 +27,8 @@ package enum AgentNotice: Sendable, Hashable {
     /// What is heard: 20 ms, or another whole number of frames.
     case sound([Int16])
     case key(Character)
+    /// The other side begins to speak, or has ended to, at so many ms of what was heard.
+    case speech(Bool, position: Int)
     /// What became of a mark, and how many ms of the agent's sound had been played then.
     case mark(String, MarkFate, position: Int)
     /// Whom it wanted called in its place does not take the call, by this status.
@@ -56,6 +58,8 @@ package enum AgentRequest: Sendable, Hashable {
 /// Whatever comes, it goes on: what is not understood is counted.
 /// Thread: one at a time.
 package protocol AgentCodec: Sendable {
+    /// Whether agents can take back what they have said.
+    static var canClear: Bool { get }
     /// Of the sound both ways; one channel.
     var sampleRate: Int { get }
     /// Frames that broke the format.

@@ -21,6 +21,9 @@ public final class AgentLine: Sendable {
         public var headers: [(name: String, value: String)] = []
         /// A file of certificates in PEM that prove the agent's, by wss; nil for those of the machine.
         public var authoritiesPath: String?
+        /// Whether what the agent says pauses as soon as the other side speaks into it, until the agent clears it, or 600 ms are over
+        /// without that; nil for where the format lets it clear.
+        public var isPausedBySpeech: Bool?
 
         /// Those that most agents take.
         public init() {}
@@ -32,6 +35,13 @@ public final class AgentLine: Sendable {
         case speaks
         /// Nothing of it waits any more.
         case silent
+        /// The other side began to speak, or has ended to, when the agent had been told of so much.
+        case speechStarted(at: Duration)
+        case speechStopped(at: Duration)
+        /// What the agent says pauses, since the other side speaks into it.
+        case paused
+        /// It goes on where it paused, since the agent has not cleared it.
+        case resumed
         /// What it had marked was played, or dropped; so much of all that it has said had been played then.
         case marked(name: String, isPlayed: Bool, position: Duration)
         /// It has cleared what was waiting: so much of that was never heard.
@@ -64,6 +74,9 @@ public final class AgentLine: Sendable {
         public var droppedMarks = 0
         /// How often it has cleared.
         public var clears = 0
+        /// How often it was paused by speech, and how often of these it went on without being cleared.
+        public var pauses = 0
+        public var resumptions = 0
         /// Times that its sound had a gap within what it said.
         public var gaps = 0
         /// Messages of it that broke the format.
@@ -84,6 +97,7 @@ public final class AgentLine: Sendable {
     private struct State {
         var codec: any AgentCodec
         var queue: SpeechQueue
+        var ducking: Ducking
         /// What the marks of the stream are called, by their numbers, and where they were dropped, once they are.
         var marks: [UInt64: (name: String, droppedAt: Int?)] = [:]
         /// Frames that were handed to the stream, those of them that were thrown away, and where the last of these ended.
@@ -142,18 +156,19 @@ public final class AgentLine: Sendable {
             headers: options.headers,
             authoritiesPath: options.authoritiesPath
         )
-        let line = AgentLine(connection, codec)
+        let line = AgentLine(connection, codec, isPausedBySpeech: options.isPausedBySpeech)
         line.start()
         if let call { line.begin(call) }
         return line
     }
 
-    private init(_ connection: AgentConnection, _ codec: any AgentCodec) {
+    private init(_ connection: AgentConnection, _ codec: any AgentCodec, isPausedBySpeech: Bool?) {
         let format = AudioFormat(sampleRate: codec.sampleRate)
         voice = StreamSource(format: format, capacity: .milliseconds(400))
         ears = StreamSink(format: format)
         self.connection = connection
-        state = Mutex(State(codec: codec, queue: SpeechQueue(sampleRate: codec.sampleRate)))
+        let ducking = Ducking(sampleRate: codec.sampleRate, isOn: isPausedBySpeech ?? type(of: codec).canClear)
+        state = Mutex(State(codec: codec, queue: SpeechQueue(sampleRate: codec.sampleRate), ducking: ducking))
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
 
@@ -236,18 +251,44 @@ public final class AgentLine: Sendable {
         state.withLock { state in
             state.queue.tick(queued: state.queuedFrames(voice.position))
             pass(&state)
-            guard state.isBegun, !state.isOver else { return }
+            guard state.isBegun else { return }
+            listen(samples, &state)
+            guard !state.isOver else { return }
             for frame in state.codec.encode(.sound(samples)) where connection.send(frame) {
                 state.heardFrames += samples.count
             }
         }
     }
 
+    /// Looks whether somebody speaks, and has the agent pause, or go on.
+    private func listen(_ samples: [Int16], _ state: inout State) {
+        let position = voice.position
+        let isPlaying = !state.isOver && state.queuedFrames(position) > 0
+        let news = state.ducking.hear(samples.span, position: position, isPlaying: isPlaying)
+        switch news.speech {
+        case .started(let frame)?: tell(true, at: frame, &state)
+        case .stopped(let frame)?: tell(false, at: frame, &state)
+        case nil: break
+        }
+        guard let isPaused = news.isPaused else { return }
+        voice.isPaused = isPaused
+        if isPaused { state.report.pauses += 1 } else { state.report.resumptions += 1 }
+        eventSink.yield(isPaused ? .paused : .resumed)
+    }
+
+    private func tell(_ isSpeaking: Bool, at frame: Int, _ state: inout State) {
+        let position = voice.format.duration(ofFrames: frame)
+        eventSink.yield(isSpeaking ? .speechStarted(at: position) : .speechStopped(at: position))
+        send(.speech(isSpeaking, position: Int(position.milliseconds)), &state)
+    }
+
     private func pass(_ state: inout State) {
         var (written, marks) = (0, [(number: UInt64, name: String)]())
+        var ducking = state.ducking
         state.queue.pass(
             write: { span in
                 let taken = voice.tryWrite(span)
+                ducking.note(span.extracting(first: taken))
                 written += taken
                 return taken
             },
@@ -257,6 +298,7 @@ public final class AgentLine: Sendable {
                 return true
             }
         )
+        state.ducking = ducking
         state.writtenFrames += written
         for (number, name) in marks { state.marks[number] = (name, nil) }
     }
@@ -325,6 +367,9 @@ public final class AgentLine: Sendable {
         let unheard = voice.format.duration(ofFrames: state.queue.waitingFrameCount + queued)
         let names = state.queue.clear()
         voice.flush()
+        // Not before: nothing of that is to be heard.
+        state.ducking.commit()
+        voice.isPaused = false
         state.clearedFrames += queued
         state.clearedEnd = state.writtenFrames
         let played = state.writtenFrames - state.clearedFrames

@@ -5,6 +5,7 @@
 /// Agents send sound, and hang up. There is no mark and no clear: what was sent is played.
 /// Source: Asterisk, res_audiosocket; notes of the protocol in its documentation.
 package struct AudioSocketCodec: AgentCodec {
+    package static let canClear = false
     package let sampleRate: Int
     package private(set) var malformedCount = 0
     private let soundKind: UInt8
@@ -26,7 +27,7 @@ package struct AudioSocketCodec: AgentCodec {
         case .begin: [Self.frame(.identifier, identifier)]
         case .sound(let samples): stride(from: 0, to: samples.count, by: Self.soundLimit).map { frame(samples[$0...]) }
         case .key(let key): key.asciiValue.map { [Self.frame(.key, [$0])] } ?? []
-        case .mark, .transferFailed: []
+        case .mark, .speech, .transferFailed: []
         case .end: [Self.frame(.hangUp, [])]
         }
     }

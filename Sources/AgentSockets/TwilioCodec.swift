@@ -5,12 +5,13 @@ internal import MediaEngine
 /// Twilio's Media Streams: JSON, and u-law of 8 kHz in Base64.
 ///
 ///     connected, start, media, dtmf, mark, stop ──► agent          media, mark, clear ──► call
-///     transferFailed ──► agent                                     dtmf, hold, resume, transfer, hangup ──► call
+///     speech, transferFailed ──► agent                             dtmf, hold, resume, transfer, hangup ──► call
 ///
 /// The second line is of this project's own, and so are "played" and "positionMs" in a mark that comes back (whether what came
 /// before it was heard, and how much of all that the agent has said by then), and "reason" in stop.
 /// Source: Twilio, Media Streams, WebSocket messages.
 package struct TwilioCodec: AgentCodec {
+    package static let canClear = true
     package let sampleRate = 8000
     package private(set) var malformedCount = 0
     private let stream: String
@@ -57,6 +58,10 @@ package struct TwilioCodec: AgentCodec {
             return [message("media", media)]
         case .key(let key):
             return [message("dtmf", #"{"track":"inbound_track","digit":\#(Self.quoted(String(key)))}"#)]
+        case .speech(let isSpeaking, let position):
+            return [
+                message("speech", #"{"state":"\#(isSpeaking ? "started" : "stopped")","timestamp":"\#(position)"}"#)
+            ]
         case .mark(let name, let fate, let position):
             let told = #""played":\#(fate == .played),"positionMs":\#(position)"#
             return [message("mark", #"{"name":\#(Self.quoted(name)),\#(told)}"#)]

@@ -12,6 +12,7 @@ import Testing
         let engine: CallEngine
         let calls: [Call]
         let ears = StreamSink(format: AudioFormat(sampleRate: 8000))
+        let speech = StreamSource(format: AudioFormat(sampleRate: 8000))
         let line: AgentLine
 
         init(with line: AgentLine) async throws {
@@ -23,7 +24,7 @@ import Testing
             var agent = caller
             agent.network = .link(right, local: right.localAddress)
             (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
-            (caller.source, caller.sink) = (.silence, .stream(ears))
+            (caller.source, caller.sink) = (.stream(speech), .stream(ears))
             (agent.source, agent.sink) = (.stream(line.voice), .stream(line.ears))
             calls = try await engine.makeCalls([caller, agent])
         }
@@ -39,6 +40,14 @@ import Testing
             return loud
         }
 
+        enum Loudness { case loud, silent }
+
+        /// How many blocks of 20 ms go by until one is so, its own counted.
+        func blocks(until loudness: Loudness, atMost limit: Int) async -> Int {
+            for count in 1...limit where await hear(1) == (loudness == .loud ? 1 : 0) { return count }
+            return limit + 1
+        }
+
         func end() async throws {
             await line.end()
             for call in calls { try await call.end() }
@@ -48,6 +57,9 @@ import Testing
 
     /// A tone of 1000 Hz, in u-law.
     private static func tone(_ frameCount: Int) -> [UInt8] { (0..<frameCount).map { $0 / 4 % 2 == 0 ? 0x90 : 0x10 } }
+
+    /// 200 ms of somebody else.
+    private static let voice: [Int16] = (0..<1600).map { $0 / 4 % 2 == 0 ? 12_000 : -12_000 }
 
     private static func media(_ frameCount: Int) -> [UInt8] {
         let payload = Data(tone(frameCount)).base64EncodedString()
@@ -137,6 +149,41 @@ import Testing
             #expect(last == .ended(nil))
             try await talk.end()
         }
+    }
+
+    @Test func `who speaks into what an agent says is heard at once, and the agent goes on unless it clears`()
+        async throws
+    {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        _ = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        server.send(Self.media(32_000) + Self.mark("end"))
+        while await talk.hear(1) == 0 {}
+        _ = await talk.hear(20)
+        talk.speech.tryWrite(Self.voice.span)
+        // Two jitter buffers are on the way.
+        let block = await talk.blocks(until: .silent, atMost: 20)
+        #expect(4...15 ~= block, "\(block)")
+        let pause = await talk.blocks(until: .loud, atMost: 40)
+        #expect(27...33 ~= pause, "\(pause)")
+        let seen = try await server.seen.wait { Self.messages("speech", $0).count == 2 }
+        let states = Self.messages("speech", seen).compactMap { $0["speech"] as? [String: Any] }
+        #expect(states.compactMap { $0["state"] as? String } == ["started", "stopped"])
+        let times = states.compactMap { ($0["timestamp"] as? String).flatMap(Int.init) }
+        #expect(180...220 ~= times[1] - times[0], "\(times)")
+        #expect(talk.line.report.pauses == 1 && talk.line.report.resumptions == 1)
+        // The next time it clears.
+        _ = await talk.hear(20)
+        talk.speech.tryWrite(Self.voice.span)
+        _ = await talk.blocks(until: .silent, atMost: 20)
+        server.send(TestAgentServer.text(#"{"event":"clear"}"#) + Self.media(1600) + Self.mark("new"))
+        let told = try await server.seen.wait { Self.messages("mark", $0).count == 2 }
+        let marks = Self.messages("mark", told).compactMap { $0["mark"] as? [String: Any] }
+        #expect(marks.map { $0["played"] as? Bool } == [false, true], "\(marks)")
+        let positions = marks.compactMap { $0["positionMs"] as? Int }
+        #expect(positions[1] - positions[0] == 200, "\(positions)")
+        #expect(talk.line.report.pauses == 2 && talk.line.report.resumptions == 1)
+        try await talk.end()
     }
 
     @Test func `an agent hears nothing before it is told of the call, and what it wants of it is told`() async throws {

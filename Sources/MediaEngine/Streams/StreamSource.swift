@@ -157,6 +157,15 @@ public final class StreamSource: Sendable {
         resumeWriters()
     }
 
+    /// Whether the call sends silence, and what waits stays where it is.
+    ///
+    /// It goes quiet and comes back by a ramp of 5 ms; what was heard of the ramp is not heard again. Marks are told when what is
+    /// before them has been played, and what was thrown away by a `flush` stays away.
+    public var isPaused: Bool {
+        get { filter.isPaused }
+        set { filter.isPaused = newValue }
+    }
+
     /// Ends the source: what waits is played, then `ended` is told, and nothing more is taken.
     public func finish() {
         state.withLock { state in

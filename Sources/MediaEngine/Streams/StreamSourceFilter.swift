@@ -38,12 +38,15 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     /// The number of the first mark behind that.
     private let flushedMarks = Atomic<UInt64>(0)
     private let isFinished = Atomic(false)
+    private let paused = Atomic(false)
     private let wantsRoom = Atomic(false)
 
     // The media thread's own.
     private var nextMark: StreamMark?
     private var nextFate: Event?
     private var flushEnd = 0
+    /// Whether the last block was paused.
+    private var wasPaused = false
     private var hasSound = false
     private var soundStart = 0
     /// Whether the last that was told is that sound is there.
@@ -131,6 +134,12 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
 
     func finish() { isFinished.store(true, ordering: .releasing) }
 
+    /// Whether what waits stays; one that is set back after a `flush` lets nothing be heard that was flushed.
+    var isPaused: Bool {
+        get { paused.load(ordering: .relaxed) }
+        set { paused.store(newValue, ordering: .releasing) }
+    }
+
     /// Asks for an event once half of the queue is free.
     func askForRoom() { wantsRoom.store(true, ordering: .releasing) }
 
@@ -154,16 +163,21 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         let frameCount = target.count / format.channelCount
         // Asked first: what is written after it is sound that comes after the end.
         let mayEnd = isFinished.load(ordering: .acquiring)
+        let isPaused = paused.load(ordering: .acquiring)
         let end = flushed.load(ordering: .acquiring)
         var played = 0
         if end > flushEnd {
             passMarks()
-            played = fadeOut(into: &target, before: end, frameCount)
+            if !wasPaused { played = fadeOut(into: &target, before: end, frameCount) }
             throwAway(before: end)
+        } else if isPaused {
+            if !wasPaused { played = fadeOut(into: &target, before: .max, frameCount) }
         } else {
             played = samples.pop(into: &target) / format.channelCount
+            if wasPaused { fadeIn(&target, played) }
             advance(by: played)
         }
+        wasPaused = isPaused
         for index in (played &* format.channelCount)..<target.count { target[index] = 0 }
         passMarks()
         tell(played: played, of: frameCount, mayEnd: mayEnd) { offer($0, io) }
@@ -189,6 +203,15 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         }
         advance(by: count)
         return count
+    }
+
+    /// Lets the first 5 ms after a pause grow louder.
+    private func fadeIn(_ target: inout MutableSpan<Int16>, _ played: Int) {
+        let (channelCount, count) = (format.channelCount, min(rampFrameCount, played))
+        for index in 0..<(count &* channelCount) {
+            let weight = index / channelCount &+ 1
+            target[index] = Int16(truncatingIfNeeded: Int(target[index]) &* weight / (count &+ 1))
+        }
     }
 
     private func throwAway(before end: Int) {

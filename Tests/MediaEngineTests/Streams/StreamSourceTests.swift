@@ -126,6 +126,45 @@ import Testing
         #expect(marks == [.played(early), .dropped(late), .played(last)])
     }
 
+    @Test func `what is paused stays, goes quiet and comes back by ramps of 5 ms, and is heard once`() async throws {
+        let rig = try Rig()
+        rig.source.tryWrite([Int16](repeating: 10_000, count: 400).span)
+        let mark = try #require(rig.source.mark())
+        rig.tick(2)
+        rig.source.isPaused = true
+        rig.tick(5)
+        let pause = Array(rig.sink.collected[160..<560])
+        #expect(pause[0] > 9000 && pause[39] > 0 && zip(pause, pause[1..<40]).allSatisfy { $0 > $1 })
+        #expect(pause[40...].allSatisfy { $0 == 0 } && rig.source.position == 200)
+        rig.source.isPaused = false
+        rig.tick(4)
+        let rest = Array(rig.sink.collected[560...])
+        #expect(rest[0] > 0 && rest[0] < 500 && zip(rest, rest[1..<40]).allSatisfy { $0 < $1 })
+        #expect(rest[40..<200].allSatisfy { $0 == 10_000 } && rest[200...].allSatisfy { $0 == 0 })
+        #expect(await rig.told() == [.resumed(position: 0), .played(mark), .starved(position: 400)])
+    }
+
+    @Test func `what is flushed while it is paused is not heard, and what follows is heard in full`() throws {
+        let rig = try Rig()
+        rig.source.tryWrite([Int16](repeating: 10_000, count: 4000).span)
+        rig.tick()
+        rig.source.isPaused = true
+        rig.tick()
+        rig.source.flush()
+        rig.source.isPaused = false
+        rig.source.tryWrite([Int16](repeating: 7, count: 100).span)
+        rig.tick(3)
+        #expect(rig.sink.collected[120..<240].allSatisfy { $0 == 0 })
+        #expect(rig.sink.collected[240..<340].allSatisfy { $0 == 7 } && rig.source.position == 4100)
+        // One that begins paused, and is flushed so, too.
+        rig.source.isPaused = true
+        rig.source.tryWrite([Int16](repeating: 10_000, count: 4000).span)
+        rig.tick(2)
+        rig.source.flush()
+        rig.tick(2)
+        #expect(rig.sink.collected[400...].allSatisfy { $0 == 0 } && rig.source.queued == .zero)
+    }
+
     @Test func `flush ends a write that waits, and the rest of it is never heard`() async throws {
         let rig = try Rig(capacity: .milliseconds(100))
         let source = rig.source

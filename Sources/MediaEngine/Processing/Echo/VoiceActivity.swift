@@ -16,10 +16,10 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
     package var noiseFloor: Decibels { Decibels(amplitude: floorPower.squareRoot()) }
 
     /// Whether the last block itself stood out of the noise.
-    var isLoud: Bool { hangover == Self.hangoverBlocks }
+    package var isLoud: Bool { hangover == Self.hangoverBlocks }
 
-    /// As a power, so that most blocks need no logarithm.
-    private var floorPower = 0.0
+    /// The noise as a power, so that most blocks need no logarithm.
+    package private(set) var floorPower = 0.0
     private var hangover = 0
     private var blockCount = 0
 

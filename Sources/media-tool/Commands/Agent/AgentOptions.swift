@@ -36,6 +36,13 @@ struct AgentOptions: ParsableArguments {
     )
     var agentCa: String?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help:
+            "Pause what the agent says as soon as somebody speaks into it, until it clears that, for 600 ms at most. Default: where it can clear."
+    )
+    var pause: Bool?
+
     func validate() throws {
         _ = try address()
         var files = FileArguments()
@@ -99,6 +106,7 @@ struct AgentOptions: ParsableArguments {
         options.sampleRate = rate ?? 8000
         options.headers = try headers()
         options.authoritiesPath = agentCa
+        options.isPausedBySpeech = pause
         return try await AgentLine.open(to: try address(), call, options)
     }
 }

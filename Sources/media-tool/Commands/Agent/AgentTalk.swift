@@ -92,7 +92,7 @@ final class AgentTalk: Sendable {
         case .ended(let error?):
             if error.code != .ended { state.withLock { $0.failure = error.description } }
             leave(run, line)
-        case .ended(nil), .speaks, .silent, .marked, .cleared: break
+        default: break
         }
     }
 

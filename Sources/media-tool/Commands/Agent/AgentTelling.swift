@@ -7,6 +7,17 @@ extension AgentLine.Event {
         switch self {
         case .speaks: return ("speaks", [], "The agent speaks.")
         case .silent: return ("silent", [], "The agent is silent.")
+        case .speechStarted(let time):
+            return (
+                "speechStarted", [("seconds", .number(time.roundedSeconds))], "Speech from \(time.roundedSeconds) s on."
+            )
+        case .speechStopped(let time):
+            return (
+                "speechStopped", [("seconds", .number(time.roundedSeconds))],
+                "No speech from \(time.roundedSeconds) s on."
+            )
+        case .paused: return ("agentPaused", [], "The agent pauses.")
+        case .resumed: return ("agentResumed", [], "The agent goes on.")
         case .marked(let name, let isPlayed, let position):
             let seconds = position.roundedSeconds
             return (
@@ -44,7 +55,8 @@ extension AgentLine.Report {
             ("heardSeconds", .number(heard.roundedSeconds)), ("playedSeconds", .number(played.roundedSeconds)),
             ("unheardSeconds", .number(unheard.roundedSeconds)), ("lostSeconds", .number(lost.roundedSeconds)),
             ("marks", .object([("played", .integer(playedMarks)), ("dropped", .integer(droppedMarks))])),
-            ("clears", .integer(clears)), ("gaps", .integer(gaps)), ("malformed", .integer(malformed)),
+            ("clears", .integer(clears)), ("pauses", .integer(pauses)), ("resumptions", .integer(resumptions)),
+            ("gaps", .integer(gaps)), ("malformed", .integer(malformed)),
             ("skipped", .integer(skipped)),
         ]
     }
@@ -53,7 +65,7 @@ extension AgentLine.Report {
         """
         The agent heard \(heard.roundedSeconds) s and spoke \(played.roundedSeconds) s; it cleared \(clears) times, by which \
         \(unheard.roundedSeconds) s were not heard.
-        Marks: \(playedMarks) played, \(droppedMarks) dropped. Gaps in what it said: \(gaps). Not understood: \(malformed) messages.
+        Paused by speech: \(pauses) times, \(resumptions) of them for nothing. Marks: \(playedMarks) played, \(droppedMarks) dropped. Gaps in what it said: \(gaps). Not understood: \(malformed) messages.
         """
     }
 }

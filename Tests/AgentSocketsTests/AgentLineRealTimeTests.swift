@@ -206,11 +206,11 @@ import Testing
             server.send(TestAgentServer.text("{\"event\":\"\(text)}"))
         }
         var events: [AgentLine.Event] = []
-        for await event in talk.line.events where event != .speaks && event != .silent {
+        for await event in talk.line.events where event != .voice(.speaks) && event != .voice(.silent) {
             events.append(event)
             if case .transfer = event { break }
         }
-        let mark = AgentLine.Event.marked(name: "first", isPlayed: true, position: .milliseconds(200))
+        let mark = AgentLine.Event.voice(.marked(name: "first", isPlayed: true, position: .milliseconds(200)))
         #expect(events == [mark, .press("5"), .hold(true), .hold(false), .transfer(to: "sip:a")])
         talk.line.noteTransferFailed(to: "sip:a", status: 603)
         await talk.line.end("expired")

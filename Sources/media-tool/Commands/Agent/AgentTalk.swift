@@ -92,7 +92,7 @@ final class AgentTalk: Sendable {
         case .ended(let error?):
             if error.code != .ended { state.withLock { $0.failure = error.description } }
             leave(run, line)
-        default: break
+        case .ended(nil), .voice: break
         }
     }
 
@@ -107,7 +107,7 @@ final class AgentTalk: Sendable {
     }
 
     /// The call is over: tells the agent why, and answers what was carried; nil when it was never there.
-    func end(_ end: CallEnd?) async -> AgentLine.Report? {
+    func end(_ end: CallEnd?) async -> AgentReport? {
         guard let line = state.withLock(\.line) else { return nil }
         await line.end(end?.cause.word)
         await state.withLock(\.follower)?.value
@@ -117,7 +117,7 @@ final class AgentTalk: Sendable {
     /// Tells what it came to, and writes what belongs to the recording, whose sound is whole by now.
     ///
     /// - Throws: `ToolFailure` when that cannot be written
-    func tell(_ report: SIPCallReport, _ heard: AgentLine.Report?) throws {
+    func tell(_ report: SIPCallReport, _ heard: AgentReport?) throws {
         let path = try state.withLock(\.recording)?.finish()
         teller.tell(
             "ended",

@@ -1,21 +1,18 @@
 import AgentSockets
 import CallBasics
 
-extension AgentLine.Event {
-    /// What it is called in lines, and what it tells; nil for an end that this side wanted.
-    var line: (name: String, members: [(String, JSONValue)], text: String)? {
+extension AgentVoiceEvent {
+    /// What it is called in lines, and what it tells.
+    var line: (name: String, members: [(String, JSONValue)], text: String) {
         switch self {
         case .speaks: return ("speaks", [], "The agent speaks.")
         case .silent: return ("silent", [], "The agent is silent.")
         case .speechStarted(let time):
-            return (
-                "speechStarted", [("seconds", .number(time.roundedSeconds))], "Speech from \(time.roundedSeconds) s on."
-            )
+            let seconds = time.roundedSeconds
+            return ("speechStarted", [("seconds", .number(seconds))], "Speech from \(seconds) s on.")
         case .speechStopped(let time):
-            return (
-                "speechStopped", [("seconds", .number(time.roundedSeconds))],
-                "No speech from \(time.roundedSeconds) s on."
-            )
+            let seconds = time.roundedSeconds
+            return ("speechStopped", [("seconds", .number(seconds))], "No speech from \(seconds) s on.")
         case .paused: return ("agentPaused", [], "The agent pauses.")
         case .resumed: return ("agentResumed", [], "The agent goes on.")
         case .marked(let name, let isPlayed, let position):
@@ -28,6 +25,15 @@ extension AgentLine.Event {
         case .cleared(let unheard):
             let seconds = unheard.roundedSeconds
             return ("cleared", [("unheardSeconds", .number(seconds))], "Cleared: \(seconds) s were not heard.")
+        }
+    }
+}
+
+extension AgentLine.Event {
+    /// What it is called in lines, and what it tells; nil for an end that this side wanted.
+    var line: (name: String, members: [(String, JSONValue)], text: String)? {
+        switch self {
+        case .voice(let event): return event.line
         case .press(let keys): return ("press", [("digits", .string(keys))], "The agent presses \(keys).")
         case .hold(let isHeld):
             return ("hold", [("held", .bool(isHeld))], "The agent \(isHeld ? "holds" : "resumes") the call.")
@@ -49,7 +55,7 @@ extension SIPTeller {
     }
 }
 
-extension AgentLine.Report {
+extension AgentReport {
     var members: [(String, JSONValue)] {
         [
             ("heardSeconds", .number(heard.roundedSeconds)), ("playedSeconds", .number(played.roundedSeconds)),

@@ -1,0 +1,258 @@
+internal import CallBasics
+internal import MediaEngine
+internal import Synchronization
+
+/// What an agent says in a call and hears of it, whatever way it talks to the call.
+///
+///     agent ──say, mark, clear──► queue ──► voice ──► call
+///     agent ◄──heard, events── detector ◄── ears ◄── call          who speaks into it pauses it
+///
+/// The call is the clock, by 20 ms of what is heard. What `heard` and `tell` are given comes one after the other, in
+/// the order in which it happened. It lasts for as long as somebody has it.
+/// Thread: any.
+final class Conversation: Sendable {
+    let voice: StreamSource
+    let ears: StreamSink
+
+    private struct State {
+        var queue: SpeechQueue
+        var ducking: Ducking
+        /// What the marks of the stream are called, by their numbers, and where they were dropped, once they are.
+        var marks: [UInt64: (name: String, droppedAt: Int?)] = [:]
+        /// Frames that were handed to the stream, those of them that were thrown away, and where the last of these ended.
+        var writtenFrames = 0
+        var clearedFrames = 0
+        var clearedEnd = 0
+        var report = AgentReport()
+        /// Whether the agent hears, and whether it is there.
+        var isBegun: Bool
+        var isOver = false
+        var isHeld = false
+        var tasks: [Task<Void, Never>] = []
+
+        /// Frames that the stream still has to play, of which it has taken `position`: what was cleared it need not have noticed yet.
+        func queuedFrames(_ position: Int) -> Int { max(writtenFrames - max(position, clearedEnd), 0) }
+        /// Frames that were heard.
+        func playedFrames(_ position: Int) -> Int { writtenFrames - clearedFrames - queuedFrames(position) }
+    }
+
+    private let heard: @Sendable ([Int16]) -> Void
+    private let tell: @Sendable (AgentVoiceEvent) -> Void
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - sampleRate: Of the sound both ways.
+    ///   - isPausedBySpeech: Whether the agent is paused by who speaks into it.
+    ///   - isBegun: Whether it hears the call at once.
+    ///   - heard: Is given what it hears, 20 ms each.
+    ///   - tell: Is given what happens.
+    init(
+        sampleRate: Int,
+        isPausedBySpeech: Bool,
+        isBegun: Bool,
+        heard: @escaping @Sendable ([Int16]) -> Void,
+        tell: @escaping @Sendable (AgentVoiceEvent) -> Void
+    ) {
+        let format = AudioFormat(sampleRate: sampleRate)
+        voice = StreamSource(format: format, capacity: .milliseconds(400))
+        ears = StreamSink(format: format)
+        (self.heard, self.tell) = (heard, tell)
+        let ducking = Ducking(sampleRate: sampleRate, isOn: isPausedBySpeech)
+        state = Mutex(State(queue: SpeechQueue(sampleRate: sampleRate), ducking: ducking, isBegun: isBegun))
+    }
+
+    deinit {
+        for task in state.withLock(\.tasks) { task.cancel() }
+    }
+
+    /// Begins to follow the call.
+    ///
+    /// - Parameter callEnded: What is done when the call has ended.
+    func start(callEnded: @escaping @Sendable () async -> Void) {
+        // Whoever has it keeps it, and these do not.
+        let tasks = [
+            Task { [weak self, voice] in for await event in voice.events { self?.take(event) } },
+            Task { [weak self, ears] in
+                for await block in ears { self?.hear(block.samples) }
+                if !Task.isCancelled { await callEnded() }
+            },
+        ]
+        state.withLock { $0.tasks = tasks }
+    }
+
+    // MARK: What the agent does
+
+    /// Lets the agent hear, once.
+    ///
+    /// - Parameter first: What is done before it hears anything.
+    func begin(first: () -> Void) {
+        state.withLock { state in
+            guard !state.isBegun else { return }
+            state.isBegun = true
+            first()
+        }
+    }
+
+    /// Says something behind what it has said.
+    func say(_ samples: [Int16]) {
+        state.withLock { state in
+            state.report.lost += voice.format.duration(ofFrames: state.queue.add(samples))
+            pass(&state)
+        }
+    }
+
+    /// Marks the end of what it has said; where too many marks wait, this one is dropped at once.
+    func mark(_ name: String) {
+        state.withLock { state in
+            if !state.isOver, state.queue.add(mark: name) {
+                pass(&state)
+            } else {
+                tell(name, isPlayed: false, at: state.playedFrames(voice.position), &state)
+            }
+        }
+    }
+
+    /// Takes back what was not heard yet.
+    func clear() {
+        state.withLock { state in
+            let queued = state.queuedFrames(voice.position)
+            let unheard = voice.format.duration(ofFrames: state.queue.waitingFrameCount + queued)
+            let names = state.queue.clear()
+            voice.flush()
+            // Not before: nothing of that is to be heard.
+            state.ducking.commit()
+            voice.isPaused = state.isHeld
+            state.clearedFrames += queued
+            state.clearedEnd = state.writtenFrames
+            let played = state.writtenFrames - state.clearedFrames
+            for number in state.marks.keys where state.marks[number]?.droppedAt == nil {
+                state.marks[number]?.droppedAt = played
+            }
+            state.report.clears += 1
+            state.report.unheard += unheard
+            tell(.cleared(unheard: unheard))
+            for name in names { tell(name, isPlayed: false, at: played, &state) }
+        }
+    }
+
+    /// Whether what it says waits until it is to be heard.
+    var isHeld: Bool {
+        get { state.withLock(\.isHeld) }
+        set {
+            state.withLock { state in
+                state.isHeld = newValue
+                voice.isPaused = newValue || state.ducking.isPaused
+            }
+        }
+    }
+
+    /// What of its sound waits to be heard, in the call and before it.
+    var waiting: Duration {
+        let frames = state.withLock { $0.queue.waitingFrameCount + $0.queuedFrames(voice.position) }
+        return voice.format.duration(ofFrames: frames)
+    }
+
+    var report: AgentReport {
+        state.withLock { state in
+            var report = state.report
+            report.played = voice.format.duration(ofFrames: state.playedFrames(voice.position))
+            report.gaps = state.queue.gapCount
+            return report
+        }
+    }
+
+    /// The agent has gone: what it has said is still spoken, while the call lasts.
+    func leave() { state.withLock { $0.isOver = true } }
+
+    /// Ends it: marks that were not reached never are.
+    ///
+    /// - Parameter last: What is done behind that, unless it was over before.
+    /// - Returns: Whether it was not.
+    func end(last: () -> Void) -> Bool {
+        state.withLock { state in
+            guard !state.isOver else { return false }
+            let played = state.playedFrames(voice.position)
+            let marks = state.marks.sorted { $0.key < $1.key }.map(\.value)
+            state.marks = [:]
+            for (name, droppedAt) in marks { tell(name, isPlayed: false, at: droppedAt ?? played, &state) }
+            for name in state.queue.clear() { tell(name, isPlayed: false, at: played, &state) }
+            last()
+            state.isOver = true
+            return true
+        }
+    }
+
+    // MARK: The call
+
+    /// Takes 20 ms of the call.
+    private func hear(_ samples: [Int16]) {
+        state.withLock { state in
+            state.queue.tick(queued: state.queuedFrames(voice.position))
+            pass(&state)
+            guard state.isBegun else { return }
+            listen(samples, &state)
+            guard !state.isOver else { return }
+            heard(samples)
+        }
+    }
+
+    /// Looks whether somebody speaks, and has the agent pause, or go on.
+    private func listen(_ samples: [Int16], _ state: inout State) {
+        let position = voice.position
+        let isPlaying = !state.isOver && !state.isHeld && state.queuedFrames(position) > 0
+        let news = state.ducking.hear(samples.span, position: position, isPlaying: isPlaying)
+        switch news.speech {
+        case .started(let frame)?: tell(.speechStarted(at: voice.format.duration(ofFrames: frame)))
+        case .stopped(let frame)?: tell(.speechStopped(at: voice.format.duration(ofFrames: frame)))
+        case nil: break
+        }
+        guard let isPaused = news.isPaused else { return }
+        voice.isPaused = isPaused || state.isHeld
+        if isPaused { state.report.pauses += 1 } else { state.report.resumptions += 1 }
+        tell(isPaused ? .paused : .resumed)
+    }
+
+    private func pass(_ state: inout State) {
+        var (written, marks) = (0, [(number: UInt64, name: String)]())
+        var ducking = state.ducking
+        state.queue.pass(
+            write: { span in
+                let taken = voice.tryWrite(span)
+                ducking.note(span.extracting(first: taken))
+                written += taken
+                return taken
+            },
+            mark: { name in
+                guard let mark = voice.mark() else { return false }
+                marks.append((mark.number, name))
+                return true
+            }
+        )
+        state.ducking = ducking
+        state.writtenFrames += written
+        for (number, name) in marks { state.marks[number] = (name, nil) }
+    }
+
+    private func take(_ event: StreamSource.Event) {
+        state.withLock { state in
+            switch event {
+            case .played(let mark): note(mark, isPlayed: true, &state)
+            case .dropped(let mark): note(mark, isPlayed: false, &state)
+            case .resumed: tell(.speaks)
+            case .starved: tell(.silent)
+            case .ended: break
+            }
+        }
+    }
+
+    private func note(_ mark: StreamMark, isPlayed: Bool, _ state: inout State) {
+        guard let (name, droppedAt) = state.marks.removeValue(forKey: mark.number) else { return }
+        let played = droppedAt ?? max(mark.position - state.clearedFrames, 0)
+        tell(name, isPlayed: isPlayed, at: isPlayed ? played : droppedAt ?? state.playedFrames(voice.position), &state)
+    }
+
+    private func tell(_ name: String, isPlayed: Bool, at frames: Int, _ state: inout State) {
+        if isPlayed { state.report.playedMarks += 1 } else { state.report.droppedMarks += 1 }
+        tell(.marked(name: name, isPlayed: isPlayed, position: voice.format.duration(ofFrames: frames)))
+    }
+}

@@ -30,7 +30,7 @@ let examples: KeyValuePairs<String, [Target.Dependency]> = [
     "dtmf-feedback": ["MediaEngine"],
     "loopback-call": ["MediaEngine"],
     "codec-plugin": ["MediaEngine", "CExamplePlugin"],
-    "voice-bot": ["MediaEngine"],
+    "voice-bot": ["MediaEngine", "AgentSockets"],
     "local-messages": ["LocalMessaging"],
     "shared-core": ["LocalMessaging", "SharedCore"],
     "sip-call": ["MediaEngine", "CallCore"],

@@ -2,52 +2,51 @@
 //
 //     voice-bot [SPEECH.wav]        swift run voice-bot Examples/Resources/speech.wav
 //
-// `StreamSource` is its mouth, `StreamSink` its ears: samples are written and read at the application's pace, and the media
-// thread never waits for it. Where this bot repeats, another would recognise speech, think and synthesise.
+// `AgentPort` is the other end of the call: what the bot says waits there, pauses as soon as somebody speaks into it, and is
+// thrown away when the bot says so. Where this bot repeats, another would recognise speech, think and synthesise.
+import AgentSockets
 import MediaEngine
 
-let format = AudioFormat(sampleRate: 16000)
-
-/// What was heard, so that a piece of it can be said again.
-actor Memory {
-    private var samples: [Int16] = []
-
-    func hear(_ block: StreamSink.Block) {
-        // What was left out, because nobody read in time, is silence here.
-        samples += repeatElement(0, count: max(block.position - samples.count, 0)) + block.samples
-    }
-
-    func piece(_ range: Range<Int>) -> [Int16] { Array(samples[range.clamped(to: samples.indices)]) }
-}
-
 /// One call, until it ends.
-func converse(_ mouth: StreamSource, _ ears: StreamSink, greeting: [Int16]) async {
+func converse(_ agent: AgentPort, greeting: [Int16]) async {
     let memory = Memory()
-    // Writing suspends while two seconds wait, so it has a task of its own, which ends early when the bot is interrupted.
-    func say(_ samples: [Int16]) -> Task<Void, any Error> { Task { try await mouth.write(samples) } }
-    func seconds(_ frames: Int) -> Double { (Double(frames) * 10 / Double(format.sampleRate)).rounded() / 10 }
-    async let hearing: Void = { for await block in ears { await memory.hear(block) } }()
-    var speaking = say(greeting)
-    var start = 0
-    for await event in ears.speech {
+    agent.say(greeting)
+    agent.mark("greeting")
+    async let hearing: Void = { for await samples in agent.hearing { await memory.hear(samples) } }()
+    var start = Duration.zero
+    for await event in agent.events {
         switch event {
-        case .started(let position):
-            if mouth.queued > .zero { print("interrupted after \(seconds(mouth.position)) s") }
-            speaking.cancel()
-            mouth.flush()
-            start = max(position - format.sampleRate / 5, 0)
-        case .stopped(let position):
-            print("repeats \(seconds(position - start)) s")
-            speaking = say(await memory.piece(start..<position))
+        case .speechStarted(let time):
+            start = max(time - .milliseconds(200), .zero)
+            agent.clear()
+        case .speechStopped(let time):
+            print("repeats \(time - start)")
+            agent.say(await memory.piece(from: start, to: time))
+        case .cleared(let unheard) where unheard > .zero: print("interrupted, \(unheard) were not heard")
+        case .marked(let name, let isPlayed, let position):
+            print("\(name) \(isPlayed ? "was heard" : "was cut off") at \(position)")
+        default: break
         }
     }
     await hearing
 }
 
+/// What was heard, so that a piece of it can be said again.
+actor Memory {
+    private var samples: [Int16] = []
+
+    func hear(_ block: [Int16]) { samples += block }
+
+    func piece(from start: Duration, to end: Duration) -> [Int16] {
+        let frames = [start, end].map { Int($0 / .seconds(1) * 16_000) }
+        return Array(samples[(frames[0]..<frames[1]).clamped(to: samples.indices)])
+    }
+}
+
 let engine = try CallEngine()
-let (mouth, ears) = (StreamSource(format: format), StreamSink(format: format))
+let agent = AgentPort(sampleRate: 16_000)
 var answering = CallConfiguration(network: .udp(local: .loopback(port: 0)))
-(answering.source, answering.sink) = (.stream(mouth), .stream(ears))
+(answering.source, answering.sink) = (.stream(agent.voice), .stream(agent.ears))
 let bot = try await engine.makeCall(answering)
 
 // In place of a caller from outside: silent for a second, then two seconds of speech, then the time to hear them again.
@@ -55,11 +54,11 @@ let path = CommandLine.arguments.dropFirst().first ?? "Examples/Resources/speech
 let (_, speech) = try WAVFile.read(path)
 var calling = CallConfiguration(network: .udp(local: .loopback(port: 0)))
 calling.agreement.remote = bot.localAddress
-calling.source = .samples([Int16](repeating: 0, count: 16000) + speech.prefix(32000), format)
+calling.source = .samples([Int16](repeating: 0, count: 16000) + speech.prefix(32000), AudioFormat(sampleRate: 16_000))
 calling.sink = .playout("voice-bot.wav")
 let caller = try await engine.makeCall(calling)
 
-let conversation = Task { await converse(mouth, ears, greeting: Array(speech.suffix(64000))) }
+let conversation = Task { await converse(agent, greeting: Array(speech.suffix(64000))) }
 try await Task.sleep(for: .seconds(6))
 try await caller.end()
 

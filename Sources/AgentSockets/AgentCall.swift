@@ -31,6 +31,8 @@ package enum AgentNotice: Sendable, Hashable {
     case speech(Bool, position: Int)
     /// What became of a mark, and how many ms of the agent's sound had been played then.
     case mark(String, MarkFate, position: Int)
+    /// What waited was thrown away, as it wanted.
+    case cleared
     /// Whom it wanted called in its place does not take the call, by this status.
     case transferFailed(to: String, status: Int)
     /// The call is over, and why, in one word.

@@ -19,5 +19,10 @@ public struct AgentError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong, and what to do.
     public let description: String
 
+    /// A format has no such sound.
+    static func noSound(_ format: String, _ rate: Int, instead: Int) -> AgentError {
+        AgentError(.invalidAddress, "The format \(format) has no sound of \(rate) Hz. Take \(instead).")
+    }
+
     package init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }
 }

@@ -15,8 +15,11 @@ internal import Synchronization
 public final class AgentLine: Sendable {
     /// How a line is opened.
     public struct Options: Sendable {
-        /// Of the sound to an agent by AudioSocket, and of its own: 8000, 16000, 24000 or 48000 Hz; Twilio's format has 8000 Hz.
-        public var sampleRate = 8000
+        /// What an agent by WebSocket speaks.
+        public var format = AgentFormat.twilio
+        /// Of the sound to the agent, and of its own: one that its format has; by AudioSocket 8000, 16,000, 24,000 or 48,000 Hz. Nil for what
+        /// most agents of the format take.
+        public var sampleRate: Int?
         /// Further header fields of the request by WebSocket, as a key of the agent's.
         public var headers: [(name: String, value: String)] = []
         /// A file of certificates in PEM that prove the agent's, by wss; nil for those of the machine.
@@ -70,21 +73,22 @@ public final class AgentLine: Sendable {
         var generator = SystemRandomNumberGenerator()
         let codec: any AgentCodec
         switch address.way {
-        case .webSocket: codec = TwilioCodec(&generator)
+        case .webSocket:
+            let (format, rates) = (options.format, options.format.sampleRates)
+            let rate = options.sampleRate ?? rates[0]
+            guard rates.contains(rate) else { throw .noSound(format.rawValue, rate, instead: rates[0]) }
+            codec = format.codec(sampleRate: rate, &generator)
         case .tcp, .unix:
-            guard
-                let made = AudioSocketCodec(
-                    sampleRate: options.sampleRate,
-                    identifier: .random(in: 0...UInt128.max, using: &generator)
-                )
-            else {
-                throw AgentError(.invalidAddress, "AudioSocket has no sound of \(options.sampleRate) Hz. Take 8000.")
+            let (rate, identifier) = (options.sampleRate ?? 8000, UInt128.random(in: 0...UInt128.max, using: &generator))
+            guard let made = AudioSocketCodec(sampleRate: rate, identifier: identifier) else {
+                throw .noSound("AudioSocket", rate, instead: 8000)
             }
             codec = made
         }
         let connection = try await AgentConnection.open(
             to: address,
             headers: options.headers,
+            subprotocol: options.format.subprotocol,
             authoritiesPath: options.authoritiesPath
         )
         let line = AgentLine(Link(connection, codec), isPausedBySpeech: options.isPausedBySpeech)
@@ -204,7 +208,8 @@ private final class Link: Sendable {
         case .speechStopped(let time): send(.speech(false, position: Int(time.milliseconds)))
         case .marked(let name, let isPlayed, let position):
             send(.mark(name, isPlayed ? .played : .dropped, position: Int(position.milliseconds)))
-        case .speaks, .silent, .paused, .resumed, .cleared: break
+        case .cleared: send(.cleared)
+        case .speaks, .silent, .paused, .resumed: break
         }
     }
 

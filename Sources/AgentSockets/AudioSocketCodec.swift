@@ -27,20 +27,13 @@ package struct AudioSocketCodec: AgentCodec {
         case .begin: [Self.frame(.identifier, identifier)]
         case .sound(let samples): stride(from: 0, to: samples.count, by: Self.soundLimit).map { frame(samples[$0...]) }
         case .key(let key): key.asciiValue.map { [Self.frame(.key, [$0])] } ?? []
-        case .mark, .speech, .transferFailed: []
+        case .mark, .speech, .cleared, .transferFailed: []
         case .end: [Self.frame(.hangUp, [])]
         }
     }
 
     private func frame(_ samples: ArraySlice<Int16>) -> AgentFrame {
-        let part = samples.prefix(Self.soundLimit)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(2 * part.count)
-        for sample in part {
-            bytes.append(UInt8(truncatingIfNeeded: sample))
-            bytes.append(UInt8(truncatingIfNeeded: sample >> 8))
-        }
-        return Self.frame(soundKind, bytes)
+        Self.frame(soundKind, LinearSound.bytes(samples.prefix(Self.soundLimit)))
     }
 
     package mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {
@@ -54,10 +47,7 @@ package struct AudioSocketCodec: AgentCodec {
         // It says what has gone wrong with it; what follows from that it does itself.
         case Kind.error.rawValue: return []
         case soundKind where bytes.count > 3 && bytes.count % 2 == 1:
-            let samples = stride(from: 3, to: bytes.count, by: 2).map { place in
-                Int16(bitPattern: UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8)
-            }
-            return [.sound(samples)]
+            return [.sound(LinearSound.samples(bytes[3...]))]
         default:
             malformedCount += 1
             return []

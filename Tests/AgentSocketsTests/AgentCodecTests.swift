@@ -5,9 +5,9 @@ import Testing
 @testable import AgentSockets
 
 @Suite struct AgentCodecTests {
-    private static func twilio() -> TwilioCodec {
+    private static func twilio() -> MediaStreamsCodec {
         var generator = SeededGenerator(seed: 4)
-        return TwilioCodec(&generator)
+        return MediaStreamsCodec(&generator)
     }
 
     private static func text(_ frame: AgentFrame) -> String? {
@@ -86,6 +86,165 @@ import Testing
         ]
         for text in wrong { #expect(decode(Self.frame(text)).isEmpty, "\(text.prefix(80))") }
         #expect(decode(.binary([1, 2, 3])).isEmpty && codec.malformedCount == wrong.count + 1)
+    }
+
+    // MARK: Formats like it
+
+    private static func codec(_ format: AgentFormat, _ sampleRate: Int = 8000) -> any AgentCodec {
+        var generator = SeededGenerator(seed: 4)
+        return format.codec(sampleRate: sampleRate, &generator)
+    }
+
+    /// What a call tells by a format, from its begin to its end; what is drawn is named.
+    private static func story(_ format: AgentFormat, _ sampleRate: Int = 8000) -> [String] {
+        var codec = Self.codec(format, sampleRate)
+        let call = AgentCall(callID: "CA1", parameters: ["from": "sip:a", "key": "v"])
+        let notices: [AgentNotice] = [
+            .begin(call), .sound([Int16](repeating: 0, count: 2)), .sound([0, 1]), .key("5"), .cleared,
+            .mark("\"m\"", .played, position: 20), .mark("n", .dropped, position: 20), .end("hungUp"),
+        ]
+        var frames: [AgentFrame] = []
+        for notice in notices { frames += codec.encode(notice) }
+        return frames.map { frame in
+            if case .binary(let bytes) = frame { return "\(bytes)" }
+            let text = text(frame) ?? ""
+            return text.replacing(/MZ[0-9a-f]{32}/, with: "MZ").replacing(/AC[0-9a-f]{32}/, with: "AC")
+        }
+    }
+
+    @Test func `Telnyx's members have other names`() {
+        #expect(
+            Self.story(.telnyx) == [
+                #"{"event":"connected","version":"1.0.0"}"#,
+                #"{"event":"start","sequence_number":"1","stream_id":"MZ","start":{"user_id":"AC","call_control_id":"CA1","#
+                    + #""from":"sip:a","custom_parameters":{"from":"sip:a","key":"v"},"#
+                    + #""media_format":{"encoding":"PCMU","sample_rate":8000,"channels":1}}}"#,
+                #"{"event":"media","sequence_number":"2","stream_id":"MZ","#
+                    + #""media":{"track":"inbound","chunk":"1","timestamp":"0","payload":"//8="}}"#,
+                #"{"event":"media","sequence_number":"3","stream_id":"MZ","#
+                    + #""media":{"track":"inbound","chunk":"2","timestamp":"0","payload":"//8="}}"#,
+                #"{"event":"dtmf","sequence_number":"4","stream_id":"MZ","dtmf":{"digit":"5"}}"#,
+                #"{"event":"mark","sequence_number":"5","stream_id":"MZ","#
+                    + #""mark":{"name":"\"m\"","played":true,"positionMs":20}}"#,
+                #"{"event":"mark","sequence_number":"6","stream_id":"MZ","#
+                    + #""mark":{"name":"n","played":false,"positionMs":20}}"#,
+                #"{"event":"stop","sequence_number":"7","stream_id":"MZ","#
+                    + #""stop":{"user_id":"AC","call_control_id":"CA1","reason":"hungUp"}}"#,
+            ]
+        )
+    }
+
+    @Test func `Plivo has numbers, and its own words for what the agent says`() {
+        let story = Self.story(.plivo)
+        #expect(
+            story[0] == #"{"event":"start","sequenceNumber":1,"streamId":"MZ","start":{"callId":"CA1","streamId":"MZ","#
+                + #""accountId":"AC","tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000}},"#
+                + #""extra_headers":"{\"from\":\"sip:a\",\"key\":\"v\"}"}"#
+        )
+        #expect(story[1].hasSuffix(#""media":{"track":"inbound","chunk":1,"timestamp":"0","payload":"//8="}}"#))
+        #expect(story[4] == #"{"event":"clearedAudio","sequenceNumber":5,"streamId":"MZ"}"#)
+        #expect(
+            story[5] == #"{"event":"playedStream","sequenceNumber":6,"streamId":"MZ","name":"\"m\"","#
+                + #""played":true,"positionMs":20}"#
+        )
+        var codec = Self.codec(.plivo)
+        let media = #""payload":"//8A""#
+        for (text, requests) in [
+            (#"{"event":"playAudio","media":{"contentType":"audio/x-mulaw","sampleRate":8000,\#(media)}}"#, [.sound([0, 0, -32124])]),
+            (#"{"event":"playAudio","media":{\#(media)}}"#, [.sound([0, 0, -32124])]),
+            (#"{"event":"checkpoint","streamId":"x","name":"a"}"#, [.mark("a")]),
+            (#"{"event":"clearAudio","streamId":"x"}"#, [.clear]), (#"{"event":"media","media":{\#(media)}}"#, []),
+        ] as [(String, [AgentRequest])] {
+            let got = codec.decode(Self.frame(text))
+            #expect(got == requests, "\(text)")
+        }
+        #expect(codec.malformedCount == 0)
+        let other = codec.decode(
+            Self.frame(#"{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":8000,\#(media)}}"#)
+        )
+        #expect(other.isEmpty && codec.malformedCount == 1)
+    }
+
+    @Test func `Exotel has linear sound at three rates`() {
+        let story = Self.story(.exotel, 16_000)
+        #expect(story[0] == #"{"event":"connected"}"#)
+        #expect(story[1].contains(#""from":"sip:a","custom_parameters":{"#))
+        #expect(story[1].hasSuffix(#""media_format":{"encoding":"audio/x-raw","sample_rate":"16000","bit_rate":"16"}}}"#))
+        #expect(story[3].hasSuffix(#""media":{"chunk":"2","timestamp":"0","payload":"AAABAA=="}}"#))
+        var codec = Self.codec(.exotel, 16_000)
+        let sound = codec.decode(Self.frame(#"{"event":"media","media":{"payload":"AAABAA=="}}"#))
+        #expect(sound == [.sound([0, 1])])
+        let odd = codec.decode(Self.frame(#"{"event":"media","media":{"payload":"AAAB"}}"#))
+        #expect(odd.isEmpty && codec.malformedCount == 1)
+    }
+
+    // MARK: Formats of binary frames
+
+    @Test func `Vonage has sound in binary frames, and notices come back as they were`() {
+        #expect(
+            Self.story(.vonage, 16_000) == [
+                #"{"call_id":"CA1","content-type":"audio/l16;rate=16000","event":"websocket:connected","from":"sip:a","key":"v"}"#,
+                "[0, 0, 0, 0]", "[0, 0, 1, 0]", #"{"event":"websocket:dtmf","digit":"5"}"#,
+                #"{"event":"websocket:cleared"}"#, #"{"event":"websocket:notify","payload":"m"}"#,
+            ]
+        )
+        var codec = Self.codec(.vonage, 16_000)
+        for (frame, requests) in [
+            (.binary([1, 0, 2, 0]), [.sound([1, 2])]), (Self.frame(#"{"action":"clear"}"#), [.clear]),
+            (
+                Self.frame(#"{"action":"notify","payload":{"b":[1,true,null,"x"],"a":{}}}"#),
+                [.mark(#"{"a":{},"b":[1,true,null,"x"]}"#)]
+            ),
+            (Self.frame(#"{"action":"other"}"#), []),
+        ] as [(AgentFrame, [AgentRequest])] {
+            let got = codec.decode(frame)
+            #expect(got == requests)
+        }
+        #expect(codec.malformedCount == 0)
+        let deep = String(repeating: "[", count: 100_000)
+        for frame in [.binary([1]), Self.frame("{}"), Self.frame(#"{"action":"notify"}"#), Self.frame(#"{"action":"notify","payload":\#(deep)"#)]
+            as [AgentFrame]
+        {
+            let got = codec.decode(frame)
+            #expect(got.isEmpty)
+        }
+        #expect(codec.malformedCount == 4)
+    }
+
+    @Test func `jambonz has marks that were played or cleared, and keeps an odd byte`() {
+        #expect(
+            Self.story(.jambonz) == [
+                #"{"callSid":"CA1","from":"sip:a","key":"v","sampleRate":8000,"mixType":"mono"}"#, "[0, 0, 0, 0]",
+                "[0, 0, 1, 0]", #"{"event":"dtmf","dtmf":"5"}"#,
+                #"{"type":"mark","data":{"name":"\"m\"","event":"playout"}}"#,
+                #"{"type":"mark","data":{"name":"n","event":"cleared"}}"#,
+            ]
+        )
+        var codec = Self.codec(.jambonz)
+        for (frame, requests) in [
+            (.binary([1, 0, 2]), [.sound([1])]), (.binary([0]), [.sound([2])]), (.binary([]), [.sound([])]),
+            (Self.frame(#"{"type":"mark","data":{"name":"a"}}"#), [.mark("a")]),
+            (Self.frame(#"{"type":"killAudio"}"#), [.clear]), (Self.frame(#"{"type":"disconnect"}"#), [.hangUp]),
+            (
+                Self.frame(#"{"type":"playAudio","data":{"audioContentType":"raw","sampleRate":8000,"audioContent":"AQACAA=="}}"#),
+                [.sound([1, 2])]
+            ),
+            (Self.frame(#"{"type":"else"}"#), []),
+        ] as [(AgentFrame, [AgentRequest])] {
+            let got = codec.decode(frame)
+            #expect(got == requests)
+        }
+        #expect(codec.malformedCount == 0)
+        for text in [
+            "", "{}", #"{"type":"mark"}"#, #"{"type":"playAudio"}"#,
+            #"{"type":"playAudio","data":{"audioContentType":"wav","audioContent":"AQACAA=="}}"#,
+            #"{"type":"playAudio","data":{"audioContentType":"raw","sampleRate":16000,"audioContent":"AQACAA=="}}"#,
+            #"{"type":"playAudio","data":{"audioContentType":"raw","audioContent":"AQAC"}}"#,
+        ] {
+            let got = codec.decode(Self.frame(text))
+            #expect(got.isEmpty, "\(text)")
+        }
+        #expect(codec.malformedCount == 7)
     }
 
     // MARK: AudioSocket

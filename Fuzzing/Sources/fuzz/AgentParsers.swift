@@ -7,24 +7,33 @@ enum AgentParsers {
         let all = Parsers.array(bytes)
         guard let kind = all.first else { return }
         var generator = SystemRandomNumberGenerator()
-        var twilio = TwilioCodec(&generator)
-        guard var socket = AudioSocketCodec(sampleRate: 8000, identifier: 1) else { return }
+        guard let socket = AudioSocketCodec(sampleRate: 8000, identifier: 1) else { return }
+        let formats = AgentFormat.allCases
+        let format = Int(kind) % (formats.count + 1)
+        var codec: any AgentCodec = socket
+        if format < formats.count {
+            codec = formats[format].codec(sampleRate: formats[format].sampleRates[0], &generator)
+        }
+        // The fourth bit says whether frames are binary, where there are both.
+        let isBinary = kind & 8 > 0 || format == formats.count
         var queue = SpeechQueue(sampleRate: 8000)
         var rest = all.dropFirst()
         while let size = rest.first {
             let piece = Array(rest.dropFirst().prefix(Int(size)))
             rest = rest.dropFirst(1 + piece.count)
-            let requests = kind % 2 == 0 ? twilio.decode(.text(piece)) : socket.decode(.binary(piece))
-            for request in requests {
+            for request in codec.decode(isBinary ? .binary(piece) : .text(piece)) {
                 switch request {
                 case .sound(let samples):
-                    precondition(samples.count <= piece.count)
+                    // With a byte that was left of the piece before.
+                    precondition(samples.count <= piece.count + 1)
                     precondition(queue.add(samples) == 0)
                 case .mark(let name): precondition(!queue.add(mark: name) || queue.waitingMarkCount > 0)
                 case .clear:
                     _ = queue.clear()
                     precondition(queue.waitingFrameCount == 0 && queue.waitingMarkCount == 0)
-                case .hangUp: break
+                case .press(let keys): precondition(1...64 ~= keys.utf8.count)
+                case .transfer(let target): precondition(1...1024 ~= target.utf8.count)
+                case .hold, .hangUp: break
                 }
             }
             queue.tick(queued: 0)

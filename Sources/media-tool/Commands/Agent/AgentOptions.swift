@@ -1,5 +1,7 @@
-import AgentSockets
-import ArgumentParser
+public import AgentSockets
+public import ArgumentParser
+
+extension AgentFormat: ExpressibleByArgument {}
 
 /// Which agent is talked to, and how.
 struct AgentOptions: ParsableArguments {
@@ -11,7 +13,10 @@ struct AgentOptions: ParsableArguments {
     )
     var to: String
 
-    @Option(help: ArgumentHelp("Samples a second by AudioSocket: 8000, 16000, 24000 or 48000.", valueName: "hz"))
+    @Option(help: "What an agent by WebSocket speaks: \(AgentFormat.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var format: AgentFormat?
+
+    @Option(help: ArgumentHelp("Samples a second: 8000, 16000, 24000 or 48000, where the format has them.", valueName: "hz"))
     var rate: Int?
 
     @Option(
@@ -47,15 +52,14 @@ struct AgentOptions: ParsableArguments {
         _ = try address()
         var files = FileArguments()
         try files.read("--agent-ca", agentCa)
-        if let rate, ![8000, 16_000, 24_000, 48_000].contains(rate) {
-            throw ValidationError("The value '\(rate)' of '--rate' is none. Give 8000, 16000, 24000 or 48000.")
-        }
         let isWeb = to.lowercased().hasPrefix("ws")
-        if isWeb, rate ?? 8000 != 8000 {
-            throw ValidationError("Twilio's format has 8000 Hz. Leave out '--rate', or take audiosocket:.")
+        let rates = isWeb ? (format ?? .twilio).sampleRates.sorted() : [8000, 16_000, 24_000, 48_000]
+        if let rate, !rates.contains(rate) {
+            let known = rates.map(String.init).joined(separator: ", ")
+            throw ValidationError("The value '\(rate)' of '--rate' is none that the format has. Give one of \(known).")
         }
         let ofWeb = [
-            ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty),
+            ("--format", format != nil), ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty),
             ("--agent-ca", agentCa != nil),
         ]
         if let other = ofWeb.first(where: \.1)?.0, !isWeb {
@@ -103,7 +107,7 @@ struct AgentOptions: ParsableArguments {
     /// - Throws: `AgentError` when it is not there
     func open(_ call: AgentCall? = nil) async throws -> AgentLine {
         var options = AgentLine.Options()
-        options.sampleRate = rate ?? 8000
+        (options.format, options.sampleRate) = (format ?? .twilio, rate)
         options.headers = try headers()
         options.authoritiesPath = agentCa
         options.isPausedBySpeech = pause

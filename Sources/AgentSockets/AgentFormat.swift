@@ -1,0 +1,38 @@
+/// What an agent by WebSocket speaks.
+public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
+    /// Twilio's Media Streams: JSON, u-law of 8000 Hz in Base64.
+    case twilio
+    /// Telnyx's, the same with other names.
+    case telnyx
+    /// Plivo's, the same with other names for what the agent says.
+    case plivo
+    /// Exotel's, with linear sound of 8000, 16,000 or 24,000 Hz.
+    case exotel
+    /// Vonage's: sound in binary frames, 8000, 16,000 or 24,000 Hz.
+    case vonage
+    /// The one of jambonz, `listen`: sound in binary frames, 8000, 16,000, 24,000 or 48,000 Hz.
+    case jambonz
+
+    /// Rates of its sound; the first one is taken where none is asked for.
+    public var sampleRates: [Int] {
+        switch self {
+        case .twilio, .telnyx, .plivo: [8000]
+        case .exotel: [8000, 16_000, 24_000]
+        case .vonage: [16_000, 8000, 24_000]
+        case .jambonz: [8000, 16_000, 24_000, 48_000]
+        }
+    }
+
+    /// What a connection asks for as the subprotocol of WebSocket.
+    var subprotocol: String? { self == .jambonz ? "audio.jambonz.org" : nil }
+
+    /// A codec of this format.
+    func codec(sampleRate: Int, _ generator: inout some RandomNumberGenerator) -> any AgentCodec {
+        switch self {
+        case .twilio, .telnyx, .plivo, .exotel:
+            MediaStreamsCodec(MediaStreamsDialect(self, sampleRate: sampleRate), &generator)
+        case .vonage: VonageCodec(sampleRate: sampleRate)
+        case .jambonz: JambonzCodec(sampleRate: sampleRate)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+internal import FoundationEssentials
+internal import MediaEngine
+
+/// What tells the formats apart that are like Twilio's Media Streams.
+///
+///                   Twilio          Telnyx            Exotel            Plivo
+///     the stream    streamSid       stream_id         stream_sid        streamId
+///     numbers       strings         strings           strings           numbers
+///     sound         u-law           u-law             16 bits           u-law
+///     commands      media, mark,    as Twilio         as Twilio         playAudio, checkpoint,
+///                   clear                                               clearAudio
+///     answers       mark            mark              mark              playedStream, clearedAudio
+///
+/// Source: the documentation of each, "WebSocket messages", "media streaming", "AgentStream", "audio streaming".
+struct MediaStreamsDialect: Sendable {
+    let format: AgentFormat
+    let sampleRate: Int
+
+    init(_ format: AgentFormat, sampleRate: Int) { (self.format, self.sampleRate) = (format, sampleRate) }
+
+    /// What a call and its stream are called.
+    struct Names: Sendable {
+        var stream: String
+        var account: String
+        var call = ""
+    }
+
+    private var isLinear: Bool { format == .exotel }
+    private var hasNumbers: Bool { format == .plivo }
+
+    /// The commands of the agent.
+    var soundEvent: String { format == .plivo ? "playAudio" : "media" }
+    var markEvent: String { format == .plivo ? "checkpoint" : "mark" }
+    var clearEvent: String { format == .plivo ? "clearAudio" : "clear" }
+
+    // MARK: To the agent
+
+    /// The first message; nil where there is none before start.
+    var connected: String? {
+        switch format {
+        case .twilio: #"{"event":"connected","protocol":"Call","version":"1.0.0"}"#
+        case .telnyx: #"{"event":"connected","version":"1.0.0"}"#
+        case .exotel: #"{"event":"connected"}"#
+        default: nil
+        }
+    }
+
+    /// A message of the stream, its number known.
+    func message(_ event: String, number: Int, _ names: Names, _ members: String) -> String {
+        let (stream, sequence) =
+            switch format {
+            case .telnyx: ("stream_id", "sequence_number")
+            case .exotel: ("stream_sid", "sequence_number")
+            case .plivo: ("streamId", "sequenceNumber")
+            default: ("streamSid", "sequenceNumber")
+            }
+        let head = #""event":"\#(event)","\#(sequence)":\#(numeral(number)),"\#(stream)":"\#(names.stream)""#
+        return "{\(head)\(members.isEmpty ? "" : ",")\(members)}"
+    }
+
+    private func numeral(_ number: Int) -> String { hasNumbers ? "\(number)" : "\"\(number)\"" }
+
+    /// The members of start, with what the agent is told of the call.
+    func start(_ names: Names, _ parameters: [String: String]) -> String {
+        let told = JSONText.object(parameters)
+        let call = JSONText.quoted(names.call)
+        // Where a format has a place of its own for them.
+        let parties = ["from", "to"].compactMap { key in parameters[key].map { #""\#(key)":\#(JSONText.quoted($0)),"# } }
+        switch format {
+        case .telnyx:
+            let media = #"{"encoding":"PCMU","sample_rate":\#(sampleRate),"channels":1}"#
+            return #""start":{"user_id":"\#(names.account)","call_control_id":\#(call),\#(parties.joined())"#
+                + #""custom_parameters":\#(told),"media_format":\#(media)}"#
+        case .exotel:
+            let media = #"{"encoding":"audio/x-raw","sample_rate":"\#(sampleRate)","bit_rate":"16"}"#
+            return #""start":{"stream_sid":"\#(names.stream)","call_sid":\#(call),"account_sid":"\#(names.account)","#
+                + #"\#(parties.joined())"custom_parameters":\#(told),"media_format":\#(media)}"#
+        case .plivo:
+            let media = #"{"encoding":"audio/x-mulaw","sampleRate":\#(sampleRate)}"#
+            return #""start":{"callId":\#(call),"streamId":"\#(names.stream)","accountId":"\#(names.account)","#
+                + #""tracks":["inbound"],"mediaFormat":\#(media)},"extra_headers":\#(JSONText.quoted(told))"#
+        default:
+            let media = #"{"encoding":"audio/x-mulaw","sampleRate":\#(sampleRate),"channels":1}"#
+            return #""start":{"accountSid":"\#(names.account)","callSid":\#(call),"streamSid":"\#(names.stream)","#
+                + #""tracks":["inbound"],"mediaFormat":\#(media),"customParameters":\#(told)}"#
+        }
+    }
+
+    /// The members of sound: which piece it is, and how many ms came before it.
+    func media(_ samples: [Int16], chunk: Int, timestamp: Int) -> String {
+        let track = format == .exotel ? "" : #""track":"inbound","#
+        let text = Data(isLinear ? LinearSound.bytes(samples) : Self.muLaw(samples)).base64EncodedString()
+        return #""media":{\#(track)"chunk":\#(numeral(chunk)),"timestamp":"\#(timestamp)","payload":"\#(text)"}"#
+    }
+
+    func key(_ key: Character) -> String {
+        let digit = JSONText.quoted(String(key))
+        return switch format {
+        case .twilio: #""dtmf":{"track":"inbound_track","digit":\#(digit)}"#
+        case .plivo: #""dtmf":{"track":"inbound","digit":\#(digit)}"#
+        default: #""dtmf":{"digit":\#(digit)}"#
+        }
+    }
+
+    /// What became of a mark: an event and its members.
+    func mark(_ name: String, _ fate: MarkFate, position: Int) -> (event: String, members: String) {
+        let told = #""played":\#(fate == .played),"positionMs":\#(position)"#
+        let name = #""name":\#(JSONText.quoted(name))"#
+        return format == .plivo ? ("playedStream", "\(name),\(told)") : ("mark", #""mark":{\#(name),\#(told)}"#)
+    }
+
+    func stop(_ names: Names, _ reason: String?) -> String {
+        let told = reason.map { #","reason":\#(JSONText.quoted($0))"# } ?? ""
+        let (account, call) =
+            switch format {
+            case .telnyx: ("user_id", "call_control_id")
+            case .exotel: ("account_sid", "call_sid")
+            case .plivo: ("accountId", "callId")
+            default: ("accountSid", "callSid")
+            }
+        return #""stop":{"\#(account)":"\#(names.account)","\#(call)":\#(JSONText.quoted(names.call))\#(told)}"#
+    }
+
+    private static func muLaw(_ samples: [Int16]) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: samples.count)
+        var room = bytes.mutableSpan
+        G711.encodeMuLaw(samples.span, into: &room)
+        return bytes
+    }
+
+    // MARK: From the agent
+
+    /// Sound that an agent has sent; nil where it is none.
+    func samples(_ payload: String) -> [Int16]? {
+        guard let bytes = Data(base64Encoded: payload).map({ Array($0) }) else { return nil }
+        if isLinear { return bytes.count % 2 == 0 ? LinearSound.samples(bytes[...]) : nil }
+        var samples = [Int16](repeating: 0, count: bytes.count)
+        var room = samples.mutableSpan
+        G711.decodeMuLaw(bytes.span, into: &room)
+        return samples
+    }
+
+    /// Whether sound is what this stream has, where it says so.
+    func takes(contentType: String?, sampleRate: Int?) -> Bool {
+        (contentType ?? "audio/x-mulaw") == "audio/x-mulaw" && sampleRate ?? self.sampleRate == self.sampleRate
+            || format != .plivo
+    }
+}
+
+/// Samples of 16 bits, little endian, as bytes.
+enum LinearSound {
+    static func bytes(_ samples: some Collection<Int16>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(2 * samples.count)
+        for sample in samples {
+            bytes.append(UInt8(truncatingIfNeeded: sample))
+            bytes.append(UInt8(truncatingIfNeeded: sample >> 8))
+        }
+        return bytes
+    }
+
+    /// Of an even number of bytes.
+    static func samples(_ bytes: ArraySlice<UInt8>) -> [Int16] {
+        stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { place in
+            Int16(bitPattern: UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8)
+        }
+    }
+}
+
+/// JSON as it is written.
+enum JSONText {
+    static func quoted(_ text: String) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        // Every string can be written.
+        return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
+    }
+
+    /// An object of texts, sorted by their names.
+    static func object(_ members: [String: String]) -> String {
+        "{\(members.sorted { $0.key < $1.key }.map { "\(quoted($0)):\(quoted($1))" }.joined(separator: ","))}"
+    }
+}

@@ -38,6 +38,7 @@ let package = Package(
             dependencies: [
                 "CAllocationCounter", "CMeasure", "EngineBenchmarks",
                 engine("SIP"), engine("SDP"), engine("LocalMessaging"), engine("SharedCore"), engine("CallCore"),
+                engine("AgentSockets"),
             ],
             swiftSettings: settings
         ),

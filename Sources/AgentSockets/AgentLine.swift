@@ -17,8 +17,9 @@ public final class AgentLine: Sendable {
     public struct Options: Sendable {
         /// What an agent by WebSocket speaks.
         public var format = AgentFormat.twilio
-        /// Of the sound to the agent, and of its own: one that its format has; by AudioSocket 8000, 16,000, 24,000 or 48,000 Hz. Nil for what
-        /// most agents of the format take.
+        /// The rate of the sound both ways, one that the format has: by AudioSocket 8000, 16,000, 24,000 or 48,000 Hz.
+        ///
+        /// Nil for what most agents of the format take.
         public var sampleRate: Int?
         /// Further header fields of the request by WebSocket, as a key of the agent's.
         public var headers: [(name: String, value: String)] = []
@@ -79,7 +80,9 @@ public final class AgentLine: Sendable {
             guard rates.contains(rate) else { throw .noSound(format.rawValue, rate, instead: rates[0]) }
             codec = format.codec(sampleRate: rate, &generator)
         case .tcp, .unix:
-            let (rate, identifier) = (options.sampleRate ?? 8000, UInt128.random(in: 0...UInt128.max, using: &generator))
+            let (rate, identifier) = (
+                options.sampleRate ?? 8000, UInt128.random(in: 0...UInt128.max, using: &generator)
+            )
             guard let made = AudioSocketCodec(sampleRate: rate, identifier: identifier) else {
                 throw .noSound("AudioSocket", rate, instead: 8000)
             }

@@ -33,8 +33,9 @@ public struct AgentReport: Sendable, Hashable {
     public var droppedMarks = 0
     /// How often it has cleared.
     public var clears = 0
-    /// How often it was paused by speech, and how often of these it went on without being cleared.
+    /// How often it was paused by speech.
     public var pauses = 0
+    /// How often of these it went on without being cleared.
     public var resumptions = 0
     /// Times that its sound had a gap within what it said.
     public var gaps = 0

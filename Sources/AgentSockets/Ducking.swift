@@ -22,7 +22,7 @@ struct Ducking: Sendable {
     /// Whether the agent is paused.
     var isPaused: Bool { pausedBlocks != nil }
 
-    /// - Parameter isOn: Whether it is ever paused.
+    /// One that never pauses the agent where `isOn` is false.
     init(sampleRate: Int, isOn: Bool) {
         blockFrameCount = sampleRate / 100
         self.isOn = isOn
@@ -38,6 +38,7 @@ struct Ducking: Sendable {
     ///   - samples: What the other side says.
     ///   - position: Frames that were played to it by now.
     ///   - isPlaying: Whether there is something that could pause.
+    /// - Returns: What has happened.
     mutating func hear(_ samples: Span<Int16>, position: Int, isPlaying: Bool) -> News {
         var news = News()
         let power = levels.loudest(upTo: position)

@@ -60,7 +60,9 @@ package struct MediaStreamsCodec: AgentCodec {
             return [message(event, members)]
         case .cleared: return dialect.format == .plivo ? [message("clearedAudio", "")] : []
         case .transferFailed(let target, let status):
-            return [message("transferFailed", #""transferFailed":{"to":\#(JSONText.quoted(target)),"code":\#(status)}"#)]
+            return [
+                message("transferFailed", #""transferFailed":{"to":\#(JSONText.quoted(target)),"code":\#(status)}"#)
+            ]
         case .end(let reason): return [message("stop", dialect.stop(names, reason))]
         }
     }

@@ -65,7 +65,8 @@ struct MediaStreamsDialect: Sendable {
         let told = JSONText.object(parameters)
         let call = JSONText.quoted(names.call)
         // Where a format has a place of its own for them.
-        let parties = ["from", "to"].compactMap { key in parameters[key].map { #""\#(key)":\#(JSONText.quoted($0)),"# } }
+        let parties = ["from", "to"].compactMap { key in parameters[key].map { #""\#(key)":\#(JSONText.quoted($0)),"# }
+        }
         switch format {
         case .telnyx:
             let media = #"{"encoding":"PCMU","sample_rate":\#(sampleRate),"channels":1}"#

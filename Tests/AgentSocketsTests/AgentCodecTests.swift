@@ -150,7 +150,10 @@ import Testing
         var codec = Self.codec(.plivo)
         let media = #""payload":"//8A""#
         for (text, requests) in [
-            (#"{"event":"playAudio","media":{"contentType":"audio/x-mulaw","sampleRate":8000,\#(media)}}"#, [.sound([0, 0, -32124])]),
+            (
+                #"{"event":"playAudio","media":{"contentType":"audio/x-mulaw","sampleRate":8000,\#(media)}}"#,
+                [.sound([0, 0, -32124])]
+            ),
             (#"{"event":"playAudio","media":{\#(media)}}"#, [.sound([0, 0, -32124])]),
             (#"{"event":"checkpoint","streamId":"x","name":"a"}"#, [.mark("a")]),
             (#"{"event":"clearAudio","streamId":"x"}"#, [.clear]), (#"{"event":"media","media":{\#(media)}}"#, []),
@@ -169,7 +172,9 @@ import Testing
         let story = Self.story(.exotel, 16_000)
         #expect(story[0] == #"{"event":"connected"}"#)
         #expect(story[1].contains(#""from":"sip:a","custom_parameters":{"#))
-        #expect(story[1].hasSuffix(#""media_format":{"encoding":"audio/x-raw","sample_rate":"16000","bit_rate":"16"}}}"#))
+        #expect(
+            story[1].hasSuffix(#""media_format":{"encoding":"audio/x-raw","sample_rate":"16000","bit_rate":"16"}}}"#)
+        )
         #expect(story[3].hasSuffix(#""media":{"chunk":"2","timestamp":"0","payload":"AAABAA=="}}"#))
         var codec = Self.codec(.exotel, 16_000)
         let sound = codec.decode(Self.frame(#"{"event":"media","media":{"payload":"AAABAA=="}}"#))
@@ -202,7 +207,10 @@ import Testing
         }
         #expect(codec.malformedCount == 0)
         let deep = String(repeating: "[", count: 100_000)
-        for frame in [.binary([1]), Self.frame("{}"), Self.frame(#"{"action":"notify"}"#), Self.frame(#"{"action":"notify","payload":\#(deep)"#)]
+        for frame in [
+            .binary([1]), Self.frame("{}"), Self.frame(#"{"action":"notify"}"#),
+            Self.frame(#"{"action":"notify","payload":\#(deep)"#),
+        ]
             as [AgentFrame]
         {
             let got = codec.decode(frame)
@@ -226,7 +234,9 @@ import Testing
             (Self.frame(#"{"type":"mark","data":{"name":"a"}}"#), [.mark("a")]),
             (Self.frame(#"{"type":"killAudio"}"#), [.clear]), (Self.frame(#"{"type":"disconnect"}"#), [.hangUp]),
             (
-                Self.frame(#"{"type":"playAudio","data":{"audioContentType":"raw","sampleRate":8000,"audioContent":"AQACAA=="}}"#),
+                Self.frame(
+                    #"{"type":"playAudio","data":{"audioContentType":"raw","sampleRate":8000,"audioContent":"AQACAA=="}}"#
+                ),
                 [.sound([1, 2])]
             ),
             (Self.frame(#"{"type":"else"}"#), []),

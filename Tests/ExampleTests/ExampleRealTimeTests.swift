@@ -62,7 +62,8 @@ import Testing
         let run = try Example.run("voice-bot", speech, in: folder)
         #expect(run.status == 0, "\(run.text)")
         // The caller speaks after a second, and the greeting would last four.
-        let interrupted = try #require(run.text.firstMatch(of: /greeting was cut off at ([0-9.]+) seconds/), "\(run.text)")
+        let cut = run.text.firstMatch(of: /greeting was cut off at ([0-9.]+) seconds/)
+        let interrupted = try #require(cut, "\(run.text)")
         let after = try #require(Double(interrupted.output.1))
         #expect(after > 0.5 && after < 3, "\(run.text)")
         let repeated = run.text.matches(of: /repeats ([0-9.]+) seconds/).compactMap { Double($0.output.1) }

@@ -8,6 +8,7 @@ import EngineBenchmarks
         Benchmark("sip-messages", SIPMessages.measure),
         Benchmark("sip-calls", SIPCalls.measure),
         Benchmark("sip-memory", SIPMemory.measure),
+        Benchmark("agents", AgentMessages.measure),
         Benchmark("sipp", SIPpCalls.measure),
         Benchmark("secured", SecuredSound.measure),
         Benchmark("messaging", Messaging.measure),

@@ -16,7 +16,9 @@ struct AgentOptions: ParsableArguments {
     @Option(help: "What an agent by WebSocket speaks: \(AgentFormat.allCases.map(\.rawValue).joined(separator: ", ")).")
     var format: AgentFormat?
 
-    @Option(help: ArgumentHelp("Samples a second: 8000, 16000, 24000 or 48000, where the format has them.", valueName: "hz"))
+    @Option(
+        help: ArgumentHelp("Samples a second: 8000, 16000, 24000 or 48000, where the format has them.", valueName: "hz")
+    )
     var rate: Int?
 
     @Option(
@@ -104,6 +106,7 @@ struct AgentOptions: ParsableArguments {
     /// Dials the agent.
     ///
     /// - Parameter call: What it is told; nil when it is told later.
+    /// - Returns: The line.
     /// - Throws: `AgentError` when it is not there
     func open(_ call: AgentCall? = nil) async throws -> AgentLine {
         var options = AgentLine.Options()

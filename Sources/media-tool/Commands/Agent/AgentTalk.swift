@@ -56,9 +56,7 @@ final class AgentTalk: Sendable {
         return wishes
     }
 
-    /// The call is answered: tells the agent of it, and does from now on what it says.
-    ///
-    /// - Parameter folder: Where the call is recorded; nil for not at all.
+    /// The call is answered: tells the agent of it, and does from now on what it says; recorded to a folder, if there is one.
     func begin(in run: SIPCallRun, _ call: AgentCall, recordingTo folder: String?) async {
         guard let line = state.withLock(\.line) else { return }
         if let folder, let sound = await run.sound.call {
@@ -122,7 +120,7 @@ final class AgentTalk: Sendable {
         teller.tell(
             "ended",
             report.members + [("agent", heard.map { .object($0.members) } ?? .null), ("recording", JSONValue(path))],
-            text: report.text + (heard.map { $0.text + "\n" } ?? "")
+            text: report.text + (heard?.text ?? "")
         )
     }
 

@@ -47,9 +47,9 @@ extension AgentLine.Event {
 }
 
 extension SIPTeller {
-    /// Tells what happens on a line to an agent, in a call or in none.
+    /// Tells what happens on a line to an agent, in a call or in none; who speaks is told to scripts alone.
     func tell(_ event: AgentLine.Event, in callID: String? = nil) {
-        guard let line = event.line else { return }
+        guard let line = event.line, isJSON || !line.name.hasPrefix("speech") else { return }
         let call: [(String, JSONValue)] = callID.map { [("callID", .string($0))] } ?? []
         tell(line.name, call + line.members, text: line.text)
     }

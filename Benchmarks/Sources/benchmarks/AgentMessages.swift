@@ -3,7 +3,7 @@ import CMeasure
 import EngineBenchmarks
 import Foundation
 
-/// What a message of Twilio's format costs, and what 20 ms of a call with an agent do.
+/// What a message of Twilio's format costs.
 enum AgentMessages {
     static func measure(_ options: Options) throws -> [Figure] {
         var generator = SystemRandomNumberGenerator()
@@ -13,21 +13,11 @@ enum AgentMessages {
         // 40 ms, as Pipecat has them.
         let payload = Data((0..<320).map { UInt8(truncatingIfNeeded: $0 &* 31) }).base64EncodedString()
         let media = AgentFrame.text(Array(#"{"event":"media","streamSid":"MZ1","media":{"payload":"\#(payload)"}}"#.utf8))
-        var queue = SpeechQueue(sampleRate: 8000)
-        let received = best(options) {
-            for case .sound(let samples) in codec.decode(media) { _ = queue.add(samples) }
-            queue.pass(write: { $0.count }, mark: { _ in true })
-        }
+        let received = best(options) { _ = codec.decode(media) }
         guard codec.malformedCount == 0 else { throw Options.Wrong(description: "messages were not understood") }
-        var ducking = Ducking(sampleRate: 8000, isOn: true)
-        let heard = best(options) {
-            ducking.note(speech.span)
-            _ = ducking.hear(speech.span, position: 0, isPlaying: true)
-        }
         return [
             Figure("agents: a message to an agent, 20 ms of sound", sent, "us", .atMost(30)),
             Figure("agents: a message of an agent, 40 ms of sound", received, "us", .atMost(30)),
-            Figure("agents: who speaks, 20 ms looked at", heard, "us", .atMost(5)),
         ]
     }
 

@@ -12,7 +12,8 @@ enum AgentMessages {
         let sent = best(options) { _ = codec.encode(.sound(speech)) }
         // 40 ms, as Pipecat has them.
         let payload = Data((0..<320).map { UInt8(truncatingIfNeeded: $0 &* 31) }).base64EncodedString()
-        let media = AgentFrame.text(Array(#"{"event":"media","streamSid":"MZ1","media":{"payload":"\#(payload)"}}"#.utf8))
+        let text = #"{"event":"media","streamSid":"MZ1","media":{"payload":"\#(payload)"}}"#
+        let media = AgentFrame.text(Array(text.utf8))
         let received = best(options) { _ = codec.decode(media) }
         guard codec.malformedCount == 0 else { throw Options.Wrong(description: "messages were not understood") }
         return [

@@ -137,7 +137,13 @@ public final class AgentLine: Sendable {
         link.send(.transferFailed(to: target, status: status))
     }
 
-    /// What of the agent's sound waits to be heard, in the call and before it.
+    /// Whether what the agent says waits, as while the call is held, after a ramp of 5 ms.
+    public var isHeld: Bool {
+        get { conversation.isHeld }
+        set { conversation.isHeld = newValue }
+    }
+
+    /// What of the agent's sound waits to be heard, in the call and before it; nothing once the call has ended.
     public var waiting: Duration { conversation.waiting }
 
     /// What the line has carried up to now.

@@ -27,6 +27,8 @@ final class Conversation: Sendable {
         /// Whether the agent hears, and whether it is there.
         var isBegun: Bool
         var isOver = false
+        /// Whether the call is over.
+        var isEnded = false
         var isHeld = false
         var tasks: [Task<Void, Never>] = []
 
@@ -70,14 +72,14 @@ final class Conversation: Sendable {
     /// - Parameter callEnded: What is done when the call has ended.
     func start(callEnded: @escaping @Sendable () async -> Void) {
         // Whoever has it keeps it, and these do not.
-        let tasks = [
-            Task { [weak self, voice] in for await event in voice.events { self?.take(event) } },
-            Task { [weak self, ears] in
-                for await block in ears { self?.hear(block.samples) }
-                if !Task.isCancelled { await callEnded() }
-            },
-        ]
-        state.withLock { $0.tasks = tasks }
+        let player = Task { [weak self, voice] in for await event in voice.events { self?.take(event) } }
+        let listener = Task { [weak self, ears] in
+            for await block in ears { self?.hear(block.samples) }
+            // What was played last is told before the end.
+            await player.value
+            if !Task.isCancelled { await callEnded() }
+        }
+        state.withLock { $0.tasks = [player, listener] }
     }
 
     // MARK: What the agent does
@@ -104,7 +106,7 @@ final class Conversation: Sendable {
     /// Marks the end of what it has said; where too many marks wait, this one is dropped at once.
     func mark(_ name: String) {
         state.withLock { state in
-            if !state.isOver, state.queue.add(mark: name) {
+            if !state.isOver, !state.isEnded, state.queue.add(mark: name) {
                 pass(&state)
             } else {
                 tell(name, isPlayed: false, at: state.playedFrames(voice.position), &state)
@@ -148,7 +150,9 @@ final class Conversation: Sendable {
 
     /// What of its sound waits to be heard, in the call and before it.
     var waiting: Duration {
-        let frames = state.withLock { $0.queue.waitingFrameCount + $0.queuedFrames(voice.position) }
+        let frames = state.withLock { state in
+            state.isEnded ? 0 : state.queue.waitingFrameCount + state.queuedFrames(voice.position)
+        }
         return voice.format.duration(ofFrames: frames)
     }
 
@@ -166,16 +170,18 @@ final class Conversation: Sendable {
 
     /// Ends it: marks that were not reached never are.
     ///
-    /// - Parameter last: What is done behind that, unless it was over before.
-    /// - Returns: Whether it was not.
+    /// - Parameter last: What is done behind that, unless the agent had gone before.
+    /// - Returns: Whether it had not.
     func end(last: () -> Void) -> Bool {
         state.withLock { state in
-            guard !state.isOver else { return false }
+            guard !state.isEnded else { return false }
+            state.isEnded = true
             let played = state.playedFrames(voice.position)
             let marks = state.marks.sorted { $0.key < $1.key }.map(\.value)
             state.marks = [:]
             for (name, droppedAt) in marks { tell(name, isPlayed: false, at: droppedAt ?? played, &state) }
             for name in state.queue.clear() { tell(name, isPlayed: false, at: played, &state) }
+            guard !state.isOver else { return false }
             last()
             state.isOver = true
             return true
@@ -187,9 +193,9 @@ final class Conversation: Sendable {
     /// Takes 20 ms of the call.
     private func hear(_ samples: [Int16]) {
         state.withLock { state in
+            guard state.isBegun else { return }
             state.queue.tick(queued: state.queuedFrames(voice.position))
             pass(&state)
-            guard state.isBegun else { return }
             listen(samples, &state)
             guard !state.isOver else { return }
             heard(samples)
@@ -212,7 +218,9 @@ final class Conversation: Sendable {
         tell(isPaused ? .paused : .resumed)
     }
 
+    /// Hands to the call what it has room for; nothing before the agent was told of the call.
     private func pass(_ state: inout State) {
+        guard state.isBegun else { return }
         var (written, marks) = (0, [(number: UInt64, name: String)]())
         var ducking = state.ducking
         state.queue.pass(

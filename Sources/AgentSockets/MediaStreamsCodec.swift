@@ -56,7 +56,7 @@ package struct MediaStreamsCodec: AgentCodec {
             let state = isSpeaking ? "started" : "stopped"
             return [message("speech", #""speech":{"state":"\#(state)","timestamp":"\#(position)"}"#)]
         case .mark(let name, let fate, let position):
-            let (event, members) = dialect.mark(name, fate, position: position)
+            guard let (event, members) = dialect.mark(name, fate, position: position) else { return [] }
             return [message(event, members)]
         case .cleared: return dialect.format == .plivo ? [message("clearedAudio", "")] : []
         case .transferFailed(let target, let status):

@@ -103,11 +103,13 @@ struct MediaStreamsDialect: Sendable {
         }
     }
 
-    /// What became of a mark: an event and its members.
-    func mark(_ name: String, _ fate: MarkFate, position: Int) -> (event: String, members: String) {
+    /// What became of a mark: an event and its members; nil where that is not told.
+    func mark(_ name: String, _ fate: MarkFate, position: Int) -> (event: String, members: String)? {
         let told = #""played":\#(fate == .played),"positionMs":\#(position)"#
         let name = #""name":\#(JSONText.quoted(name))"#
-        return format == .plivo ? ("playedStream", "\(name),\(told)") : ("mark", #""mark":{\#(name),\#(told)}"#)
+        guard format == .plivo else { return ("mark", #""mark":{\#(name),\#(told)}"#) }
+        // Its agents take what is told for played; what was cleared they know by clearedAudio.
+        return fate == .played ? ("playedStream", "\(name),\(told)") : nil
     }
 
     func stop(_ names: Names, _ reason: String?) -> String {

@@ -33,6 +33,9 @@ struct VonageCodec: AgentCodec {
 
     private static func text(_ text: String) -> AgentFrame { .text(Array(text.utf8)) }
 
+    /// Bytes of a text: a notice, and what is around it.
+    private static let textLimit = 4096
+
     private struct Message: Decodable {
         let action: String
         let payload: JSONTree?
@@ -42,7 +45,9 @@ struct VonageCodec: AgentCodec {
         switch frame {
         case .binary(let bytes) where bytes.count % 2 == 0: return [.sound(LinearSound.samples(bytes[...]))]
         case .text(let bytes):
-            guard let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)) else { break }
+            guard bytes.count <= Self.textLimit,
+                let message = try? JSONDecoder().decode(Message.self, from: Data(bytes))
+            else { break }
             switch message.action {
             case "clear": return [.clear]
             case "notify":
@@ -61,6 +66,7 @@ struct VonageCodec: AgentCodec {
 private enum JSONTree: Codable {
     case null
     case bool(Bool)
+    case integer(Int64)
     case number(Double)
     case text(String)
     case list([JSONTree])
@@ -72,6 +78,8 @@ private enum JSONTree: Codable {
             self = .null
         } else if let bool = try? value.decode(Bool.self) {
             self = .bool(bool)
+        } else if let integer = try? value.decode(Int64.self) {
+            self = .integer(integer)
         } else if let number = try? value.decode(Double.self) {
             self = .number(number)
         } else if let text = try? value.decode(String.self) {
@@ -88,6 +96,7 @@ private enum JSONTree: Codable {
         switch self {
         case .null: try container.encodeNil()
         case .bool(let bool): try container.encode(bool)
+        case .integer(let integer): try container.encode(integer)
         case .number(let number): try container.encode(number)
         case .text(let text): try container.encode(text)
         case .list(let list): try container.encode(list)

@@ -142,6 +142,8 @@ import Testing
                 + #""extra_headers":"{\"from\":\"sip:a\",\"key\":\"v\"}"}"#
         )
         #expect(story[1].hasSuffix(#""media":{"track":"inbound","chunk":1,"timestamp":"0","payload":"//8="}}"#))
+        // What was dropped is not told.
+        #expect(story.count == 7 && story[6].contains(#""event":"stop""#))
         #expect(story[4] == #"{"event":"clearedAudio","sequenceNumber":5,"streamId":"MZ"}"#)
         #expect(
             story[5] == #"{"event":"playedStream","sequenceNumber":6,"streamId":"MZ","name":"\"m\"","#

@@ -191,12 +191,14 @@ import Testing
         let talk = try await Talk(with: .open(to: AgentAddress("ws://127.0.0.1:\(server.port)/ws"), nil))
         // It speaks at once, and the call's clock runs.
         server.send(Self.media(1600) + Self.mark("first"))
-        let loud = await talk.hear(25)
-        #expect(9...11 ~= loud)
+        let early = await talk.hear(25)
+        #expect(early == 0 && talk.line.waiting == .milliseconds(200))
         talk.line.press(try #require(DTMFDigit("1")))
         #expect(server.seen.value.frames.isEmpty)
         talk.line.begin(AgentCall(callID: "CA2"))
         talk.line.begin(AgentCall(callID: "CA3"))
+        let loud = await talk.hear(25)
+        #expect(9...11 ~= loud)
         let begun = try await server.seen.wait { Self.messages("media", $0).count > 3 }
         #expect(Self.messages("start", begun).count == 1 && Self.messages("dtmf", begun).isEmpty)
         #expect((Self.messages("media", begun)[0]["media"] as? [String: Any])?["timestamp"] as? String == "0")
@@ -284,6 +286,21 @@ import Testing
         #expect(marks.map { $0["name"] as? String } == ["1", "2", "3", "4"])
         #expect(marks.allSatisfy { $0["played"] as? Bool == false })
         #expect(Self.messages("stop", seen).count == 1 && seen.frames.last == .close(1000))
+        try await talk.end()
+    }
+
+    @Test func `what an agent that has gone had still to say is over with the call, its marks, too`() async throws {
+        let server = try await TestAgentServer()
+        let talk = try await Talk(with: try await open(server))
+        _ = try await server.seen.wait { Self.messages("media", $0).count > 3 }
+        server.send(Self.media(8000) + Self.mark("a") + Self.media(8000) + Self.mark("b"))
+        while await talk.hear(1) == 0 {}
+        server.disconnect()
+        for await event in talk.line.events { if case .ended = event { break } }
+        #expect(talk.line.waiting > .seconds(1))
+        for call in talk.calls { try await call.end() }
+        while talk.line.waiting > .zero { await Task.yield() }
+        #expect(talk.line.report.droppedMarks == 2 && talk.line.report.playedMarks == 0)
         try await talk.end()
     }
 

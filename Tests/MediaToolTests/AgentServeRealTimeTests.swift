@@ -84,6 +84,23 @@ import Testing
         #expect(try time(of: "press") < time(of: "hold") && time(of: "hold") < time(of: "transferTo"))
     }
 
+    @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
+    func `an agent that goes while it rings ends the call`() throws {
+        let (agent, port) = try Self.agent("Agents/director.py")
+        let answering = try ToolRun(
+            ["sip", "answer", "--local", "127.0.0.1:0", "--policy", "ring", "--echo", "--calls", "1", "--json"]
+        )
+        let calling = try ToolRun(
+            ["agent", "call", "sip:\(try answering.address())", "--to", "ws://127.0.0.1:\(port)/", "--json"]
+        )
+        try #require(calling.printed("\"progress\""), "\(calling.output) \(calling.errors)")
+        agent.send(SIGKILL)
+        #expect(calling.ends(within: .seconds(20)) && calling.wait() == 1, "\(calling.output)")
+        #expect(Self.names(try calling.jsonLines()).suffix(2) == ["agentEnded", "ended"], "\(calling.output)")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+        #expect(try answering.jsonLines().last?["code"] as? Int == 487, "\(answering.output)")
+    }
+
     @Test func `where no agent is nobody answers, and nobody is called`() throws {
         let port = try FreePort.pair()
         let serving = try ToolRun(
@@ -118,7 +135,7 @@ import Testing
     }
 
     @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
-    func `an agent calls, greets, and hears keys; a second call finds it busy`() throws {
+    func `an agent calls and greets; a second call finds the other side busy`() throws {
         let scratch = try Scratch()
         let (agent, port) = try Self.agent("../../Examples/agent-audiosocket.py")
         defer { agent.send(SIGKILL) }

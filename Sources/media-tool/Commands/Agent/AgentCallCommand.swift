@@ -58,9 +58,10 @@ struct AgentCallCommand: AsyncParsableCommand {
         StandardOutput.watch()
         try agent.warn()
         let target = try SIPOptions.uri(uri, "URI")
-        let failure = try await CallEngine.session(CallEngineConfiguration()) { engine in
+        let failure = try await CallEngine.session(CallEngineConfiguration()) { engine -> String? in
             let talk = AgentTalk(nil, SIPTeller(isJSON: common.json, hasEvents: true))
             try await talk.dial(agent)
+            guard !Interruption.hasCome else { return nil }
             do {
                 return try await call(target, engine, talk)
             } catch {
@@ -116,14 +117,14 @@ struct AgentCallCommand: AsyncParsableCommand {
         let told = try agent.parameters()
         var wishes = talk.wishes(session)
         wishes.takesEnd = { _ = await talk.end($0) }
-        let report = try await outgoing.run(wishes, { talk.connect(&$0) }) { run, _ in
+        let report = try await outgoing.run(wishes, { talk.connect(&$0) }, whenCalling: { talk.follow($0) }) { run, _ in
             let call = AgentCall(callID: run.callID, to: target, from: party.address, agent: told)
             await talk.begin(in: run, call, recordingTo: record.folder)
             guard let seconds, await Interruption.wait(.seconds(fraction: seconds)), !Task.isCancelled else { return }
             await run.hangUp()
         }
-        try talk.tell(report, await talk.end(report.end))
+        talk.tell(report, await talk.end(report.end))
         if report.end.cause == .cancelled, Interruption.hasCome { return nil }
-        return report.failure ?? talk.failure
+        return talk.failure ?? report.failure
     }
 }

@@ -45,7 +45,7 @@ struct AgentServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How many calls at once; more find it busy (486).", valueName: "n"))
     var atOnce = 100
 
-    @Option(help: ArgumentHelp("End after so many calls.", valueName: "n"))
+    @Option(help: ArgumentHelp("End after so many calls, those that were refused among them.", valueName: "n"))
     var calls: Int?
 
     @Option(help: ArgumentHelp("End after so long.", valueName: "n"))
@@ -75,6 +75,7 @@ struct AgentServeCommand: AsyncParsableCommand {
         StandardOutput.watch()
         try agent.warn()
         try await CallEngine.session(CallEngineConfiguration()) { engine in
+            for name in format.codecs { _ = try engine.registry.codec(named: name) }
             var sip = sip
             sip.local = place ?? sip.local ?? (sip.hasAccount ? nil : LocalAddress(argument: "127.0.0.1:5060"))
             let party = try await sip.open(towards: nil, headersOnRegister: true) { session.change(&$0) }
@@ -107,22 +108,30 @@ struct AgentServeCommand: AsyncParsableCommand {
         let talks = AgentTalks()
 
         func receive(_ invite: SIPMessage, _ handle: CallHandle) async throws {
-            guard await talks.count < command.atOnce else { return await reception.refuse(handle, status: 486) }
+            let isFull = await talks.count >= command.atOnce
+            let isLast = await talks.begunCount >= command.calls ?? .max
+            guard !isFull, !isLast else { return await reception.refuse(handle, status: 486) }
             let (session, agent) = (command.session, command.agent)
             let talk = AgentTalk(invite.callID?.text, reception.teller)
-            let media = try await session.sound(
-                of: engine,
-                at: reception.host(for: invite),
-                command.format,
-                ice: ice
-            ) { talk.connect(&$0) }
+            let media: CallSound
+            do {
+                let host = reception.host(for: invite)
+                media = try await session.sound(of: engine, at: host, command.format, ice: ice) { talk.connect(&$0) }
+            } catch {
+                // The other calls go on.
+                StandardError.write("Note: a call was refused: \(error)\n")
+                return await reception.refuse(handle, status: 500)
+            }
             let run = await reception.begin(invite, handle, media, talk.wishes(session))
             await talks.add(talk, AgentCall(invite, agent: try agent.parameters()), of: run)
             let (endpoint, teller, offered) = (reception.party.endpoint, reception.teller, media.session)
             try? await endpoint.perform { agent, now in try agent.ring(handle, at: now) }
             Task {
+                await talks.noteDial(1)
+                defer { Task { await talks.noteDial(-1) } }
                 do {
                     try await talk.dial(agent)
+                    talk.follow(run)
                     // Nothing that both know was answered 488 already; the end of the call tells it.
                     try? await endpoint.perform { agent, now in try agent.answer(handle, offered, at: now) }
                 } catch {
@@ -149,7 +158,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                     let heard = await talk?.end(run.end)
                     do {
                         let report = try await run.report(reception.party.counts())
-                        try talk?.tell(report, heard)
+                        talk?.tell(report, heard)
                     } catch {
                         StandardError.write("Note: a call has no report: \(error)\n")
                     }
@@ -164,13 +173,22 @@ struct AgentServeCommand: AsyncParsableCommand {
 /// Calls with agents that are up, or on their way.
 private actor AgentTalks {
     private var talks: [CallHandle: (talk: AgentTalk, call: AgentCall)] = [:]
+    /// Calls that have begun, and agents that are being dialled, also for calls that were taken back.
+    private(set) var begunCount = 0
+    private var dialCount = 0
     /// Ends of calls that go on.
     private var farewells: [Int: Task<Void, Never>] = [:]
     private var lastNumber = 0
 
-    var count: Int { talks.count }
+    var count: Int { max(talks.count, dialCount) }
 
-    func add(_ talk: AgentTalk, _ call: AgentCall, of run: SIPCallRun) { talks[run.handle] = (talk, call) }
+    func noteDial(_ change: Int) { dialCount += change }
+
+    func add(_ talk: AgentTalk, _ call: AgentCall, of run: SIPCallRun) {
+        talks[run.handle] = (talk, call)
+        begunCount += 1
+    }
+
     func talk(of run: SIPCallRun) -> (talk: AgentTalk, call: AgentCall)? { talks[run.handle] }
     func remove(_ run: SIPCallRun) -> AgentTalk? { talks.removeValue(forKey: run.handle)?.talk }
 

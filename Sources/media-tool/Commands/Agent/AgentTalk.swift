@@ -16,6 +16,9 @@ final class AgentTalk: Sendable {
         var line: AgentLine?
         var recording: AgentRecording?
         var follower: Task<Void, Never>?
+        var presser: Task<Void, Never>?
+        /// Ends the call when the agent has been heard to the end.
+        var leaver: Task<Void, Never>?
         var failure: String?
     }
 
@@ -49,6 +52,7 @@ final class AgentTalk: Sendable {
         wishes.takesKey = { [weak self] key in
             if let digit = DTMFDigit(key) { self?.state.withLock(\.line)?.press(digit) }
         }
+        wishes.takesHold = { [weak self] isHeld in self?.state.withLock(\.line)?.isHeld = isHeld }
         wishes.takesTransfer = { [weak self] target, progress in
             guard case .failed(let status) = progress else { return }
             self?.state.withLock(\.line)?.noteTransferFailed(to: target, status: status)
@@ -56,7 +60,28 @@ final class AgentTalk: Sendable {
         return wishes
     }
 
-    /// The call is answered: tells the agent of it, and does from now on what it says; recorded to a folder, if there is one.
+    /// Does from now on what the agent says; one that goes before the call is answered, and has said nothing, ends it.
+    func follow(_ run: SIPCallRun) {
+        guard let line = state.withLock(\.line) else { return }
+        let (keys, keySink) = AsyncStream<DTMFSequence>.makeStream(bufferingPolicy: .bufferingOldest(Self.keyLimit))
+        // One after the other, and what the agent says next does not wait for them.
+        let presser = Task {
+            for await keys in keys where !Task.isCancelled {
+                do {
+                    try await run.send(keys: keys)
+                } catch {
+                    StandardError.write("Note: keys of the agent were not sent: \(error)\n")
+                }
+            }
+        }
+        let follower = Task {
+            for await event in line.events { await take(event, in: run, line, keySink) }
+            keySink.finish()
+        }
+        state.withLock { ($0.follower, $0.presser) = (follower, presser) }
+    }
+
+    /// The call is answered: tells the agent of it; recorded to a folder, if there is one.
     func begin(in run: SIPCallRun, _ call: AgentCall, recordingTo folder: String?) async {
         guard let line = state.withLock(\.line) else { return }
         if let folder, let sound = await run.sound.call {
@@ -68,55 +93,62 @@ final class AgentTalk: Sendable {
             }
         }
         line.begin(call)
-        let follower = Task { for await event in line.events { await take(event, in: run, line) } }
-        state.withLock { $0.follower = follower }
     }
 
-    private func take(_ event: AgentLine.Event, in run: SIPCallRun, _ line: AgentLine) async {
+    private func take(
+        _ event: AgentLine.Event,
+        in run: SIPCallRun,
+        _ line: AgentLine,
+        _ keys: AsyncStream<DTMFSequence>.Continuation
+    ) async {
         teller.tell(event, in: callID)
         state.withLock { $0.recording?.note(event) }
         switch event {
-        case .press(let keys):
-            // They take their time, and what the agent says next does not wait for them.
-            guard let keys = try? DTMFSequence(parsing: keys) else { return }
-            Task { try? await run.send(keys: keys) }
+        case .press(let text):
+            guard let sequence = try? DTMFSequence(parsing: text), case .enqueued = keys.yield(sequence) else {
+                return StandardError.write("Note: keys of the agent were not sent: too many of them wait.\n")
+            }
         case .hold(let isHeld): await run.setHeld(isHeld)
         case .transfer(let target):
             guard let uri = try? SIPURI(callable: target) else {
                 return line.noteTransferFailed(to: target, status: 400)
             }
             await run.transfer(to: uri)
-        case .hangUp: leave(run, line)
+        case .hangUp: await leave(run, line)
         case .ended(let error?):
             if error.code != .ended { state.withLock { $0.failure = error.description } }
-            leave(run, line)
+            await leave(run, line)
         case .ended(nil), .voice: break
         }
     }
 
-    /// Ends the call once what the agent has said was heard.
-    private func leave(_ run: SIPCallRun, _ line: AgentLine) {
-        Task {
-            // What was played last is on its way for a while.
-            guard await Interruption.wait(until: { line.waiting == .zero }), await Interruption.wait(Self.farewell)
-            else { return }
-            await run.hangUp()
+    /// Ends the call once what the agent has said was heard; before the answer at once, unless something waits for that.
+    private func leave(_ run: SIPCallRun, _ line: AgentLine) async {
+        let isAnswered = await run.isAnswered
+        guard isAnswered || line.waiting > .zero else { return await run.hangUp() }
+        state.withLock { state in
+            guard state.leaver == nil else { return }
+            state.leaver = Task {
+                // What was played last is on its way for a while.
+                _ = await Interruption.wait(until: { line.waiting == .zero || Task.isCancelled })
+                guard !Task.isCancelled, await Interruption.wait(Self.farewell), !Task.isCancelled else { return }
+                await run.hangUp()
+            }
         }
     }
 
     /// The call is over: tells the agent why, and answers what was carried; nil when it was never there.
     func end(_ end: CallEnd?) async -> AgentReport? {
         guard let line = state.withLock(\.line) else { return nil }
+        state.withLock { state in for task in [state.leaver, state.presser] { task?.cancel() } }
         await line.end(end?.cause.word)
         await state.withLock(\.follower)?.value
         return line.report
     }
 
     /// Tells what it came to, and writes what belongs to the recording, whose sound is whole by now.
-    ///
-    /// - Throws: `ToolFailure` when that cannot be written
-    func tell(_ report: SIPCallReport, _ heard: AgentReport?) throws {
-        let path = try state.withLock(\.recording)?.finish()
+    func tell(_ report: SIPCallReport, _ heard: AgentReport?) {
+        let path = state.withLock(\.recording)?.finish()
         teller.tell(
             "ended",
             report.members + [("agent", heard.map { .object($0.members) } ?? .null), ("recording", JSONValue(path))],
@@ -125,6 +157,8 @@ final class AgentTalk: Sendable {
     }
 
     private static let farewell = Duration.milliseconds(100)
+    /// Presses that wait for those before them.
+    private static let keyLimit = 16
 }
 
 extension CallEnd.Cause {
@@ -170,13 +204,17 @@ struct AgentRecording: Sendable {
     }
 
     /// Writes the text beside the sound, and answers the sound's path.
-    func finish() throws -> String {
+    func finish() -> String {
         let parameters = call.parameters.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.string($0.value)) }
         let text = JSONValue.object([
             ("callID", .string(call.callID)), ("parameters", .object(parameters)), ("left", "agent"),
             ("right", "other side"), ("events", .array(events)),
         ])
-        try TextFile.write(text.text + "\n", to: path + ".json")
+        do {
+            try TextFile.write(text.text + "\n", to: path + ".json")
+        } catch {
+            StandardError.write("Note: what happened is not beside the recording: \(error)\n")
+        }
         return path + ".wav"
     }
 

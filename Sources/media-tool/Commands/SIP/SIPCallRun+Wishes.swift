@@ -56,13 +56,18 @@ extension SIPCallRun {
 
     /// Holds the call, and asks the other side to call somebody else.
     func transfer(to target: SIPURI) async {
-        transferTarget = "\(target)"
+        guard heldBefore == nil else { return wishes.takesTransfer("\(target)", .failed(status: 491)) }
+        let wasHeld = isHeld.us
+        (transferTarget, heldBefore) = ("\(target)", wasHeld)
         await setHeld(true)
         let handle = current
         do {
             try await party.endpoint.perform { agent, now in try agent.transfer(handle, to: target, at: now) }
         } catch {
             StandardError.write("Note: the call was not transferred: \(error)\n")
+            heldBefore = nil
+            await setHeld(wasHeld)
+            wishes.takesTransfer("\(target)", .failed(status: 400))
         }
     }
 

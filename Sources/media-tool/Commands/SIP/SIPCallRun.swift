@@ -21,6 +21,8 @@ actor SIPCallRun {
         var takesKey: @Sendable (Character) -> Void = { _ in }
         /// Hears of its end, before its sound ends.
         var takesEnd: @Sendable (CallEnd) async -> Void = { _ in }
+        /// Hears whether either side holds the call.
+        var takesHold: @Sendable (Bool) -> Void = { _ in }
         /// Hears how a transfer goes on that this side wanted.
         var takesTransfer: @Sendable (_ target: String, TransferProgress) -> Void = { _, _ in }
     }
@@ -52,8 +54,10 @@ actor SIPCallRun {
     private var infoKeys = ""
     /// Whether a provisional response described sound.
     private var isEarly = false
-    private var isHeld = (us: false, them: false)
+    private(set) var isHeld = (us: false, them: false)
     var transferTarget = ""
+    /// Whether the call was held before the transfer that goes on; nil while none does.
+    var heldBefore: Bool?
     /// The call to whom this one is to be handed over.
     var other: (handle: CallHandle, sound: CallSound)?
     private var tasks: [Task<Void, Never>] = []
@@ -155,6 +159,7 @@ actor SIPCallRun {
         guard let audio = session.audio else { return }
         note(audio.isHeldLocally, &isHeld.us, by: "us")
         note(audio.isHeldRemotely, &isHeld.them, by: "them")
+        wishes.takesHold(isHeld.us || isHeld.them)
     }
 
     /// Tells when DTLS has made keys, and ends the call when it cannot, or ICE has lost the other side.
@@ -245,7 +250,7 @@ actor SIPCallRun {
         case .done: await hangUp()
         case .failed:
             await hangUpOthers()
-            await setHeld(false)
+            await setHeld(heldBefore.take() ?? false)
         }
     }
 

@@ -31,12 +31,14 @@ struct SIPOutgoingCall {
     /// - Parameters:
     ///   - wishes: What is done in it.
     ///   - ends: Says where the sound comes from and goes to.
+    ///   - whenCalling: Hears of the call as soon as there is one.
     ///   - talk: Begins when it is answered, and is cancelled with its end; makes sound for calls beside it.
     /// - Returns: What it came to.
     /// - Throws: `EngineError`, `PhoneError` and `ToolFailure` when no call could be made
     func run(
         _ wishes: SIPCallRun.Wishes,
         _ ends: @escaping @Sendable (inout CallConfiguration) -> Void,
+        whenCalling: (SIPCallRun) -> Void = { _ in },
         talk: @escaping @Sendable (SIPCallRun, @escaping MakeSound) async -> Void
     ) async throws -> SIPCallReport {
         var iterator = party.endpoint.events.makeAsyncIterator()
@@ -60,6 +62,7 @@ struct SIPOutgoingCall {
             start: start,
             teller
         )
+        whenCalling(run)
         let hurry = Task { await interrupt(run) }
         var talking: Task<Void, Never>?
         defer {

@@ -65,6 +65,8 @@ struct SIPReception {
 
     private func take(_ event: AgentEvent, _ receiver: some SIPReceiver) async throws {
         if case .incoming(let handle, let invite) = event {
+            // Whoever is about to leave takes no call.
+            if await desk.isClosed { return await refuse(handle, status: 480) }
             if await admit(invite, handle) { try await receiver.receive(invite, handle) }
         } else if let handle = event.call, let run = await desk.run(handle) {
             await run.receive(event)
@@ -139,6 +141,8 @@ struct SIPReception {
             teller
         )
         await desk.add(run, as: handle)
+        // It came while the others were ended.
+        if await desk.isClosed { await run.hangUp() }
         return run
     }
 

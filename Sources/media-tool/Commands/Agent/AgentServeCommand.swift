@@ -134,6 +134,8 @@ struct AgentServeCommand: AsyncParsableCommand {
                     talk.follow(run)
                     // Nothing that both know was answered 488 already; the end of the call tells it.
                     try? await endpoint.perform { agent, now in try agent.answer(handle, offered, at: now) }
+                } catch is CancellationError {
+                    // The caller has given up before.
                 } catch {
                     teller.tell(
                         "agentMissing",

@@ -20,6 +20,8 @@ final class AgentTalk: Sendable {
         /// Ends the call when the agent has been heard to the end.
         var leaver: Task<Void, Never>?
         var failure: String?
+        /// Whether the call is over.
+        var isOver = false
     }
 
     private let callID: String?
@@ -34,10 +36,16 @@ final class AgentTalk: Sendable {
 
     /// Dials the agent.
     ///
-    /// - Throws: `AgentError` when it is not there
+    /// - Throws: `AgentError` when it is not there, `CancellationError` when the call is over meanwhile
     func dial(_ options: AgentOptions) async throws {
         let line = try await options.open()
-        state.withLock { $0.line = line }
+        let isLate = state.withLock { state in
+            if !state.isOver { state.line = line }
+            return state.isOver
+        }
+        guard isLate else { return }
+        await line.end()
+        throw CancellationError()
     }
 
     /// Where the call's sound comes from and goes to.
@@ -129,8 +137,8 @@ final class AgentTalk: Sendable {
         state.withLock { state in
             guard state.leaver == nil else { return }
             state.leaver = Task {
-                // What was played last is on its way for a while.
-                _ = await Interruption.wait(until: { line.waiting == .zero || Task.isCancelled })
+                // What is held nobody hears, and what was played last is on its way for a while.
+                _ = await Interruption.wait(until: { line.waiting == .zero || line.isHeld || Task.isCancelled })
                 guard !Task.isCancelled, await Interruption.wait(Self.farewell), !Task.isCancelled else { return }
                 await run.hangUp()
             }
@@ -139,8 +147,12 @@ final class AgentTalk: Sendable {
 
     /// The call is over: tells the agent why, and answers what was carried; nil when it was never there.
     func end(_ end: CallEnd?) async -> AgentReport? {
-        guard let line = state.withLock(\.line) else { return nil }
-        state.withLock { state in for task in [state.leaver, state.presser] { task?.cancel() } }
+        let line = state.withLock { state in
+            state.isOver = true
+            for task in [state.leaver, state.presser] { task?.cancel() }
+            return state.line
+        }
+        guard let line else { return nil }
         await line.end(end?.cause.word)
         await state.withLock(\.follower)?.value
         return line.report

@@ -7,51 +7,27 @@ import Testing
 
 /// Calls whose other end is an agent, in real time: its sound, its marks, and what it is told.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct AgentLineRealTimeTests {
-    /// A call of PCMU between a listener and an agent.
-    private struct Talk {
-        let engine: CallEngine
-        let calls: [Call]
-        let ears = StreamSink(format: AudioFormat(sampleRate: 8000))
-        let speech = StreamSource(format: AudioFormat(sampleRate: 8000))
+    /// A call with an agent on a line.
+    @dynamicMemberLookup private struct Talk {
         let line: AgentLine
+        private let call: TestCall
 
         init(with line: AgentLine) async throws {
             self.line = line
-            engine = try CallEngine()
-            let (left, right) = MemoryLink.pair()
-            var caller = CallConfiguration(network: .link(left, local: left.localAddress))
-            caller.agreement.codec = "PCMU"
-            var agent = caller
-            agent.network = .link(right, local: right.localAddress)
-            (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
-            (caller.source, caller.sink) = (.stream(speech), .stream(ears))
-            (agent.source, agent.sink) = (.stream(line.voice), .stream(line.ears))
-            calls = try await engine.makeCalls([caller, agent])
+            call = try await TestCall(voice: line.voice, ears: line.ears)
         }
 
-        /// Hears so many blocks of 20 ms; answers how many of them were loud.
-        func hear(_ count: Int) async -> Int {
-            var (loud, rest) = (0, count)
-            for await block in ears {
-                if block.samples.contains(where: { abs(Int($0)) > 1000 }) { loud += 1 }
-                rest -= 1
-                if rest == 0 { break }
-            }
-            return loud
-        }
+        subscript<Value>(dynamicMember path: KeyPath<TestCall, Value>) -> Value { call[keyPath: path] }
 
-        enum Loudness { case loud, silent }
+        func hear(_ count: Int) async -> Int { await call.hear(count) }
 
-        /// How many blocks of 20 ms go by until one is so, its own counted.
-        func blocks(until loudness: Loudness, atMost limit: Int) async -> Int {
-            for count in 1...limit where await hear(1) == (loudness == .loud ? 1 : 0) { return count }
-            return limit + 1
+        func blocks(until loudness: TestCall.Loudness, atMost limit: Int) async -> Int {
+            await call.blocks(until: loudness, atMost: limit)
         }
 
         func end() async throws {
             await line.end()
-            for call in calls { try await call.end() }
-            await engine.shutDown()
+            try await call.end()
         }
     }
 

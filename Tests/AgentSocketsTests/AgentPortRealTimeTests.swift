@@ -7,48 +7,27 @@ import Testing
 /// An agent in the process itself, in a call in real time.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct AgentPortRealTimeTests {
     @Test func `it hears the call, and what it says is played, held, cleared and marked`() async throws {
-        let engine = try CallEngine()
-        let (left, right) = MemoryLink.pair()
-        let (mouth, ears) = (
-            StreamSource(format: AudioFormat(sampleRate: 8000)), StreamSink(format: AudioFormat(sampleRate: 8000))
-        )
         let agent = AgentPort(sampleRate: 16_000)
-        var caller = CallConfiguration(network: .link(left, local: left.localAddress))
-        caller.agreement.codec = "PCMU"
-        var answering = caller
-        answering.network = .link(right, local: right.localAddress)
-        (caller.agreement.remote, answering.agreement.remote) = (right.localAddress, left.localAddress)
-        (caller.source, caller.sink) = (.stream(mouth), .stream(ears))
-        (answering.source, answering.sink) = (.stream(agent.voice), .stream(agent.ears))
-        let calls = try await engine.makeCalls([caller, answering])
-        func hears(_ count: Int) async -> Int {
-            var (loud, rest) = (0, count)
-            for await block in ears {
-                if block.samples.contains(where: { abs(Int($0)) > 1000 }) { loud += 1 }
-                rest -= 1
-                if rest == 0 { break }
-            }
-            return loud
-        }
+        let call = try await TestCall(voice: agent.voice, ears: agent.ears)
         let tone = (0..<3200).map { Int16($0 / 8 % 2 == 0 ? 8000 : -8000) }
         agent.say(tone)
         agent.mark("first")
-        let first = await hears(25)
+        let first = await call.hear(25)
         #expect(9...12 ~= first, "\(first)")
         agent.isHeld = true
         agent.say(tone)
         agent.mark("second")
-        let held = await hears(15)
+        let held = await call.hear(15)
         #expect(held == 0 && agent.waiting == .milliseconds(200))
         agent.isHeld = false
-        let second = await hears(20)
+        let second = await call.hear(20)
         #expect(9...12 ~= second, "\(second)")
         // Who speaks is heard, and silences it.
         agent.say(Array(repeating: tone, count: 10).flatMap(\.self))
         agent.mark("third")
-        while await hears(1) == 0 {}
+        while await call.hear(1) == 0 {}
         let voice = (0..<4800).map { Int16($0 / 4 % 2 == 0 ? 12_000 : -12_000) }
-        mouth.tryWrite(voice.span)
+        call.speech.tryWrite(voice.span)
         var events: [AgentVoiceEvent] = []
         for await event in agent.events {
             events.append(event)
@@ -65,10 +44,10 @@ import Testing
             loud += samples.contains { abs(Int($0)) > 4000 } ? 1 : 0
             if loud == 25 { break }
         }
-        for call in calls { try await call.end() }
+        for one in call.calls { try await one.end() }
         for await _ in agent.events {}
         for await _ in agent.hearing {}
         #expect(agent.report.heard > .seconds(1) && agent.report.skipped == 0, "\(agent.report)")
-        await engine.shutDown()
+        try await call.end()
     }
 }

@@ -13,6 +13,13 @@ struct ToolFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
+    /// A failure of which a report has told.
+    static func reported(_ description: String) -> ToolFailure {
+        var failure = ToolFailure(description)
+        failure.isReported = true
+        return failure
+    }
+
     /// The object that `--json` prints in the place of a result.
     var json: JSONValue {
         let end = description.indices.first { index in

@@ -2,7 +2,7 @@
 
 It has Pipecat's own voice activity (Silero) and end of turn (Smart Turn), and does not know that Twilio is not there. Prints what it does.
 """
-import array, asyncio, math, sys
+import array, math, sys
 
 import uvicorn
 from fastapi import FastAPI, WebSocket
@@ -98,13 +98,10 @@ async def call(socket: WebSocket):
     print("call over", flush=True)
 
 
-async def main():
-    server = uvicorn.Server(uvicorn.Config(application, host="127.0.0.1", port=int(sys.argv[1]), log_level="error"))
-    task = asyncio.ensure_future(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.05)
-    print("listening", flush=True)
-    await task
+class Server(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print("listening", flush=True)
 
 
-asyncio.run(main())
+Server(uvicorn.Config(application, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")).run()

@@ -5,7 +5,6 @@ import CallCore
 import MediaEngine
 import SIP
 import SIPTransport
-import Synchronization
 
 /// Has an agent call somebody by SIP.
 struct AgentCallCommand: AsyncParsableCommand {
@@ -37,8 +36,13 @@ struct AgentCallCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long to talk.", valueName: "n"))
     var seconds: Double?
 
-    @Option(help: ArgumentHelp("How long it may ring, 1 to 600. Default: 60.", valueName: "s"))
-    var ringTimeout: Double = 60
+    @Option(
+        help: ArgumentHelp(
+            "How long it may ring, 1 to 600. Default: 60, or --timeout if that is longer.",
+            valueName: "s"
+        )
+    )
+    var ringTimeout: Double?
 
     @OptionGroup var record: AgentRecordOption
     @OptionGroup var common: CommonOptions
@@ -70,17 +74,14 @@ struct AgentCallCommand: AsyncParsableCommand {
             }
         }
         guard let failure else { return }
-        var told = ToolFailure(failure)
-        told.isReported = true
-        throw told
+        throw ToolFailure.reported(failure)
     }
 
     /// Calls, and answers what has failed, if something has.
     private func call(_ target: SIPURI, _ engine: CallEngine, _ talk: AgentTalk) async throws -> String? {
         let party = try await sip.open(towards: target) { agent in
             session.change(&agent)
-            // This side ends what rings for too long.
-            if sip.timeout == nil { agent.callPatience = .seconds(fraction: ringTimeout + 1) }
+            sip.limitRinging(of: &agent, ringTimeout)
         }
         do {
             let failure = try await call(target, engine, talk, party)
@@ -111,7 +112,7 @@ struct AgentCallCommand: AsyncParsableCommand {
             session: session,
             format: format,
             teller: teller,
-            ringLimit: ringTimeout
+            ringLimit: sip.ringLimit(ringTimeout)
         )
         (outgoing.headers, outgoing.isByTLS) = (try sip.headers(), sip.transport == .tls)
         let told = try agent.parameters()

@@ -6,12 +6,13 @@ struct AgentToolCommand: ParsableCommand {
         commandName: "agent",
         abstract: "Talks to voice agents that listen and speak by a socket.",
         discussion: """
-            Agents are servers: WebSocket with Twilio's format (ws://, wss://), or Asterisk's AudioSocket (audiosocket:HOST:PORT, \
-            audiosocket:/PATH).
+            Agents are servers: WebSocket (ws://, wss://) with the format of Twilio or the one of --format, or Asterisk's AudioSocket \
+            (audiosocket:HOST:PORT, audiosocket:/PATH).
 
             EXAMPLES
               media-tool agent try --to ws://127.0.0.1:8765/ws
-              media-tool agent try --to audiosocket:127.0.0.1:9092 --input speech.wav --output heard.wav
+              media-tool agent serve --sip 127.0.0.1:5060 --to ws://127.0.0.1:8765/ws
+              media-tool agent call sip:127.0.0.1:5070 --to audiosocket:127.0.0.1:9092
             """,
         subcommands: [AgentTryCommand.self, AgentServeCommand.self, AgentCallCommand.self]
     )

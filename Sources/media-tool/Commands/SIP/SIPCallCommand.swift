@@ -120,9 +120,6 @@ struct SIPCallCommand: AsyncParsableCommand {
         try files.write("--story", told.story)
     }
 
-    /// How long it may ring, in s.
-    private var ringLimit: Double { ringTimeout ?? max(60, sip.timeout ?? 0) }
-
     /// Refuses what belongs to another kind of call.
     private func checkParties() throws {
         guard virtual else {
@@ -169,7 +166,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         }
         show(report)
         if let failure = report.failure, report.end.cause != .cancelled || !Interruption.hasCome {
-            throw Self.reported(failure)
+            throw ToolFailure.reported(failure)
         }
     }
 
@@ -179,20 +176,13 @@ struct SIPCallCommand: AsyncParsableCommand {
         common.show(.object(event + report.members), text: report.text)
     }
 
-    /// A failure of which the report has told.
-    private static func reported(_ text: String) -> ToolFailure {
-        var failure = ToolFailure(text)
-        failure.isReported = true
-        return failure
-    }
-
     private func runVirtual() async throws {
         let report = try await CallEngine.session(.virtual(seed: network.seed)) { engine in
             let call = SIPVirtualCall(sound: sound, network: network, transport: sip.transport, seconds: seconds)
             return try await call.run(on: engine)
         }
         show(report)
-        if let failure = report.failure { throw Self.reported(failure) }
+        if let failure = report.failure { throw ToolFailure.reported(failure) }
     }
 
     private func call(_ target: SIPURI, _ uri: String, _ engine: CallEngine, _ recorder: StoryRecorder?) async throws
@@ -200,8 +190,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     {
         let party = try await sip.open(towards: target, story: recorder) { agent in
             sound.session.change(&agent)
-            // This side ends what rings for too long.
-            if sip.timeout == nil { agent.callPatience = .seconds(fraction: ringLimit + 1) }
+            sip.limitRinging(of: &agent, ringTimeout)
         }
         do {
             let report = try await call(target, uri, party, engine)
@@ -232,7 +221,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             session: sound.session,
             format: sound.audio.format,
             teller: teller,
-            ringLimit: ringLimit
+            ringLimit: sip.ringLimit(ringTimeout)
         )
         (call.headers, call.isOfferDelayed, call.cancelAfter) = (try sip.headers(), delayedOffer, cancelAfter)
         call.isByTLS = sip.transport == .tls

@@ -17,6 +17,14 @@ extension SIPOptions {
         return .servers(try DNSClient(servers: try dns.map { [try $0.resolve()] } ?? []))
     }
 
+    /// How long a call may ring, in s, where so long was asked for.
+    func ringLimit(_ asked: Double?) -> Double { asked ?? max(60, timeout ?? 0) }
+
+    /// Has this side, and not the agent, end what rings for too long.
+    func limitRinging(of agent: inout AgentConfiguration, _ asked: Double?) {
+        if timeout == nil { agent.callPatience = .seconds(fraction: ringLimit(asked) + 1) }
+    }
+
     /// An agent with its sockets, on the way to `target` or to its registrar.
     ///
     /// - Throws: `ToolFailure` when the target has no address, or the port is another's

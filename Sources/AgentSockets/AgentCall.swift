@@ -26,6 +26,8 @@ package enum AgentNotice: Sendable, Hashable {
     case begin(AgentCall)
     /// What is heard: 20 ms, or another whole number of frames.
     case sound([Int16])
+    /// So many frames of what the agent said wait to be heard; told with each `sound`.
+    case waiting(frameCount: Int)
     case key(Character)
     /// The other side begins to speak, or has ended to, at so many ms of what was heard.
     case speech(Bool, position: Int)
@@ -46,6 +48,8 @@ package enum AgentRequest: Sendable, Hashable {
     case mark(String)
     /// Plays nothing of what waits.
     case clear
+    /// Has what waits go on waiting, or be heard.
+    case pause(Bool)
     /// Presses these keys on the other side.
     case press(String)
     /// Holds the call, or resumes it.

@@ -12,6 +12,11 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
     case vonage
     /// The one of jambonz, `listen`: sound in binary frames, 8000, 16,000, 24,000 or 48,000 Hz.
     case jambonz
+    /// The WebSocket channel of Asterisk, its events and commands in JSON: sound in binary frames, u-law of 8000 Hz or 16 bits of 16,000,
+    /// 24,000 or 48,000 Hz.
+    case asterisk
+    /// The same with events and commands as plain lines, as Asterisk has it where nothing else is asked for.
+    case asteriskPlain = "asterisk-plain"
 
     /// Rates of its sound; the first one is taken where none is asked for.
     public var sampleRates: [Int] {
@@ -19,12 +24,18 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
         case .twilio, .telnyx, .plivo: [8000]
         case .exotel: [8000, 16_000, 24_000]
         case .vonage: [16_000, 8000, 24_000]
-        case .jambonz: [8000, 16_000, 24_000, 48_000]
+        case .jambonz, .asterisk, .asteriskPlain: [8000, 16_000, 24_000, 48_000]
         }
     }
 
     /// What a connection asks for as the subprotocol of WebSocket.
-    var subprotocol: String? { self == .jambonz ? "audio.jambonz.org" : nil }
+    var subprotocol: String? {
+        switch self {
+        case .jambonz: "audio.jambonz.org"
+        case .asterisk, .asteriskPlain: "media"
+        case .twilio, .telnyx, .plivo, .exotel, .vonage: nil
+        }
+    }
 
     /// A codec of this format.
     func codec(sampleRate: Int, _ generator: inout some RandomNumberGenerator) -> any AgentCodec {
@@ -33,6 +44,12 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
             MediaStreamsCodec(MediaStreamsDialect(self, sampleRate: sampleRate), &generator)
         case .vonage: VonageCodec(sampleRate: sampleRate)
         case .jambonz: JambonzCodec(sampleRate: sampleRate)
+        case .asterisk, .asteriskPlain:
+            AsteriskCodec(
+                sampleRate: sampleRate,
+                isPlain: self == .asteriskPlain,
+                connection: UInt128.random(in: 0...UInt128.max, using: &generator)
+            )
         }
     }
 }

@@ -105,7 +105,7 @@ public final class AgentLine: Sendable {
             sampleRate: link.sampleRate,
             isPausedBySpeech: isPausedBySpeech ?? link.canClear,
             isBegun: false,
-            heard: { link.hear($0) },
+            heard: { link.hear($0, waiting: $1) },
             tell: { link.tell($0) }
         )
         self.conversation = conversation
@@ -194,11 +194,12 @@ private final class Link: Sendable {
         send(.begin(call))
     }
 
-    func hear(_ samples: [Int16]) {
+    func hear(_ samples: [Int16], waiting frameCount: Int) {
         state.withLock { state in
             for frame in state.codec.encode(.sound(samples)) where connection.send(frame) {
                 state.heardFrames += samples.count
             }
+            for frame in state.codec.encode(.waiting(frameCount: frameCount)) { connection.insist(frame) }
         }
     }
 
@@ -238,6 +239,7 @@ private final class Link: Sendable {
         case .sound(let samples): conversation.say(samples)
         case .mark(let name): conversation.mark(name)
         case .clear: conversation.clear()
+        case .pause(let isPaused): conversation.pause(isPaused)
         case .press(let keys): eventSink.yield(.press(keys))
         case .hold(let isHeld): eventSink.yield(.hold(isHeld))
         case .transfer(let target): eventSink.yield(.transfer(to: target))

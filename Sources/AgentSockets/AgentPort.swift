@@ -48,7 +48,7 @@ public final class AgentPort: Sendable {
             sampleRate: sampleRate,
             isPausedBySpeech: isPausedBySpeech,
             isBegun: true,
-            heard: { samples in
+            heard: { samples, _ in
                 counts.heard.wrappingAdd(samples.count, ordering: .relaxed)
                 if case .dropped = hearingSink.yield(samples) { counts.skipped.wrappingAdd(1, ordering: .relaxed) }
             },

@@ -27,6 +27,8 @@ public struct AgentReport: Sendable, Hashable {
     public var unheard = Duration.zero
     /// What found no room.
     public var lost = Duration.zero
+    /// What was left out in pauses of its sound, since that came faster than it is spoken.
+    public var trimmed = Duration.zero
     /// Marks that were reached.
     public var playedMarks = 0
     /// Marks that were not: in what it cleared, more than 1024, or at the end.

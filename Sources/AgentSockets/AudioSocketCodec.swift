@@ -27,7 +27,7 @@ package struct AudioSocketCodec: AgentCodec {
         case .begin: [Self.frame(.identifier, identifier)]
         case .sound(let samples): stride(from: 0, to: samples.count, by: Self.soundLimit).map { frame(samples[$0...]) }
         case .key(let key): key.asciiValue.map { [Self.frame(.key, [$0])] } ?? []
-        case .mark, .speech, .cleared, .transferFailed: []
+        case .mark, .waiting, .speech, .cleared, .transferFailed: []
         case .end: [Self.frame(.hangUp, [])]
         }
     }

@@ -17,8 +17,9 @@ final class Conversation: Sendable {
     private struct State {
         var queue: SpeechQueue
         var ducking: Ducking
-        /// What the marks of the stream are called, by their numbers, and where they were dropped, once they are.
-        var marks: [UInt64: (name: String, droppedAt: Int?)] = [:]
+        /// What the marks of the stream are called, by their numbers, how much was left out before them, and where they were
+        /// dropped, once they are.
+        var marks: [UInt64: (name: String, trimmed: Int, droppedAt: Int?)] = [:]
         /// Frames that were handed to the stream, those of them that were thrown away, and where the last of these ended.
         var writtenFrames = 0
         var clearedFrames = 0
@@ -30,15 +31,23 @@ final class Conversation: Sendable {
         /// Whether the call is over.
         var isEnded = false
         var isHeld = false
+        /// Whether the agent wants what waits to go on waiting.
+        var isPaused = false
         var tasks: [Task<Void, Never>] = []
 
         /// Frames that the stream still has to play, of which it has taken `position`: what was cleared it need not have noticed yet.
         func queuedFrames(_ position: Int) -> Int { max(writtenFrames - max(position, clearedEnd), 0) }
-        /// Frames that were heard.
-        func playedFrames(_ position: Int) -> Int { writtenFrames - clearedFrames - queuedFrames(position) }
+        /// Frames that wait, in the stream and before it.
+        func waitingFrames(_ position: Int) -> Int { queue.waitingFrameCount + queuedFrames(position) }
+        /// Frames of what the agent said that are over: heard, or left out in a pause.
+        func playedFrames(_ position: Int) -> Int {
+            writtenFrames - clearedFrames - queuedFrames(position) + queue.trimmedFrameCount
+        }
+        /// Whether nothing is to be heard, whatever waits.
+        var isSilent: Bool { isHeld || isPaused }
     }
 
-    private let heard: @Sendable ([Int16]) -> Void
+    private let heard: @Sendable ([Int16], Int) -> Void
     private let tell: @Sendable (AgentVoiceEvent) -> Void
     private let state: Mutex<State>
 
@@ -46,13 +55,13 @@ final class Conversation: Sendable {
     ///   - sampleRate: Of the sound both ways.
     ///   - isPausedBySpeech: Whether the agent is paused by who speaks into it.
     ///   - isBegun: Whether it hears the call at once.
-    ///   - heard: Is given what it hears, 20 ms each.
+    ///   - heard: Is given what it hears, 20 ms each, and how many frames of what it said wait.
     ///   - tell: Is given what happens.
     init(
         sampleRate: Int,
         isPausedBySpeech: Bool,
         isBegun: Bool,
-        heard: @escaping @Sendable ([Int16]) -> Void,
+        heard: @escaping @Sendable ([Int16], _ waiting: Int) -> Void,
         tell: @escaping @Sendable (AgentVoiceEvent) -> Void
     ) {
         let format = AudioFormat(sampleRate: sampleRate)
@@ -115,25 +124,35 @@ final class Conversation: Sendable {
     }
 
     /// Takes back what was not heard yet.
-    func clear() {
+    func clear() { state.withLock { clear(&$0) } }
+
+    private func clear(_ state: inout State) {
+        let queued = state.queuedFrames(voice.position)
+        let unheard = voice.format.duration(ofFrames: state.queue.waitingFrameCount + queued)
+        let names = state.queue.clear()
+        voice.flush()
+        // Not before: nothing of that is to be heard.
+        state.ducking.commit()
+        state.isPaused = false
+        voice.isPaused = state.isSilent
+        state.clearedFrames += queued
+        state.clearedEnd = state.writtenFrames
+        let played = state.writtenFrames - state.clearedFrames + state.queue.trimmedFrameCount
+        for number in state.marks.keys where state.marks[number]?.droppedAt == nil {
+            state.marks[number]?.droppedAt = played
+        }
+        state.report.clears += 1
+        state.report.unheard += unheard
+        tell(.cleared(unheard: unheard))
+        for name in names { tell(name, isPlayed: false, at: played, &state) }
+    }
+
+    /// Has what waits go on waiting, by the agent's own word, or be heard; a clear ends that, too.
+    func pause(_ isPaused: Bool) {
         state.withLock { state in
-            let queued = state.queuedFrames(voice.position)
-            let unheard = voice.format.duration(ofFrames: state.queue.waitingFrameCount + queued)
-            let names = state.queue.clear()
-            voice.flush()
-            // Not before: nothing of that is to be heard.
-            state.ducking.commit()
-            voice.isPaused = state.isHeld
-            state.clearedFrames += queued
-            state.clearedEnd = state.writtenFrames
-            let played = state.writtenFrames - state.clearedFrames
-            for number in state.marks.keys where state.marks[number]?.droppedAt == nil {
-                state.marks[number]?.droppedAt = played
-            }
-            state.report.clears += 1
-            state.report.unheard += unheard
-            tell(.cleared(unheard: unheard))
-            for name in names { tell(name, isPlayed: false, at: played, &state) }
+            guard !state.isOver else { return }
+            state.isPaused = isPaused
+            voice.isPaused = state.isSilent || state.ducking.isPaused
         }
     }
 
@@ -143,7 +162,7 @@ final class Conversation: Sendable {
         set {
             state.withLock { state in
                 state.isHeld = newValue
-                voice.isPaused = newValue || state.ducking.isPaused
+                voice.isPaused = state.isSilent || state.ducking.isPaused
             }
         }
     }
@@ -151,7 +170,7 @@ final class Conversation: Sendable {
     /// What of its sound waits to be heard, in the call and before it.
     var waiting: Duration {
         let frames = state.withLock { state in
-            state.isEnded ? 0 : state.queue.waitingFrameCount + state.queuedFrames(voice.position)
+            state.isEnded ? 0 : state.waitingFrames(voice.position)
         }
         return voice.format.duration(ofFrames: frames)
     }
@@ -159,14 +178,21 @@ final class Conversation: Sendable {
     var report: AgentReport {
         state.withLock { state in
             var report = state.report
-            report.played = voice.format.duration(ofFrames: state.playedFrames(voice.position))
+            let played = state.playedFrames(voice.position) - state.queue.trimmedFrameCount
+            report.played = voice.format.duration(ofFrames: played)
             report.gaps = state.queue.gapCount
+            report.trimmed = voice.format.duration(ofFrames: state.queue.trimmedFrameCount)
             return report
         }
     }
 
-    /// The agent has gone: what it has said is still spoken, while the call lasts.
-    func leave() { state.withLock { $0.isOver = true } }
+    /// The agent has gone: what it has said is still spoken, while the call lasts, but for what it wanted to wait.
+    func leave() {
+        state.withLock { state in
+            state.isOver = true
+            if state.isPaused { clear(&state) }
+        }
+    }
 
     /// Ends it: marks that were not reached never are.
     ///
@@ -179,7 +205,7 @@ final class Conversation: Sendable {
             let played = state.playedFrames(voice.position)
             let marks = state.marks.sorted { $0.key < $1.key }.map(\.value)
             state.marks = [:]
-            for (name, droppedAt) in marks { tell(name, isPlayed: false, at: droppedAt ?? played, &state) }
+            for (name, _, droppedAt) in marks { tell(name, isPlayed: false, at: droppedAt ?? played, &state) }
             for name in state.queue.clear() { tell(name, isPlayed: false, at: played, &state) }
             guard !state.isOver else { return false }
             last()
@@ -198,14 +224,14 @@ final class Conversation: Sendable {
             pass(&state)
             listen(samples, &state)
             guard !state.isOver else { return }
-            heard(samples)
+            heard(samples, state.waitingFrames(voice.position))
         }
     }
 
     /// Looks whether somebody speaks, and has the agent pause, or go on.
     private func listen(_ samples: [Int16], _ state: inout State) {
         let position = voice.position
-        let isPlaying = !state.isOver && !state.isHeld && state.queuedFrames(position) > 0
+        let isPlaying = !state.isOver && !state.isSilent && state.queuedFrames(position) > 0
         let news = state.ducking.hear(samples.span, position: position, isPlaying: isPlaying)
         switch news.speech {
         case .started(let frame)?: tell(.speechStarted(at: voice.format.duration(ofFrames: frame)))
@@ -213,7 +239,7 @@ final class Conversation: Sendable {
         case nil: break
         }
         guard let isPaused = news.isPaused else { return }
-        voice.isPaused = isPaused || state.isHeld
+        voice.isPaused = isPaused || state.isSilent
         if isPaused { state.report.pauses += 1 } else { state.report.resumptions += 1 }
         tell(isPaused ? .paused : .resumed)
     }
@@ -221,7 +247,7 @@ final class Conversation: Sendable {
     /// Hands to the call what it has room for; nothing before the agent was told of the call.
     private func pass(_ state: inout State) {
         guard state.isBegun else { return }
-        var (written, marks) = (0, [(number: UInt64, name: String)]())
+        var (written, marks) = (0, [(number: UInt64, name: String, trimmed: Int)]())
         var ducking = state.ducking
         state.queue.pass(
             write: { span in
@@ -230,15 +256,15 @@ final class Conversation: Sendable {
                 written += taken
                 return taken
             },
-            mark: { name in
+            mark: { name, trimmed in
                 guard let mark = voice.mark() else { return false }
-                marks.append((mark.number, name))
+                marks.append((mark.number, name, trimmed))
                 return true
             }
         )
         state.ducking = ducking
         state.writtenFrames += written
-        for (number, name) in marks { state.marks[number] = (name, nil) }
+        for (number, name, trimmed) in marks { state.marks[number] = (name, trimmed, nil) }
     }
 
     private func take(_ event: StreamSource.Event) {
@@ -254,8 +280,8 @@ final class Conversation: Sendable {
     }
 
     private func note(_ mark: StreamMark, isPlayed: Bool, _ state: inout State) {
-        guard let (name, droppedAt) = state.marks.removeValue(forKey: mark.number) else { return }
-        let played = droppedAt ?? max(mark.position - state.clearedFrames, 0)
+        guard let (name, trimmed, droppedAt) = state.marks.removeValue(forKey: mark.number) else { return }
+        let played = droppedAt ?? max(mark.position - state.clearedFrames, 0) + trimmed
         tell(name, isPlayed: isPlayed, at: isPlayed ? played : droppedAt ?? state.playedFrames(voice.position), &state)
     }
 

@@ -10,7 +10,7 @@ struct JambonzCodec: AgentCodec {
     static let canClear = true
     let sampleRate: Int
     private(set) var malformedCount = 0
-    private var oddByte: UInt8?
+    private var stream = LinearSoundStream()
 
     init(sampleRate: Int) { self.sampleRate = sampleRate }
 
@@ -25,7 +25,7 @@ struct JambonzCodec: AgentCodec {
         case .mark(let name, let fate, _):
             let event = fate == .played ? "playout" : "cleared"
             return [Self.text(#"{"type":"mark","data":{"name":\#(JSONText.quoted(name)),"event":"\#(event)"}}"#)]
-        case .speech, .cleared, .transferFailed, .end: return []
+        case .waiting, .speech, .cleared, .transferFailed, .end: return []
         }
     }
 
@@ -46,9 +46,7 @@ struct JambonzCodec: AgentCodec {
     mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {
         switch frame {
         case .binary(let bytes):
-            let whole = (oddByte.map { [$0] } ?? []) + bytes
-            oddByte = whole.count % 2 == 1 ? whole.last : nil
-            return [.sound(LinearSound.samples(whole.prefix(whole.count / 2 * 2)))]
+            return [.sound(stream.samples(bytes))]
         case .text(let bytes):
             if let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)),
                 let requests = requests(message)
@@ -63,7 +61,7 @@ struct JambonzCodec: AgentCodec {
     private mutating func requests(_ message: Message) -> [AgentRequest]? {
         switch message.type {
         case "killAudio":
-            oddByte = nil
+            stream.reset()
             return [.clear]
         case "disconnect": return [.hangUp]
         case "mark":

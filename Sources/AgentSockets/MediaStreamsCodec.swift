@@ -58,6 +58,7 @@ package struct MediaStreamsCodec: AgentCodec {
         case .mark(let name, let fate, let position):
             guard let (event, members) = dialect.mark(name, fate, position: position) else { return [] }
             return [message(event, members)]
+        case .waiting: return []
         case .cleared: return dialect.format == .plivo ? [message("clearedAudio", "")] : []
         case .transferFailed(let target, let status):
             return [

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import MediaEngine
 
 /// What tells the formats apart that are like Twilio's Media Streams.
 ///
@@ -90,7 +89,7 @@ struct MediaStreamsDialect: Sendable {
     /// The members of sound: which piece it is, and how many ms came before it.
     func media(_ samples: [Int16], chunk: Int, timestamp: Int) -> String {
         let track = format == .exotel ? "" : #""track":"inbound","#
-        let text = Data(isLinear ? LinearSound.bytes(samples) : Self.muLaw(samples)).base64EncodedString()
+        let text = Data(isLinear ? LinearSound.bytes(samples) : MuLawSound.bytes(samples)).base64EncodedString()
         return #""media":{\#(track)"chunk":\#(numeral(chunk)),"timestamp":"\#(timestamp)","payload":"\#(text)"}"#
     }
 
@@ -124,63 +123,18 @@ struct MediaStreamsDialect: Sendable {
         return #""stop":{"\#(account)":"\#(names.account)","\#(call)":\#(JSONText.quoted(names.call))\#(told)}"#
     }
 
-    private static func muLaw(_ samples: [Int16]) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: samples.count)
-        var room = bytes.mutableSpan
-        G711.encodeMuLaw(samples.span, into: &room)
-        return bytes
-    }
-
     // MARK: From the agent
 
     /// Sound that an agent has sent; nil where it is none.
     func samples(_ payload: String) -> [Int16]? {
         guard let bytes = Data(base64Encoded: payload).map({ Array($0) }) else { return nil }
         if isLinear { return bytes.count % 2 == 0 ? LinearSound.samples(bytes[...]) : nil }
-        var samples = [Int16](repeating: 0, count: bytes.count)
-        var room = samples.mutableSpan
-        G711.decodeMuLaw(bytes.span, into: &room)
-        return samples
+        return MuLawSound.samples(bytes)
     }
 
     /// Whether sound is what this stream has, where it says so.
     func takes(contentType: String?, sampleRate: Int?) -> Bool {
         (contentType ?? "audio/x-mulaw") == "audio/x-mulaw" && sampleRate ?? self.sampleRate == self.sampleRate
             || format != .plivo
-    }
-}
-
-/// Samples of 16 bits, little endian, as bytes.
-enum LinearSound {
-    static func bytes(_ samples: some Collection<Int16>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(2 * samples.count)
-        for sample in samples {
-            bytes.append(UInt8(truncatingIfNeeded: sample))
-            bytes.append(UInt8(truncatingIfNeeded: sample >> 8))
-        }
-        return bytes
-    }
-
-    /// Of an even number of bytes.
-    static func samples(_ bytes: ArraySlice<UInt8>) -> [Int16] {
-        stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { place in
-            Int16(bitPattern: UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8)
-        }
-    }
-}
-
-/// JSON as it is written.
-enum JSONText {
-    static func quoted(_ text: String) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        // Every string can be written.
-        return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
-    }
-
-    /// An object of texts, sorted by their names.
-    static func object(_ members: [String: String]) -> String {
-        "{\(members.sorted { $0.key < $1.key }.map { "\(quoted($0)):\(quoted($1))" }.joined(separator: ","))}"
     }
 }

@@ -3,7 +3,8 @@
 ///     agent, in bursts or piece by piece ──► queue ──► as much as the call's stream has room for
 ///
 /// When it had run dry, sound waits until some of it is there, so that what comes in pieces is heard without gaps: 60 ms at
-/// first, more where there have been gaps, and less again where there are none. Time comes in ticks of 20 ms.
+/// first, more where there have been gaps, and less again where there are none. What comes at the pace of speech, and waits for longer than
+/// that all the time, is trimmed in its pauses; what comes in a burst never is. Time comes in ticks of 20 ms.
 /// Thread: one at a time.
 struct SpeechQueue: Sendable {
     private enum Item: Sendable {
@@ -27,11 +28,20 @@ struct SpeechQueue: Sendable {
     private(set) var delayTicks = SpeechQueue.firstDelay
     /// How often the sound had a gap within what was said.
     private(set) var gapCount = 0
+    private var pace: SpeechPace
+    /// What of the sound is to be left out in its pauses, and what was.
+    private var surplusFrames = 0
+    private(set) var trimmedFrameCount = 0
+    /// How much of the sound up to now was quiet.
+    private var quietFrames = 0
 
     /// Pieces that it holds.
     var pieceCount: Int { items.count - goneCount }
 
-    init(sampleRate: Int) { framesInTick = max(sampleRate / 50, 1) }
+    init(sampleRate: Int) {
+        framesInTick = max(sampleRate / 50, 1)
+        pace = SpeechPace(framesInTick: framesInTick)
+    }
 
     // MARK: What the agent says
 
@@ -48,6 +58,7 @@ struct SpeechQueue: Sendable {
         dryTicks = nil
         append(taken == samples.count ? samples : Array(samples[..<taken]))
         waitingFrameCount += taken
+        pace.arrive(taken)
         return samples.count - taken
     }
 
@@ -79,6 +90,7 @@ struct SpeechQueue: Sendable {
         (items, goneCount, goneFrames) = ([], 0, 0)
         (waitingFrameCount, waitingMarkCount) = (0, 0)
         (isRunning, waitedTicks, dryTicks) = (false, 0, nil)
+        forgetPace()
         return names
     }
 
@@ -86,10 +98,15 @@ struct SpeechQueue: Sendable {
 
     /// Notes that 20 ms have gone by, of which the call still has so much to play.
     mutating func tick(queued frameCount: Int) {
-        if isRunning, frameCount == 0, waitingFrameCount == 0 { (isRunning, dryTicks) = (false, 0) }
+        if isRunning, frameCount == 0, waitingFrameCount == 0 {
+            (isRunning, dryTicks) = (false, 0)
+            forgetPace()
+        }
         if isRunning {
             smoothTicks += 1
             if smoothTicks % Self.smoothLimit == 0 { delayTicks = max(delayTicks - 1, Self.leastDelay) }
+            let surplus = pace.tick(waiting: frameCount + waitingFrameCount, needed: (delayTicks + 1) * framesInTick)
+            surplusFrames = surplus ?? surplusFrames
         } else if waitingFrameCount > 0 {
             waitedTicks += 1
         } else if let ticks = dryTicks {
@@ -97,12 +114,18 @@ struct SpeechQueue: Sendable {
         }
     }
 
+    /// Nothing waits any more: neither is there too much.
+    private mutating func forgetPace() {
+        pace = SpeechPace(framesInTick: framesInTick)
+        (surplusFrames, quietFrames) = (0, 0)
+    }
+
     /// Hands on as much as is taken.
     ///
     /// - Parameters:
     ///   - write: Takes sound; answers the frames that it had room for.
-    ///   - mark: Takes a mark; false when it cannot.
-    mutating func pass(write: (Span<Int16>) -> Int, mark: (String) -> Bool) {
+    ///   - mark: Takes a mark, and how many frames were left out before it in all; false when it cannot.
+    mutating func pass(write: (Span<Int16>) -> Int, mark: (String, Int) -> Bool) {
         if !isRunning, waitingFrameCount > 0 {
             guard waitedTicks >= delayTicks || waitingFrameCount >= delayTicks * framesInTick else { return }
             (isRunning, waitedTicks) = (true, 0)
@@ -110,12 +133,23 @@ struct SpeechQueue: Sendable {
         while goneCount < items.count {
             switch items[goneCount] {
             case .sound(let samples):
-                let taken = write(samples.span.extracting(goneFrames...))
+                let rest = samples.span.extracting(goneFrames...)
+                let piece = surplusFrames > 0 ? rest.extracting(first: framesInTick) : rest
+                let taken: Int
+                if isSurplus(piece) {
+                    taken = piece.count
+                    surplusFrames -= taken
+                    trimmedFrameCount += taken
+                } else {
+                    taken = write(piece)
+                    listen(piece.extracting(first: taken))
+                }
                 waitingFrameCount -= taken
                 goneFrames += taken
-                guard goneFrames == samples.count else { return }
+                guard taken == piece.count else { return }
+                guard goneFrames == samples.count else { continue }
             case .mark(let name):
-                guard mark(name) else { return }
+                guard mark(name, trimmedFrameCount) else { return }
                 waitingMarkCount -= 1
             }
             (goneCount, goneFrames) = (goneCount + 1, 0)
@@ -125,6 +159,31 @@ struct SpeechQueue: Sendable {
         }
     }
 
+    /// Whether sound is to be left out: in a pause, of which 100 ms are heard.
+    private func isSurplus(_ piece: Span<Int16>) -> Bool {
+        1...max(surplusFrames, 1) ~= piece.count && quietFrames >= Self.pauseTicks * framesInTick
+            && Self.isQuiet(piece)
+    }
+
+    /// Notes how long the sound has been quiet.
+    private mutating func listen(_ samples: Span<Int16>) {
+        for index in samples.indices.reversed() where !Self.isQuiet(samples[index]) {
+            quietFrames = samples.count - 1 - index
+            return
+        }
+        quietFrames += samples.count
+    }
+
+    private static func isQuiet(_ samples: Span<Int16>) -> Bool {
+        for index in samples.indices where !isQuiet(samples[index]) { return false }
+        return true
+    }
+
+    /// Below -46 dB of full scale.
+    private static func isQuiet(_ sample: Int16) -> Bool { -164...164 ~= sample }
+
+    /// Of a pause, what is left whole.
+    private static let pauseTicks = 5
     /// In ticks: how much waits at first, at least and at most, and within what time more sound belongs to what was said.
     private static let firstDelay = 3
     private static let leastDelay = 2

@@ -27,7 +27,7 @@ struct VonageCodec: AgentCodec {
             return [Self.text(#"{"event":"websocket:dtmf","digit":\#(JSONText.quoted(String(key)))}"#)]
         case .mark(let name, .played, _): return [Self.text(#"{"event":"websocket:notify","payload":\#(name)}"#)]
         case .cleared: return [Self.text(#"{"event":"websocket:cleared"}"#)]
-        case .mark(_, .dropped, _), .speech, .transferFailed, .end: return []
+        case .mark(_, .dropped, _), .waiting, .speech, .transferFailed, .end: return []
         }
     }
 

@@ -10,12 +10,12 @@ import Testing
         return MediaStreamsCodec(&generator)
     }
 
-    private static func text(_ frame: AgentFrame) -> String? {
+    static func text(_ frame: AgentFrame) -> String? {
         guard case .text(let bytes) = frame else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static func frame(_ text: String) -> AgentFrame { .text(Array(text.utf8)) }
+    static func frame(_ text: String) -> AgentFrame { .text(Array(text.utf8)) }
 
     // MARK: Twilio
 
@@ -90,13 +90,13 @@ import Testing
 
     // MARK: Formats like it
 
-    private static func codec(_ format: AgentFormat, _ sampleRate: Int = 8000) -> any AgentCodec {
+    static func codec(_ format: AgentFormat, _ sampleRate: Int = 8000) -> any AgentCodec {
         var generator = SeededGenerator(seed: 4)
         return format.codec(sampleRate: sampleRate, &generator)
     }
 
     /// What a call tells by a format, from its begin to its end; what is drawn is named.
-    private static func story(_ format: AgentFormat, _ sampleRate: Int = 8000) -> [String] {
+    static func story(_ format: AgentFormat, _ sampleRate: Int = 8000) -> [String] {
         var codec = Self.codec(format, sampleRate)
         let call = AgentCall(callID: "CA1", parameters: ["from": "sip:a", "key": "v"])
         let notices: [AgentNotice] = [

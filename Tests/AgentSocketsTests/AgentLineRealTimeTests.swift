@@ -111,6 +111,46 @@ import Testing
         try await talk.end()
     }
 
+    @Test func `an application of Asterisk's channel is told of its queue, and pauses, goes on and flushes`()
+        async throws
+    {
+        @Sendable func event(_ word: String, _ seen: TestAgentServer.Seen) -> Int { Self.messages(word, seen).count }
+        func command(_ word: String) -> [UInt8] { TestAgentServer.text(#"{"command":"\#(word)"}"#) }
+        let server = try await TestAgentServer()
+        var options = AgentLine.Options()
+        (options.format, options.isPausedBySpeech) = (.asterisk, false)
+        let address = try AgentAddress("ws://127.0.0.1:\(server.port)/media")
+        let talk = try await Talk(with: try await .open(to: address, AgentCall(callID: "1"), options))
+        _ = try await server.seen.wait { event("MEDIA_START", $0) == 1 && $0.frames.count > 3 }
+        // 19 s, of which nothing is lost.
+        server.send(command("START_MEDIA_BUFFERING") + TestAgentServer.frame(2, Self.tone(152_000)))
+        while await talk.hear(1) == 0 {}
+        _ = try await server.seen.wait { event("MEDIA_XOFF", $0) == 1 }
+        server.send(command("PAUSE_MEDIA"))
+        let ending = await talk.blocks(until: .silent, atMost: 20)
+        let paused = await talk.hear(20)
+        server.send(command("CONTINUE_MEDIA"))
+        let beginning = await talk.blocks(until: .loud, atMost: 20)
+        #expect(ending <= 20 && paused == 0 && beginning <= 20, "\(ending) \(paused) \(beginning)")
+        server.send(command("REPORT_QUEUE_DRAINED") + command("PAUSE_MEDIA") + command("FLUSH_MEDIA"))
+        _ = try await server.seen.wait { event("QUEUE_DRAINED", $0) == 1 && event("MEDIA_XON", $0) == 1 }
+        // A flush ends what was paused: what comes then is heard, and so is its end.
+        let last = #"{"command":"STOP_MEDIA_BUFFERING","correlation_id":"last"}"#
+        server.send(
+            command("START_MEDIA_BUFFERING") + TestAgentServer.frame(2, Self.tone(1601)) + TestAgentServer.text(last)
+        )
+        let seen = try await server.seen.wait { event("MEDIA_BUFFERING_COMPLETED", $0) == 1 }
+        #expect(Self.messages("MEDIA_BUFFERING_COMPLETED", seen).first?["correlation_id"] as? String == "last")
+        let report = talk.line.report
+        #expect(report.lost == .zero && report.malformed == 0 && report.unheard > .seconds(17), "\(report)")
+        // What it has paused, an agent that goes never lets anybody hear.
+        server.send(command("PAUSE_MEDIA") + TestAgentServer.frame(2, Self.tone(8000)))
+        #expect(Polling.wait { talk.line.waiting > .milliseconds(900) })
+        server.disconnect()
+        #expect(Polling.wait { talk.line.waiting == .zero })
+        try await talk.end()
+    }
+
     @Test func `keys and the end are told, by whoever ends it`() async throws {
         for callEnds in [false, true] {
             let server = try await TestAgentServer()

@@ -13,7 +13,7 @@ import Testing
         var hasRoomForMarks = true
 
         mutating func pass() {
-            var (taken, reached) = ([Int16](), [String]())
+            var (taken, reached) = ([Int16](), [(name: String, trimmed: Int)]())
             let room = 3200 - waiting.count
             let takesMarks = hasRoomForMarks
             var places: [Int] = []
@@ -23,14 +23,17 @@ import Testing
                     for index in 0..<count { taken.append(span[index]) }
                     return count
                 },
-                mark: { name in
+                mark: { name, trimmed in
                     guard takesMarks else { return false }
-                    reached.append(name)
+                    reached.append((name, trimmed))
                     places.append(taken.count)
                     return true
                 }
             )
-            for (name, place) in zip(reached, places) { marks.append((name, played.count + waiting.count + place)) }
+            // What was left out before counts as said.
+            for ((name, trimmed), place) in zip(reached, places) {
+                marks.append((name, played.count + waiting.count + place + trimmed))
+            }
             waiting += taken
         }
 
@@ -145,6 +148,56 @@ import Testing
             gaps.append(call.queue.gapCount)
         }
         #expect(gaps[1199] == gaps[300] && gaps[1199] < 10, "\(gaps[1199])")
+    }
+
+    /// Speech at 1 s, of which 300 ms are a pause, that comes 1.25 % faster than it is played.
+    private static func fast(_ tick: Int, isPausing: Bool = true) -> [Int16] {
+        (0..<162).map { index in
+            let isQuiet = isPausing && tick % 50 >= 35
+            return isQuiet ? Int16(index % 3) : Int16(index % 7 * 1000 + 500)
+        }
+    }
+
+    @Test func `what comes faster than it is spoken is trimmed in its pauses, and nothing else is left out`() {
+        var call = Call()
+        var most = 0
+        for tick in 0..<3000 {
+            _ = call.add(Self.fast(tick))
+            call.tick()
+            if tick > 300 { most = max(most, call.queue.waitingFrameCount + call.queued) }
+        }
+        // Untrimmed it would be 750 ms.
+        #expect(most <= 8 * 160, "\(most)")
+        #expect(call.queue.trimmedFrameCount >= 5000 && call.queue.gapCount == 0, "\(call.queue.trimmedFrameCount)")
+        let loud = call.played.filter { abs(Int($0)) >= 500 }
+        let said = (0..<3000).flatMap { Self.fast($0) }.filter { abs(Int($0)) >= 500 }
+        #expect(loud == Array(said[..<loud.count]) && loud.count + 2000 > said.count)
+    }
+
+    @Test func `who never pauses is not trimmed, and neither is a burst`() {
+        var (steady, burst) = (Call(), Call())
+        let pause = [Int16](repeating: 0, count: 8000)
+        for tick in 0..<1000 {
+            _ = steady.add(Self.fast(tick, isPausing: false))
+            steady.tick()
+            if tick % 100 == 0 { _ = burst.add(pause + pause) }
+            burst.tick()
+        }
+        #expect(steady.queue.trimmedFrameCount == 0 && burst.queue.trimmedFrameCount == 0)
+        #expect(burst.played.count == 1000 * 160)
+    }
+
+    @Test func `a mark knows what was left out before it`() {
+        var call = Call()
+        for tick in 0..<1000 {
+            _ = call.add(Self.fast(tick))
+            if tick % 100 == 99 { _ = call.queue.add(mark: "\(tick + 1)") }
+            call.tick()
+        }
+        #expect(call.marks.count == 10 && call.queue.trimmedFrameCount > 0)
+        for (name, position) in call.marks {
+            #expect(position == (Int(name) ?? 0) * 162, "\(name)")
+        }
     }
 
     @Test func `pieces of one sample take no more room than others`() {

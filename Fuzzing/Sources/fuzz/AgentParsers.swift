@@ -33,11 +33,11 @@ enum AgentParsers {
                     precondition(queue.waitingFrameCount == 0 && queue.waitingMarkCount == 0)
                 case .press(let keys): precondition(1...64 ~= keys.utf8.count)
                 case .transfer(let target): precondition(1...1024 ~= target.utf8.count)
-                case .hold, .hangUp: break
+                case .hold, .pause, .hangUp: break
                 }
             }
             queue.tick(queued: 0)
-            queue.pass(write: { min($0.count, 100) }, mark: { _ in size % 3 > 0 })
+            queue.pass(write: { min($0.count, 100) }, mark: { _, _ in size % 3 > 0 })
             precondition(queue.waitingFrameCount >= 0 && queue.waitingMarkCount >= 0)
         }
     }

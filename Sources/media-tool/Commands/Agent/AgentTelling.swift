@@ -60,6 +60,7 @@ extension AgentReport {
         [
             ("heardSeconds", .number(heard.roundedSeconds)), ("playedSeconds", .number(played.roundedSeconds)),
             ("unheardSeconds", .number(unheard.roundedSeconds)), ("lostSeconds", .number(lost.roundedSeconds)),
+            ("trimmedSeconds", .number(trimmed.roundedSeconds)),
             ("marks", .object([("played", .integer(playedMarks)), ("dropped", .integer(droppedMarks))])),
             ("clears", .integer(clears)), ("pauses", .integer(pauses)), ("resumptions", .integer(resumptions)),
             ("gaps", .integer(gaps)), ("malformed", .integer(malformed)),

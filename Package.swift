@@ -171,7 +171,7 @@ let package = Package(
         .target(
             name: "AgentSockets",
             dependencies: [
-                "CallBasics", "MediaEngine",
+                "CallBasics", "Cryptography", "MediaEngine",
                 messaging("NIOCore", "swift-nio"),
                 messaging("NIOHTTP1", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),

@@ -23,6 +23,8 @@ public final class AgentLine: Sendable {
         public var sampleRate: Int?
         /// Further header fields of the request by WebSocket, as a key of the agent's.
         public var headers: [(name: String, value: String)] = []
+        /// The auth token that signs the request as Twilio does (`X-Twilio-Signature`), by which the agent knows who calls; for its format.
+        public var authToken: String?
         /// A file of certificates in PEM that prove the agent's, by wss; nil for those of the machine.
         public var authoritiesPath: String?
         /// Whether what the agent says pauses as soon as the other side speaks into it, until the agent clears it, or 600 ms are over
@@ -65,7 +67,7 @@ public final class AgentLine: Sendable {
     ///   - call: What it is told; nil for a call that is not answered yet, of which `begin` tells later.
     ///   - options: How.
     /// - Returns: The line, for one call.
-    /// - Throws: `AgentError` when nobody is there, or the format has no such rate
+    /// - Throws: `AgentError` when nobody is there, or the format has no such rate, or no signature
     public static func open(
         to address: AgentAddress,
         _ call: AgentCall?,
@@ -88,9 +90,16 @@ public final class AgentLine: Sendable {
             }
             codec = made
         }
+        var headers = options.headers
+        if let token = options.authToken {
+            guard case .webSocket = address.way, options.format == .twilio else {
+                throw AgentError(.invalidAddress, "Only requests of Twilio's format are signed. Give no auth token.")
+            }
+            headers.append(TwilioSignature.field(of: String(address.description.prefix { $0 != "#" }), token: token))
+        }
         let connection = try await AgentConnection.open(
             to: address,
-            headers: options.headers,
+            headers: headers,
             subprotocol: options.format.subprotocol,
             authoritiesPath: options.authoritiesPath
         )

@@ -88,6 +88,12 @@ import Testing
         #expect(decode(.binary([1, 2, 3])).isEmpty && codec.malformedCount == wrong.count + 1)
     }
 
+    @Test func `a request is signed by its whole address`() {
+        // By Python's hmac.
+        let field = TwilioSignature.field(of: "wss://bot.example.com/twilio?key=1", token: "12345")
+        #expect(field == ("X-Twilio-Signature", "1OVqWRNOixyNpwNqVxHfsCvQX94="))
+    }
+
     // MARK: Formats like it
 
     static func codec(_ format: AgentFormat, _ sampleRate: Int = 8000) -> any AgentCodec {

@@ -2,6 +2,7 @@
 import CallBasics
 import Foundation
 import MediaEngine
+import NIOHTTP1
 import TestSupport
 import Testing
 
@@ -149,6 +150,27 @@ import Testing
         server.disconnect()
         #expect(Polling.wait { talk.line.waiting == .zero })
         try await talk.end()
+    }
+
+    @Test func `a signed request is told with the agent's own fields, and other formats have no signature`()
+        async throws
+    {
+        let server = try await TestAgentServer()
+        var options = AgentLine.Options()
+        (options.authToken, options.headers) = ("12345", [("X-Key", "7")])
+        let address = try AgentAddress("ws://127.0.0.1:\(server.port)/ws?a=1")
+        let line = try await AgentLine.open(to: address, nil, options)
+        let fields = try #require(server.seen.value.request?.headers)
+        let signature = TwilioSignature.field(of: address.description, token: "12345").value
+        #expect(fields["X-Key"] == ["7"] && fields["X-Twilio-Signature"] == [signature])
+        await line.end()
+        for (place, format) in [("ws://127.0.0.1:1", AgentFormat.telnyx), ("audiosocket:127.0.0.1:1", .twilio)] {
+            options.format = format
+            let error = await #expect(throws: AgentError.self) {
+                _ = try await AgentLine.open(to: AgentAddress(place), nil, options)
+            }
+            #expect(error?.code == .invalidAddress, "\(place)")
+        }
     }
 
     @Test func `keys and the end are told, by whoever ends it`() async throws {

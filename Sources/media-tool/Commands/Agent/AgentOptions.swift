@@ -43,6 +43,15 @@ struct AgentOptions: ParsableArguments {
     )
     var agentCa: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "An auth token, its file's first line, that signs the request as Twilio does (X-Twilio-Signature).",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var agentTokenFile: String?
+
     @Flag(
         inversion: .prefixedNo,
         help:
@@ -54,6 +63,7 @@ struct AgentOptions: ParsableArguments {
         _ = try address()
         var files = FileArguments()
         try files.read("--agent-ca", agentCa)
+        try files.read("--agent-token-file", agentTokenFile)
         let isWeb = to.lowercased().hasPrefix("ws")
         let rates = isWeb ? (format ?? .twilio).sampleRates.sorted() : [8000, 16_000, 24_000, 48_000]
         if let rate, !rates.contains(rate) {
@@ -62,7 +72,7 @@ struct AgentOptions: ParsableArguments {
         }
         let ofWeb = [
             ("--format", format != nil), ("--agent-header", !agentHeader.isEmpty), ("--parameter", !parameter.isEmpty),
-            ("--agent-ca", agentCa != nil),
+            ("--agent-ca", agentCa != nil), ("--agent-token-file", agentTokenFile != nil),
         ]
         if let other = ofWeb.first(where: \.1)?.0, !isWeb {
             throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")
@@ -70,7 +80,15 @@ struct AgentOptions: ParsableArguments {
         if agentCa != nil, !to.lowercased().hasPrefix("wss:") {
             throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
         }
-        _ = try (parameters(), headers())
+        if agentTokenFile == "-" {
+            throw ValidationError("'--agent-token-file' is read for each call. Give a file, not standard input.")
+        }
+        if agentTokenFile != nil, format ?? .twilio != .twilio {
+            throw ValidationError(
+                "'--agent-token-file' is for Twilio's format. Leave it out, or take '--format twilio'."
+            )
+        }
+        _ = try (parameters(), headers(), token())
     }
 
     func address() throws -> AgentAddress {
@@ -86,6 +104,8 @@ struct AgentOptions: ParsableArguments {
     private func headers() throws -> [(name: String, value: String)] {
         try agentHeader.map { try Self.pair($0, ":", "--agent-header") }
     }
+
+    private func token() throws -> String? { try agentTokenFile.map { try SecretFile.line(of: $0) } }
 
     private static func pair(_ text: String, _ mark: Character, _ option: String) throws -> (
         name: String, value: String
@@ -107,12 +127,13 @@ struct AgentOptions: ParsableArguments {
     ///
     /// - Parameter call: What it is told; nil when it is told later.
     /// - Returns: The line.
-    /// - Throws: `AgentError` when it is not there
+    /// - Throws: `AgentError` when it is not there, `ValidationError` when the token cannot be read
     func open(_ call: AgentCall? = nil) async throws -> AgentLine {
         var options = AgentLine.Options()
         (options.format, options.sampleRate) = (format ?? .twilio, rate)
         options.headers = try headers()
         options.authoritiesPath = agentCa
+        options.authToken = try token()
         options.isPausedBySpeech = pause
         return try await AgentLine.open(to: try address(), call, options)
     }

@@ -1,14 +1,15 @@
 internal import CallBasics
 import ArgumentParser
+import Glibc
 import MediaEngine
 
 /// Makes a page of a trace or a capture.
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Makes a page (HTML) of a trace, a capture or a story: plots, figures, and why it was choppy.",
+        abstract: "Makes a page (HTML) of a trace, a capture, a story or a call with an agent.",
         discussion: """
-            The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
+            The page has plots, figures, and why it was choppy. The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
             (pcap or pcapng), which is replayed first, both directions of the call where both are there: that of --ssrc \
             first, else the one that sounds worse. The page is one file and loads nothing from elsewhere. Its first line \
             is the verdict. Every audible gap, at most the 200 longest, is listed with its cause (lost, late, sender \
@@ -17,10 +18,13 @@ struct ReportCommand: AsyncParsableCommand {
 
             Of a story that `sip call --story` has written it draws a ladder: who sent what to whom, and what went wrong first.
 
+            Of what `agent serve --record` and `agent call --record` have written (the JSON, with the sound beside it) it draws what was said, cut             and interrupted on one time line, and tells how long the agent took to answer.
+
             EXAMPLES
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
               media-tool report call.json --output call.html
               media-tool report story.json --output story.html
+              media-tool report calls/4e8d6c1a-….json --output talk.html
               media-tool report call.pcap --ssrc 0x1A2B3C4D --output call.html --json
             """
     )
@@ -53,6 +57,7 @@ struct ReportCommand: AsyncParsableCommand {
         let content = try InputContent.read(InputPath.path(of: file), limit: TraceFile.maximumByteCount)
         let title = InputPath.name(of: file).split(separator: "/").last.map(String.init) ?? file
         guard !Story.isLikely(content.bytes) else { return try draw(content.bytes, title) }
+        guard !TalkRecord.isLikely(content.bytes) else { return try drawTalk(content.bytes, title) }
         let legs = try await heard(content)
         try TextFile.write(ReportPage(title: title, legs: legs).html, to: output)
         let first = legs[0]
@@ -91,6 +96,41 @@ struct ReportCommand: AsyncParsableCommand {
                 + (outcome?.because.map { ", because of: \($0)" } ?? "") + "\n"
         )
     }
+
+    /// Makes the page of a recorded call with an agent.
+    private func drawTalk(_ bytes: [UInt8], _ title: String) throws {
+        let name = InputPath.name(of: file)
+        guard selection.isEmpty else {
+            throw ToolFailure(
+                "\(name) is a call with an agent, which has no stream. Leave out --codec, --payload-type and --ssrc."
+            )
+        }
+        let record: TalkRecord
+        do { record = try TalkRecord(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
+        let path = InputPath.path(of: file)
+        let sound = path.hasSuffix(".json") ? "\(path.dropLast(5)).wav" : nil
+        let levels = try sound.flatMap { access($0, R_OK) == 0 ? try TalkLevels(path: $0) : nil }
+        let page = TalkPage(title: title, record: record, levels: levels)
+        try TextFile.write(page.html, to: output)
+        let times = record.answerTimes.sorted()
+        common.show(
+            [
+                "file": .string(file), "output": .string(output), "kind": "agent",
+                "seconds": .number(Self.rounded(page.duration)), "events": .integer(record.events.count),
+                "answers": [
+                    "count": .integer(times.count),
+                    "medianSeconds": JSONValue(times.isEmpty ? nil : Self.rounded(times[times.count / 2])),
+                    "longestSeconds": JSONValue(times.last.map(Self.rounded)),
+                ],
+                "interruptions": .integer(record.count("agentPaused")),
+                "resumptions": .integer(record.count("agentResumed")), "clears": .integer(record.count("cleared")),
+            ],
+            text: "\(output): \(page.summary.joined(separator: "; "))\n"
+        )
+    }
+
+    /// To ms.
+    private static func rounded(_ seconds: Double) -> Double { (seconds * 1000).rounded() / 1000 }
 
     /// What was heard: of a trace one direction, of a capture both where both are there.
     private func heard(_ content: InputContent) async throws -> [ReportLeg] {

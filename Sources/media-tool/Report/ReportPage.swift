@@ -33,5 +33,5 @@ struct ReportPage {
     }
 
     /// Nothing is loaded from anywhere, whatever is on the page.
-    private static let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    static let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 }

@@ -137,20 +137,3 @@ extension Story.Step {
         if case .object(let members)? = row["detail"] { detail = members }
     }
 }
-
-extension JSONValue {
-    fileprivate subscript(_ name: String) -> JSONValue? {
-        if case .object(let members) = self { members.first { $0.0 == name }?.1 } else { nil }
-    }
-
-    fileprivate var string: String? { if case .string(let text) = self { text } else { nil } }
-    fileprivate var values: [JSONValue]? { if case .array(let values) = self { values } else { nil } }
-
-    fileprivate var number: Double? {
-        switch self {
-        case .integer(let value): Double(value)
-        case .number(let value): value
-        default: nil
-        }
-    }
-}

@@ -79,3 +79,22 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByArrayLiteral, Expr
     /// The strings.
     init(_ values: [String]) { self = .array(values.map { .string($0) }) }
 }
+
+/// What is in a value that was read; nil where it is another.
+extension JSONValue {
+    subscript(_ name: String) -> JSONValue? {
+        if case .object(let members) = self { members.first { $0.0 == name }?.1 } else { nil }
+    }
+
+    var string: String? { if case .string(let text) = self { text } else { nil } }
+    var members: [(String, JSONValue)]? { if case .object(let members) = self { members } else { nil } }
+    var values: [JSONValue]? { if case .array(let values) = self { values } else { nil } }
+
+    var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+}

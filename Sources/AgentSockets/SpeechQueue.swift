@@ -52,7 +52,7 @@ struct SpeechQueue: Sendable {
         guard taken > 0 else { return samples.count }
         if let dryTicks, dryTicks <= Self.gapLimit {
             gapCount += 1
-            delayTicks = min(delayTicks + 1, Self.mostDelay)
+            delayTicks = min(delayTicks + 2, Self.mostDelay)
             smoothTicks = 0
         }
         dryTicks = nil
@@ -190,7 +190,7 @@ struct SpeechQueue: Sendable {
     private static let mostDelay = 10
     private static let gapLimit = 10
     /// How long without a gap makes the delay shorter.
-    private static let smoothLimit = 250
+    private static let smoothLimit = 125
     /// Ten minutes, as Twilio has it.
     private static let tickLimit = 10 * 60 * 50
     private static let markLimit = 1024

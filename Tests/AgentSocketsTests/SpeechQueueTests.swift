@@ -200,6 +200,30 @@ import Testing
         }
     }
 
+    /// Speech in pieces of 40 ms, 300 ms of each 1 s a pause; each second one piece comes 60 ms late, and those behind it with it.
+    @Test(arguments: 0..<4)
+    func `pieces that come 60 ms late each second have one gap at most, and what is added drains`(shift: Int) {
+        var call = Call()
+        var (levels, gaps) = ([Int](), [Int]())
+        func piece(_ number: Int) -> [Int16] { [Int16](repeating: number % 25 >= 17 ? 0 : 5000, count: 320) }
+        var (given, due) = (0, 0)
+        for tick in 0..<2000 {
+            if tick % 2 == 0 { due += 1 }
+            let isLate = tick < 1000 && tick > 10 && (tick + 12 * shift) % 50 < 3
+            while given < due, !isLate {
+                _ = call.add(piece(given))
+                given += 1
+            }
+            call.tick()
+            levels.append(call.queue.waitingFrameCount + call.queued)
+            gaps.append(call.queue.gapCount)
+        }
+        #expect(gaps[1999] == 1, "\(gaps[1999])")
+        // Of 60 ms at first: up to 80 more, and none of them 5 s after the last late piece.
+        let (most, last) = (levels.max() ?? 0, levels[1250...].max() ?? 0)
+        #expect(most <= 140 * 8 && last <= 80 * 8, "\(most) \(last)")
+    }
+
     @Test func `pieces of one sample take no more room than others`() {
         var queue = SpeechQueue(sampleRate: 8000)
         for _ in 0..<50_000 { _ = queue.add([1]) }

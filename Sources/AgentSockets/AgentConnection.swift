@@ -1,12 +1,28 @@
 internal import NIOCore
 
+/// What brings frames to an agent.
+///
+/// Thread: any.
+package protocol AgentTransport: Sendable {
+    /// Sends a frame, unless too much waits; whether it was taken.
+    @discardableResult func send(_ frame: AgentFrame) -> Bool
+    /// Sends a frame, whatever waits; whether it was taken.
+    @discardableResult func insist(_ frame: AgentFrame) -> Bool
+    /// How many frames `send` has not taken.
+    var droppedCount: Int { get }
+    /// Why it has ended; nil while it has not, or when this side has ended it.
+    var failure: AgentError? { get }
+    /// Ends it and waits until it is ended.
+    func close() async
+}
+
 /// A connection to an agent: frames both ways, in order.
 ///
 /// By WebSocket a frame is a message of text or binary, by AudioSocket a whole message with its head. It ends with
 /// whoever has it.
 /// Thread: any.
 /// Source: RFC 6455 for WebSocket.
-package final class AgentConnection: Sendable {
+package final class AgentConnection: AgentTransport {
     let state: ConnectionState
 
     private init(_ state: ConnectionState) { self.state = state }

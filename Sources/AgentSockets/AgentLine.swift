@@ -58,7 +58,8 @@ public final class AgentLine: Sendable {
 
     private let conversation: Conversation
     private let link: Link
-    private let reader: Task<Void, Never>
+    /// Nil in virtual time.
+    private let reader: Task<Void, Never>?
 
     /// Connects, and tells the agent of the call.
     ///
@@ -103,12 +104,21 @@ public final class AgentLine: Sendable {
             subprotocol: options.format.subprotocol,
             authoritiesPath: options.authoritiesPath
         )
-        let line = AgentLine(Link(connection, codec), isPausedBySpeech: options.isPausedBySpeech)
+        let line = AgentLine(Link(connection, codec), connection.frames, options.isPausedBySpeech)
         if let call { line.begin(call) }
         return line
     }
 
-    private init(_ link: Link, isPausedBySpeech: Bool?) {
+    /// A line in virtual time, which `step` and `receive` move.
+    package convenience init(
+        virtual transport: any AgentTransport,
+        _ codec: any AgentCodec,
+        isPausedBySpeech: Bool? = nil
+    ) {
+        self.init(Link(transport, codec), nil, isPausedBySpeech)
+    }
+
+    private init(_ link: Link, _ frames: AgentFrames?, _ isPausedBySpeech: Bool?) {
         (self.link, events) = (link, link.events)
         let conversation = Conversation(
             sampleRate: link.sampleRate,
@@ -118,15 +128,26 @@ public final class AgentLine: Sendable {
             tell: { link.tell($0) }
         )
         self.conversation = conversation
+        guard let frames else {
+            reader = nil
+            conversation.start(callEnded: nil)
+            return
+        }
         reader = Task {
-            for await frame in link.frames { for request in link.decode(frame) { link.obey(request, conversation) } }
+            for await frame in frames { link.receive(frame, conversation) }
             conversation.leave()
             link.finish()
         }
         conversation.start { [weak self] in await self?.end() }
     }
 
-    deinit { reader.cancel() }
+    deinit { reader?.cancel() }
+
+    /// Takes what has come of the call, after each 10 ms of virtual time.
+    package func step() { conversation.step() }
+
+    /// Takes what the agent has sent, in virtual time.
+    package func receive(_ frame: AgentFrame) { link.receive(frame, conversation) }
 
     // MARK: What the application does
 
@@ -176,6 +197,8 @@ private final class Link: Sendable {
         /// Whether the agent was told of the call, and of its end.
         var isBegun = false
         var isOver = false
+        /// Whether the connection is over.
+        var isGone = false
         /// Whether it has asked for the end.
         var isHungUp = false
     }
@@ -183,18 +206,16 @@ private final class Link: Sendable {
     let events: AsyncStream<AgentLine.Event>
     let sampleRate: Int
     let canClear: Bool
-    private let connection: AgentConnection
+    private let connection: any AgentTransport
     private let eventSink: AsyncStream<AgentLine.Event>.Continuation
     private let state: Mutex<State>
 
-    init(_ connection: AgentConnection, _ codec: any AgentCodec) {
+    init(_ connection: any AgentTransport, _ codec: any AgentCodec) {
         self.connection = connection
         (sampleRate, canClear) = (codec.sampleRate, type(of: codec).canClear)
         state = Mutex(State(codec: codec))
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
-
-    var frames: AgentFrames { connection.frames }
 
     // MARK: To the agent
 
@@ -221,7 +242,8 @@ private final class Link: Sendable {
     }
 
     func tell(_ event: AgentVoiceEvent) {
-        eventSink.yield(.voice(event))
+        // The end comes last.
+        state.withLock { state in if !state.isGone { eventSink.yield(.voice(event)) } }
         switch event {
         case .speechStarted(let time): send(.speech(true, position: Int(time.milliseconds)))
         case .speechStopped(let time): send(.speech(false, position: Int(time.milliseconds)))
@@ -241,9 +263,11 @@ private final class Link: Sendable {
 
     // MARK: From the agent
 
-    func decode(_ frame: AgentFrame) -> [AgentRequest] { state.withLock { $0.codec.decode(frame) } }
+    func receive(_ frame: AgentFrame, _ conversation: Conversation) {
+        for request in state.withLock({ $0.codec.decode(frame) }) { obey(request, conversation) }
+    }
 
-    func obey(_ request: AgentRequest, _ conversation: Conversation) {
+    private func obey(_ request: AgentRequest, _ conversation: Conversation) {
         switch request {
         case .sound(let samples): conversation.say(samples)
         case .mark(let name): conversation.mark(name)
@@ -261,7 +285,7 @@ private final class Link: Sendable {
     /// The connection is over; what the agent has said is still spoken, while the call lasts.
     func finish() {
         let isHungUp = state.withLock { state in
-            state.isOver = true
+            (state.isOver, state.isGone) = (true, true)
             return state.isHungUp
         }
         // Who has hung up need not read on, and a stream that is closed unread breaks off.

@@ -33,7 +33,7 @@ final class Conversation: Sendable {
         var isHeld = false
         /// Whether the agent wants what waits to go on waiting.
         var isPaused = false
-        var tasks: [Task<Void, Never>] = []
+        var follower: Task<Void, Never>?
 
         /// Frames that the stream still has to play, of which it has taken `position`: what was cleared it need not have noticed yet.
         func queuedFrames(_ position: Int) -> Int { max(writtenFrames - max(position, clearedEnd), 0) }
@@ -73,23 +73,27 @@ final class Conversation: Sendable {
     }
 
     deinit {
-        for task in state.withLock(\.tasks) { task.cancel() }
+        state.withLock(\.follower)?.cancel()
     }
 
     /// Begins to follow the call.
     ///
-    /// - Parameter callEnded: What is done when the call has ended.
-    func start(callEnded: @escaping @Sendable () async -> Void) {
+    /// - Parameter callEnded: What is done when the call has ended; nil in virtual time, where `step` follows it.
+    func start(callEnded: (@Sendable () async -> Void)?) {
         // Whoever has it keeps it, and these do not.
-        let player = Task { [weak self, voice] in for await event in voice.events { self?.take(event) } }
-        let listener = Task { [weak self, ears] in
+        voice.tell { [weak self] in self?.take($0) }
+        guard let callEnded else { return }
+        let follower = Task { [weak self, voice, ears] in
             for await block in ears { self?.hear(block.samples) }
             // What was played last is told before the end.
-            await player.value
+            for await _ in voice.events {}
             if !Task.isCancelled { await callEnded() }
         }
-        state.withLock { $0.tasks = [player, listener] }
+        state.withLock { $0.follower = follower }
     }
+
+    /// Takes what has come of the call, after each 10 ms of virtual time.
+    func step() { while let block = ears.tryRead() { hear(block.samples) } }
 
     // MARK: What the agent does
 

@@ -95,6 +95,12 @@ package struct MediaStreamsCodec: AgentCodec {
     }
 
     package mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {
+        if case .text(let bytes) = frame, dialect.format != .plivo,
+            let payload = PlainMedia.payload(of: bytes, event: "media"),
+            let samples = dialect.samples(Data(bytes[payload]))
+        {
+            return [.sound(samples)]
+        }
         guard case .text(let bytes) = frame,
             let message = try? JSONDecoder().decode(Message.self, from: Data(bytes)),
             let command = command(message)
@@ -111,7 +117,7 @@ package struct MediaStreamsCodec: AgentCodec {
         case dialect.soundEvent:
             guard let media = message.media,
                 dialect.takes(contentType: media.contentType, sampleRate: media.sampleRate),
-                let samples = dialect.samples(media.payload)
+                let samples = dialect.samples(Data(media.payload.utf8))
             else { return nil }
             return [.sound(samples)]
         case dialect.markEvent:

@@ -126,7 +126,7 @@ struct MediaStreamsDialect: Sendable {
     // MARK: From the agent
 
     /// Sound that an agent has sent; nil where it is none.
-    func samples(_ payload: String) -> [Int16]? {
+    func samples(_ payload: Data) -> [Int16]? {
         guard let bytes = Data(base64Encoded: payload).map({ Array($0) }) else { return nil }
         if isLinear { return bytes.count % 2 == 0 ? LinearSound.samples(bytes[...]) : nil }
         return MuLawSound.samples(bytes)

@@ -34,10 +34,22 @@ final class WebSocketHandler: ChannelDuplexHandler {
             return
         }
         switch unwrapOutboundIn(data) {
-        case .text(let bytes): write(.text, ByteBuffer(bytes: bytes), context, promise)
-        case .binary(let bytes): write(.binary, ByteBuffer(bytes: bytes), context, promise)
+        case .text(let bytes): write(.text, Self.buffer(bytes), context, promise)
+        case .binary(let bytes): write(.binary, Self.buffer(bytes), context, promise)
         }
     }
+
+    /// A message with room before it for the head of its frame, so that both leave in one piece.
+    private static func buffer(_ bytes: [UInt8]) -> ByteBuffer {
+        var buffer = ByteBufferAllocator().buffer(capacity: headLimit + bytes.count)
+        buffer.moveWriterIndex(to: headLimit)
+        buffer.moveReaderIndex(to: headLimit)
+        buffer.writeBytes(bytes)
+        return buffer
+    }
+
+    /// Two bytes, eight of the length, and four of the mask.
+    private static let headLimit = 14
 
     private func write(
         _ opcode: WebSocketOpcode,

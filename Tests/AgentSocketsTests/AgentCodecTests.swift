@@ -88,6 +88,29 @@ import Testing
         #expect(decode(.binary([1, 2, 3])).isEmpty && codec.malformedCount == wrong.count + 1)
     }
 
+    @Test(
+        arguments: [
+            (#"{"event":"media","streamSid":"MZ1","media":{"payload":"//8A"}}"#, "//8A"),
+            ("\t{ \"media\" : {\n\"payload\":\"\"} , \"event\": \"media\" }\r\n", ""),
+            (#"{"event":"media","event":"media","media":{"payload":"//8A"}}"#, nil),
+            (#"{"event":"media","media":{"payload":"//8A"},"media":{"payload":"//8A"}}"#, nil),
+            (#"{"event":"mark","media":{"payload":"//8A"}}"#, nil), (#"{"media":{"payload":"//8A"}}"#, nil),
+            (#"{"event":"media","mark":"x","media":{"payload":"//8A"}}"#, nil),
+            (#"{"event":"media","media":{"payload":"//8A","track":"x"}}"#, nil),
+            (#"{"event":"media","media":{"payload":"\/\/8A"}}"#, nil), (#"{"event":"media","streamSid":7}"#, nil),
+            (#"{"event":"media","media":{"payload":"//8A"}"#, nil), (#"{"event":"media"}"#, nil), ("{}", nil),
+            ("", nil),
+            (#"{"event":"media","media":{"payload":"//8A"}} x"#, nil),
+            (#"{"event":"media","media":{"payload":"//8A"#, nil),
+        ] as [(String, String?)]
+    )
+    func `the usual form of sound is read at once, and all else is left to the decoder`(text: String, payload: String?)
+    {
+        let bytes = Array(text.utf8)
+        let found = PlainMedia.payload(of: bytes, event: "media").map { String(decoding: bytes[$0], as: UTF8.self) }
+        #expect(found == payload)
+    }
+
     @Test func `a request is signed by its whole address`() {
         // By Python's hmac.
         let field = TwilioSignature.field(of: "wss://bot.example.com/twilio?key=1", token: "12345")

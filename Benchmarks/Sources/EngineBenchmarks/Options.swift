@@ -10,9 +10,10 @@ package struct Options: Sendable {
     var speechPath: String?
     var toolPath: String?
     package var repetitions = 3
-    var seconds = 4
+    package var seconds = 4
     var legs = 20
     package var rounds = 20
+    package var calls = 100
     var slack = 1.0
     var isJSON = false
 
@@ -44,6 +45,7 @@ package struct Options: Sendable {
             case "--seconds": seconds = try number(argument)
             case "--legs": legs = max(try number(argument), 2)
             case "--rounds" where runsTool: rounds = try number(argument)
+            case "--calls" where runsTool: calls = try number(argument)
             case "--slack":
                 let text = try value(argument)
                 guard let number = Double(text), number >= 1 else {
@@ -68,7 +70,7 @@ package struct Options: Sendable {
     static func usage(of program: String, runsTool: Bool) -> String {
         let lines = [
             "usage: \(program) [--only NAME,…] [--speech F.wav] [--repeat K=3] [--seconds S=4] [--legs N=20] [--slack F=1]",
-            "       " + (runsTool ? "[--tool PATH] [--rounds R=20] " : "") + "[--json] [--list]",
+            "       " + (runsTool ? "[--tool PATH] [--rounds R=20] [--calls N=100] " : "") + "[--json] [--list]",
             "  --only     run these alone; --list prints their names",
             "  --speech   a WAV to send; without it a chirp with pauses",
             "  --repeat   how often each is measured; the least disturbed counts",
@@ -80,6 +82,7 @@ package struct Options: Sendable {
             "  --tool     the release build of media-tool, for \"tool\", \"texts\", \"roaming\" and \"wake\", and with the trait",
             "             FaultPoints for \"storm\" and \"call-storm\"",
             "  --rounds   rounds of the storms",
+            "  --calls    calls of \"agent-calls\", which has 300 besides",
         ]
         let end = "Exit 0 when every limit is kept, 1 when one is missed or could not be measured, 64 on wrong usage."
         return (lines + (runsTool ? tool : []) + [end]).joined(separator: "\n")

@@ -9,6 +9,8 @@ import EngineBenchmarks
         Benchmark("sip-calls", SIPCalls.measure),
         Benchmark("sip-memory", SIPMemory.measure),
         Benchmark("agents", AgentMessages.measure),
+        Benchmark("agent-connections", AgentConnections.measure),
+        Benchmark("agent-calls", AgentCalls.measure),
         Benchmark("sipp", SIPpCalls.measure),
         Benchmark("secured", SecuredSound.measure),
         Benchmark("messaging", Messaging.measure),
@@ -30,6 +32,7 @@ import EngineBenchmarks
             measure_end_with_parent()
             await CorePeer.run(as: role, in: directory)
         }
+        AgentPeer.runIfAsked()
         await Benchmark.main("benchmarks", Benchmark.ofEngine + others, runsTool: true)
     }
 }

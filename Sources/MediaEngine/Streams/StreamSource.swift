@@ -48,6 +48,8 @@ public final class StreamSource: Sendable {
         var isFinished = false
         var isClosed = false
         var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Who is told in the place of `events`.
+        var listener: (@Sendable (Event) -> Void)?
     }
 
     private let eventSink: AsyncStream<Event>.Continuation
@@ -180,14 +182,23 @@ public final class StreamSource: Sendable {
     /// Thread: background.
     func handle(_ event: StreamSourceFilter.Event) {
         switch event {
-        case .played(let mark): eventSink.yield(.played(mark))
-        case .dropped(let mark): eventSink.yield(.dropped(mark))
-        case .starved(let position): eventSink.yield(.starved(position: position))
-        case .resumed(let position): eventSink.yield(.resumed(position: position))
-        case .ended(let position): eventSink.yield(.ended(position: position))
+        case .played(let mark): tell(.played(mark))
+        case .dropped(let mark): tell(.dropped(mark))
+        case .starved(let position): tell(.starved(position: position))
+        case .resumed(let position): tell(.resumed(position: position))
+        case .ended(let position): tell(.ended(position: position))
         case .room: resumeWriters()
         }
     }
+
+    private func tell(_ event: Event) {
+        if let listener = state.withLock(\.listener) { listener(event) } else { eventSink.yield(event) }
+    }
+
+    /// Has all that happens from now on told to `listener`, and not by `events`, which still finishes with the call.
+    ///
+    /// It is told at once: on the background thread, in virtual time within `advance`. Before the first sound is written.
+    package func tell(_ listener: @escaping @Sendable (Event) -> Void) { state.withLock { $0.listener = listener } }
 
     /// Whether its call has ended.
     var isClosed: Bool { state.withLock { $0.isClosed } }

@@ -1,0 +1,125 @@
+import Foundation
+import MediaEngine
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import AgentSockets
+
+/// Whole talks in virtual time: a caller, a network that loses packets, a line in Twilio's format, and an agent by a script.
+@Suite struct VirtualTalkTests {
+    /// What an agent is sent, kept in order; the agent takes it by its own time.
+    private final class Wire: AgentTransport {
+        private let frames = Mutex<[AgentFrame]>([])
+
+        var all: [AgentFrame] { frames.withLock { $0 } }
+
+        func send(_ frame: AgentFrame) -> Bool {
+            frames.withLock { $0.append(frame) }
+            return true
+        }
+
+        func insist(_ frame: AgentFrame) -> Bool { send(frame) }
+        var droppedCount: Int { 0 }
+        var failure: AgentError? { nil }
+        func close() async {}
+    }
+
+    /// What came of a talk.
+    private struct Outcome: Equatable {
+        var toAgent: [AgentFrame] = []
+        var heard: [Int16] = []
+        var asked: [String] = []
+        var report = AgentReport()
+
+        static func == (one: Outcome, other: Outcome) -> Bool {
+            one.toAgent == other.toAgent && one.heard == other.heard && one.asked == other.asked
+                && "\(one.report)" == "\(other.report)"
+        }
+    }
+
+    /// An agent that says, marks, clears and holds by chance, in bursts and in pieces.
+    private struct Script {
+        var generator: SeededGenerator
+        var marks: [String] = []
+        private var sound = 0
+
+        init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+        /// What it sends within 10 ms.
+        mutating func next() -> [String] {
+            switch Int.random(in: 0..<60, using: &generator) {
+            case 0: return [say(Int.random(in: 1...8000, using: &generator))]
+            case 1, 2, 3, 4: return [say(320)]
+            case 5:
+                marks.append("\(marks.count)")
+                return [#"{"event":"mark","mark":{"name":"\#(marks.count - 1)"}}"#]
+            case 6 where Bool.random(using: &generator): return [#"{"event":"clear"}"#]
+            default: return []
+            }
+        }
+
+        private mutating func say(_ frameCount: Int) -> String {
+            sound += 1
+            let loudness: [Int16] = [0, 9000]
+            let samples = (0..<frameCount).map { $0 / (3 + sound % 3) % 2 == 0 ? loudness[sound % 2] : 0 }
+            return #"{"event":"media","media":{"payload":"\#(Data(MuLawSound.bytes(samples)).base64EncodedString())"}}"#
+        }
+    }
+
+    /// 20 s of talk.
+    private func talk(seed: UInt64) async throws -> Outcome {
+        let engine = try CallEngine(.virtual(seed: seed))
+        var generator = SeededGenerator(seed: seed)
+        let wire = Wire()
+        let line = AgentLine(virtual: wire, AgentFormat.twilio.codec(sampleRate: 8000, &generator))
+        let (speech, ears) = (StreamSource(format: line.voice.format), StreamSink(format: line.voice.format))
+        let (left, right) = MemoryLink.pair()
+        var caller = CallConfiguration(network: .link(left, local: left.localAddress))
+        caller.agreement.codec = "PCMU"
+        var agent = caller
+        agent.network = .link(right, local: right.localAddress)
+        (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
+        (caller.source, caller.sink) = (.stream(speech), .stream(ears))
+        (agent.source, agent.sink) = (.stream(line.voice), .stream(line.ears))
+        let calls = try await engine.makeCalls([caller, agent])
+        line.begin(AgentCall(callID: "CA1", parameters: ["from": "alice"]))
+        let voice = (0..<80).map { Int16($0 / 5 % 2 == 0 ? 8000 : -8000) }
+        var (outcome, script) = (Outcome(), Script(seed: seed))
+        for tick in 0..<2000 {
+            // The caller speaks for 0.7 s of each 3 s.
+            if tick % 300 < 70 { speech.tryWrite(voice.span) }
+            for message in script.next() { line.receive(.text(Array(message.utf8))) }
+            try engine.advance(by: .milliseconds(10))
+            line.step()
+            while let block = ears.tryRead() { outcome.heard += block.samples }
+        }
+        outcome.report = line.report
+        await line.end("hungUp")
+        for call in calls { try await call.end() }
+        await engine.shutDown()
+        (outcome.toAgent, outcome.asked) = (wire.all, script.marks)
+        return outcome
+    }
+
+    @Test(arguments: [UInt64](1...5))
+    func `a talk is the same for the same seed, byte by byte`(seed: UInt64) async throws {
+        let (one, other) = (try await talk(seed: seed), try await talk(seed: seed))
+        #expect(one == other && one.toAgent.count > 1000 && one.heard.contains { $0 != 0 })
+        let (third, report) = (try await talk(seed: seed + 100), one.report)
+        #expect(third.toAgent != one.toAgent)
+        // Every mark is answered once, and the positions go up.
+        let told = one.toAgent.compactMap { frame -> (name: String, position: Int)? in
+            guard case .text(let bytes) = frame else { return nil }
+            let text = String(decoding: bytes, as: UTF8.self)
+            guard let match = text.firstMatch(of: /"mark":\{"name":"([0-9]+)","played":[a-z]+,"positionMs":([0-9]+)/)
+            else {
+                return nil
+            }
+            return (String(match.1), Int(match.2) ?? -1)
+        }
+        #expect(told.map(\.name).sorted() == one.asked.sorted())
+        #expect(zip(told, told.dropFirst()).allSatisfy { $0.position <= $1.position })
+        #expect(report.played > .seconds(2) && report.heard == .seconds(20) && report.pauses > 0 && report.clears > 0)
+    }
+}

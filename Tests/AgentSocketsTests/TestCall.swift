@@ -10,15 +10,23 @@ struct TestCall {
 
     init(voice: StreamSource, ears agentEars: StreamSink) async throws {
         engine = try CallEngine()
+        calls = try await engine.makeCalls(Self.legs((speech, ears), (voice, agentEars)))
+    }
+
+    /// Two legs of PCMU that meet in memory: the listener's, and the agent's.
+    static func legs(
+        _ listener: (source: StreamSource, sink: StreamSink),
+        _ other: (source: StreamSource, sink: StreamSink)
+    ) -> [CallConfiguration] {
         let (left, right) = MemoryLink.pair()
         var caller = CallConfiguration(network: .link(left, local: left.localAddress))
         caller.agreement.codec = "PCMU"
         var agent = caller
         agent.network = .link(right, local: right.localAddress)
         (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
-        (caller.source, caller.sink) = (.stream(speech), .stream(ears))
-        (agent.source, agent.sink) = (.stream(voice), .stream(agentEars))
-        calls = try await engine.makeCalls([caller, agent])
+        (caller.source, caller.sink) = (.stream(listener.source), .stream(listener.sink))
+        (agent.source, agent.sink) = (.stream(other.source), .stream(other.sink))
+        return [caller, agent]
     }
 
     /// Hears so many blocks of 20 ms; answers how many of them were loud.

@@ -74,15 +74,7 @@ import Testing
         let wire = Wire()
         let line = AgentLine(virtual: wire, AgentFormat.twilio.codec(sampleRate: 8000, &generator))
         let (speech, ears) = (StreamSource(format: line.voice.format), StreamSink(format: line.voice.format))
-        let (left, right) = MemoryLink.pair()
-        var caller = CallConfiguration(network: .link(left, local: left.localAddress))
-        caller.agreement.codec = "PCMU"
-        var agent = caller
-        agent.network = .link(right, local: right.localAddress)
-        (caller.agreement.remote, agent.agreement.remote) = (right.localAddress, left.localAddress)
-        (caller.source, caller.sink) = (.stream(speech), .stream(ears))
-        (agent.source, agent.sink) = (.stream(line.voice), .stream(line.ears))
-        let calls = try await engine.makeCalls([caller, agent])
+        let calls = try await engine.makeCalls(TestCall.legs((speech, ears), (line.voice, line.ears)))
         line.begin(AgentCall(callID: "CA1", parameters: ["from": "alice"]))
         let voice = (0..<80).map { Int16($0 / 5 % 2 == 0 ? 8000 : -8000) }
         var (outcome, script) = (Outcome(), Script(seed: seed))

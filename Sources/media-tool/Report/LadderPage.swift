@@ -16,27 +16,15 @@ struct LadderPage {
     }
 
     var html: String {
-        """
-        <!DOCTYPE html>
-        <html lang="en">
-        <head>
-        <meta charset="utf-8">
-        <meta name="viewport" content="width=device-width, initial-scale=1">
-        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-        <title>\(HTMLText.escaped(title)): \(HTMLText.escaped(story.kind)) story</title>
-        <style>
-        \(ReportStyle.css)
-        line.arrow { stroke: var(--delay); stroke-width: 1.4; } line.back { stroke: var(--added); }
-        line.refusal { stroke: var(--bad); } path.head { fill: var(--soft); }
-        </style>
-        </head>
-        <body>
-        \(heading)
-        \(ladder)
-        </body>
-        </html>
+        HTMLPage(
+            title: "\(title): \(story.kind) story",
+            style: """
 
-        """
+                line.arrow { stroke: var(--delay); stroke-width: 1.4; } line.back { stroke: var(--added); }
+                line.refusal { stroke: var(--bad); } path.head { fill: var(--soft); }
+                """,
+            body: "\(heading)\n\(ladder)\n"
+        ).html
     }
 
     private var heading: String {

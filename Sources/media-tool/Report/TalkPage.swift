@@ -13,31 +13,13 @@ struct TalkPage {
     var duration: Double { max(levels?.duration ?? 0, record.events.last?.time ?? 0, 0.1) }
 
     var html: String {
-        """
-        <!DOCTYPE html>
-        <html lang="en">
-        <head>
-        <meta charset="utf-8">
-        <meta name="viewport" content="width=device-width, initial-scale=1">
-        <meta http-equiv="Content-Security-Policy" content="\(ReportPage.policy)">
-        <title>\(HTMLText.escaped(title)): a call with an agent</title>
-        <style>
-        \(ReportStyle.css)
-        </style>
-        </head>
-        <body>
-        \(heading)
-        <section>
-        \(agentPlot.html)\(otherPlot.html)\(legend)
-        </section>
-        \(table)
-        <script>
-        \(ReportStyle.script)
-        </script>
-        </body>
-        </html>
-
-        """
+        let plots = "<section>\n\(agentPlot.html)\(otherPlot.html)\(legend)\n</section>\n"
+        return HTMLPage(
+            title: "\(title): a call with an agent",
+            body: heading + plots + table,
+            script: ReportStyle.script
+        )
+        .html
     }
 
     /// What it came to, in words.

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 ///     MEDIA_MARK_PROCESSED, MEDIA_BUFFERING_COMPLETED,              FLUSH_, PAUSE_ and CONTINUE_MEDIA, GET_STATUS,
 ///     QUEUE_DRAINED, STATUS ──► agent                               REPORT_QUEUE_DRAINED, SET_MEDIA_DIRECTION, HANGUP ──► call
 ///
-/// Sound that fills no frame is not lost, with buffering or without, and what is said behind MEDIA_XOFF is neither. What is told of the queue
+/// Sound that fills no frame is not lost, with buffering or without, up to half a sample, and what is said behind MEDIA_XOFF is neither. What is told of the queue
 /// comes with the next 20 ms of the call. MEDIA_MARK_DROPPED, and "position_ms" in both events of marks, are of this project's own,
 /// in JSON alone.
 /// Source: Asterisk, WebSocket channel driver; its documentation.
@@ -78,15 +78,16 @@ struct AsteriskCodec: AgentCodec {
             ]
             return [event("MEDIA_START", members)]
         }
-        // Members of a line end where a blank does.
-        let name = String(channel.map { $0.isWhitespace || !$0.isASCII ? "_" : $0 })
         return [
             Self.text(
-                "MEDIA_START connection_id:\(connection) channel:WebSocket/\(connection) channel_id:\(name) format:\(format) "
+                "MEDIA_START connection_id:\(connection) channel:WebSocket/\(connection) channel_id:\(lineName) format:\(format) "
                     + "optimal_frame_size:\(frameSize) ptime:20"
             )
         ]
     }
+
+    /// What the call is called in lines, whose members end with a blank.
+    private var lineName: String { String(channel.map { $0.isWhitespace || !$0.isASCII ? "_" : $0 }) }
 
     /// What there is to tell of the queue.
     private mutating func tell(waiting frameCount: Int) -> [AgentFrame] {
@@ -105,19 +106,20 @@ struct AsteriskCodec: AgentCodec {
         }
         if isStatusWanted {
             isStatusWanted = false
+            let own: [(String, Member)] = isPlain ? [("channel_id", .text(lineName))] : []
             let members: [(String, Member)] = [
                 ("queue_length", .number(count)), ("xon_level", .number(Self.roomCount)),
                 ("xoff_level", .number(Self.fullCount)), ("queue_full", .bool(isFull)),
                 ("bulk_media", .bool(isBuffering)), ("media_paused", .bool(isPaused)),
             ]
-            frames.append(event("STATUS", members))
+            frames.append(event("STATUS", own + members))
         }
         return frames
     }
 
     private func mark(_ name: String, _ fate: MarkFate, _ position: Int) -> [AgentFrame] {
         let isBuffered = name.hasPrefix(Self.buffered)
-        let identifier = isBuffered ? name.dropFirst(Self.buffered.utf8.count + 1) : name[...]
+        let identifier = isBuffered ? Substring(name.utf8.dropFirst(Self.buffered.utf8.count + 1)) : name[...]
         let word =
             switch fate {
             case .played: isBuffered ? "MEDIA_BUFFERING_COMPLETED" : "MEDIA_MARK_PROCESSED"
@@ -197,7 +199,8 @@ struct AsteriskCodec: AgentCodec {
         guard isPlain else { return try? JSONDecoder().decode(Command.self, from: Data(bytes)) }
         let words = String(decoding: bytes, as: UTF8.self).split(separator: " ", maxSplits: 1)
         guard let word = words.first else { return nil }
-        return Command(command: String(word), correlation: words.count > 1 ? String(words[1]) : nil)
+        let rest = words.count > 1 ? String(words[1]) : nil
+        return Command(command: String(word), correlation: rest, direction: rest)
     }
 
     /// What a command asks for, nothing where it is not known; nil where it may not come.
@@ -210,14 +213,14 @@ struct AsteriskCodec: AgentCodec {
         case "STOP_MEDIA_BUFFERING":
             guard direction != .in, isBuffering else { return nil }
             isBuffering = false
+            stream.reset()
             return mark(Self.buffered, command.correlation)
         case "MARK_MEDIA":
             let identifier = command.correlation ?? ""
             guard direction != .in, !identifier.hasPrefix(Self.buffered) else { return nil }
             return mark(nil, identifier)
         case "FLUSH_MEDIA":
-            (isBuffering, isPaused) = (false, false)
-            stream.reset()
+            forget()
             return [.clear]
         case "PAUSE_MEDIA", "CONTINUE_MEDIA":
             guard direction != .in else { return nil }
@@ -228,12 +231,21 @@ struct AsteriskCodec: AgentCodec {
         case "SET_MEDIA_DIRECTION":
             guard let wanted = command.direction.flatMap(Direction.init) else { return nil }
             direction = wanted
+            stream.reset()
         // At once: who wants to be heard to the end sets a mark, and waits for it.
-        case "HANGUP": return [.clear, .hangUp]
+        case "HANGUP":
+            forget()
+            return [.clear, .hangUp]
         // The call is answered before the agent is told of it.
         default: break
         }
         return []
+    }
+
+    /// Nothing waits any more, of whatever kind.
+    private mutating func forget() {
+        (isBuffering, isPaused) = (false, false)
+        stream.reset()
     }
 
     private func mark(_ kind: String?, _ identifier: String?) -> [AgentRequest]? {

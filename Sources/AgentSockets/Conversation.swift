@@ -81,7 +81,7 @@ final class Conversation: Sendable {
     /// - Parameter callEnded: What is done when the call has ended; nil in virtual time, where `step` follows it.
     func start(callEnded: (@Sendable () async -> Void)?) {
         // Whoever has it keeps it, and these do not.
-        voice.tell { [weak self] in self?.take($0) }
+        voice.redirectEvents { [weak self] in self?.take($0) }
         guard let callEnded else { return }
         let follower = Task { [weak self, voice, ears] in
             for await block in ears { self?.hear(block.samples) }
@@ -194,7 +194,7 @@ final class Conversation: Sendable {
     func leave() {
         state.withLock { state in
             state.isOver = true
-            if state.isPaused { clear(&state) }
+            if state.isPaused, !state.isEnded { clear(&state) }
         }
     }
 
@@ -224,7 +224,7 @@ final class Conversation: Sendable {
     private func hear(_ samples: [Int16]) {
         state.withLock { state in
             guard state.isBegun else { return }
-            state.queue.tick(queued: state.queuedFrames(voice.position))
+            state.queue.tick(queued: state.queuedFrames(voice.position), isPlaying: !voice.isPaused)
             pass(&state)
             listen(samples, &state)
             guard !state.isOver else { return }

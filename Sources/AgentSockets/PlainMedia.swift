@@ -40,7 +40,9 @@ struct PlainMedia {
     private static let streamNames: [StaticString] = ["streamSid", "stream_id", "stream_sid", "streamId"]
 
     private mutating func skipBlanks() {
-        while place < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[place]) { place += 1 }
+        while place < bytes.count, bytes[place] == 0x20 || 0x09...0x0A ~= bytes[place] || bytes[place] == 0x0D {
+            place += 1
+        }
     }
 
     /// Goes past a mark, and the blanks before it; false where there is another.

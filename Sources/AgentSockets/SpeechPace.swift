@@ -1,7 +1,8 @@
 /// Whether sound comes at the pace of speech, and how much more of it waits than has to.
 ///
 /// A source whose clock is somewhat faster than the call's lets ever more wait, and one that was late once goes on being late. It is
-/// looked at for 2 s each time: what comes within a tenth of that, in pieces of up to 200 ms, comes at the pace of speech.
+/// looked at for 2 s each time: what comes within a tenth of that, in pieces of up to 200 ms, comes at the pace of speech. What came otherwise,
+/// or while nothing was played, has to be played first.
 /// Time comes in ticks of 20 ms.
 /// Thread: one at a time.
 struct SpeechPace: Sendable {
@@ -11,6 +12,8 @@ struct SpeechPace: Sendable {
     private var largestPiece = 0
     /// What waited when the least did.
     private var leastFrames = Int.max
+    /// What waits of sound that came in another way.
+    private var owedFrames = 0
 
     init(framesInTick: Int) { self.framesInTick = framesInTick }
 
@@ -25,17 +28,29 @@ struct SpeechPace: Sendable {
     /// - Parameters:
     ///   - waiting: Frames that wait to be played, here and in the call.
     ///   - needed: How many have to.
+    ///   - isPlaying: Whether something was played meanwhile.
     /// - Returns: How many frames wait for nothing, at the end of what is looked at; nil within it.
-    mutating func tick(waiting: Int, needed: Int) -> Int? {
-        tickCount += 1
-        leastFrames = min(leastFrames, waiting)
-        guard tickCount == Self.tickLimit else { return nil }
-        defer { self = SpeechPace(framesInTick: framesInTick) }
-        let played = Self.tickLimit * framesInTick
-        guard largestPiece <= Self.pieceLimit * framesInTick, abs(arrivedFrames - played) <= played / 10 else {
+    mutating func tick(waiting: Int, needed: Int, isPlaying: Bool) -> Int? {
+        guard isPlaying else {
+            begin(owing: waiting)
             return 0
         }
-        return max(leastFrames - needed, 0)
+        tickCount += 1
+        leastFrames = min(leastFrames, waiting)
+        owedFrames = max(owedFrames - framesInTick, 0)
+        guard tickCount == Self.tickLimit else { return nil }
+        let played = Self.tickLimit * framesInTick
+        guard largestPiece <= Self.pieceLimit * framesInTick, abs(arrivedFrames - played) <= played / 10 else {
+            begin(owing: waiting)
+            return 0
+        }
+        defer { begin(owing: owedFrames) }
+        return owedFrames > 0 ? 0 : max(leastFrames - needed, 0)
+    }
+
+    private mutating func begin(owing frameCount: Int) {
+        self = SpeechPace(framesInTick: framesInTick)
+        owedFrames = frameCount
     }
 
     private static let tickLimit = 100

@@ -96,8 +96,8 @@ struct SpeechQueue: Sendable {
 
     // MARK: What the call takes
 
-    /// Notes that 20 ms have gone by, of which the call still has so much to play.
-    mutating func tick(queued frameCount: Int) {
+    /// Notes that 20 ms have gone by, that the call still has so much to play, and whether it plays.
+    mutating func tick(queued frameCount: Int, isPlaying: Bool = true) {
         if isRunning, frameCount == 0, waitingFrameCount == 0 {
             (isRunning, dryTicks) = (false, 0)
             forgetPace()
@@ -105,8 +105,9 @@ struct SpeechQueue: Sendable {
         if isRunning {
             smoothTicks += 1
             if smoothTicks % Self.smoothLimit == 0 { delayTicks = max(delayTicks - 1, Self.leastDelay) }
-            let surplus = pace.tick(waiting: frameCount + waitingFrameCount, needed: (delayTicks + 1) * framesInTick)
-            surplusFrames = surplus ?? surplusFrames
+            let (waiting, needed) = (frameCount + waitingFrameCount, (delayTicks + 1) * framesInTick)
+            let surplus = pace.tick(waiting: waiting, needed: needed, isPlaying: isPlaying)
+            surplusFrames = min(surplus ?? surplusFrames, max(waiting - needed, 0))
         } else if waitingFrameCount > 0 {
             waitedTicks += 1
         } else if let ticks = dryTicks {
@@ -161,7 +162,7 @@ struct SpeechQueue: Sendable {
 
     /// Whether sound is to be left out: in a pause, of which 100 ms are heard.
     private func isSurplus(_ piece: Span<Int16>) -> Bool {
-        1...max(surplusFrames, 1) ~= piece.count && quietFrames >= Self.pauseTicks * framesInTick
+        surplusFrames > 0 && piece.count <= surplusFrames && quietFrames >= Self.pauseTicks * framesInTick
             && Self.isQuiet(piece)
     }
 

@@ -125,7 +125,8 @@ import Testing
         _ = try await server.seen.wait { event("MEDIA_START", $0) == 1 && $0.frames.count > 3 }
         // 19 s, of which nothing is lost.
         server.send(command("START_MEDIA_BUFFERING") + TestAgentServer.frame(2, Self.tone(152_000)))
-        while await talk.hear(1) == 0 {}
+        let first = await talk.blocks(until: .loud, atMost: 100)
+        #expect(first <= 100)
         _ = try await server.seen.wait { event("MEDIA_XOFF", $0) == 1 }
         server.send(command("PAUSE_MEDIA"))
         let ending = await talk.blocks(until: .silent, atMost: 20)
@@ -149,6 +150,9 @@ import Testing
         #expect(Polling.wait { talk.line.waiting > .milliseconds(900) })
         server.disconnect()
         #expect(Polling.wait { talk.line.waiting == .zero })
+        // No more than the 200 ms of before.
+        let late = await talk.hear(60)
+        #expect(late <= 25, "\(late)")
         try await talk.end()
     }
 

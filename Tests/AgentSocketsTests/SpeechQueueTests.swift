@@ -187,6 +187,25 @@ import Testing
         #expect(burst.played.count == 1000 * 160)
     }
 
+    @Test func `what comes at the pace of speech behind a burst, or while nothing is played, leaves that whole`() {
+        // 8 s of which half are pauses, and speech at once behind them.
+        let greeting = (0..<64_000).map { $0 / 4000 % 2 == 0 ? Int16(5000) : 0 }
+        var call = Call()
+        _ = call.add(greeting)
+        for tick in 0..<390 {
+            _ = call.add(Self.fast(tick))
+            call.tick()
+        }
+        #expect(call.queue.trimmedFrameCount == 0 && call.played == Array(greeting.prefix(390 * 160)))
+        var held = SpeechQueue(sampleRate: 8000)
+        for tick in 0..<600 {
+            _ = held.add(Self.fast(tick))
+            held.tick(queued: 0, isPlaying: tick < 10)
+            held.pass(write: { tick < 10 ? $0.count : 0 * $0.count }, mark: { _, _ in true })
+        }
+        #expect(held.trimmedFrameCount == 0)
+    }
+
     @Test func `a mark knows what was left out before it`() {
         var call = Call()
         for tick in 0..<1000 {
@@ -228,6 +247,18 @@ import Testing
         var queue = SpeechQueue(sampleRate: 8000)
         for _ in 0..<50_000 { _ = queue.add([1]) }
         #expect(queue.waitingFrameCount == 50_000 && queue.pieceCount <= 7)
+        // Taken one by one, too, however quiet they are.
+        var taken = 0
+        while queue.waitingFrameCount > 0 {
+            queue.pass(
+                write: { span in
+                    taken += min(span.count, 1)
+                    return min(span.count, 1)
+                },
+                mark: { _, _ in true }
+            )
+        }
+        #expect(taken == 50_000 && queue.trimmedFrameCount == 0)
     }
 
     @Test func `ten minutes may wait, and a thousand marks`() {

@@ -13,13 +13,18 @@ struct TestCall {
         calls = try await engine.makeCalls(Self.legs((speech, ears), (voice, agentEars)))
     }
 
-    /// Two legs of PCMU that meet in memory: the listener's, and the agent's.
+    /// Two legs of PCMU that meet in memory: the listener's, which so much of what is sent does not reach, and the agent's.
     static func legs(
         _ listener: (source: StreamSource, sink: StreamSink),
-        _ other: (source: StreamSource, sink: StreamSink)
+        _ other: (source: StreamSource, sink: StreamSink),
+        lossPercent: Double = 0,
+        seed: UInt64 = 1
     ) -> [CallConfiguration] {
         let (left, right) = MemoryLink.pair()
-        var caller = CallConfiguration(network: .link(left, local: left.localAddress))
+        var impairment = Impairment()
+        impairment.lossPercent = lossPercent
+        let link = ImpairedLink(left, impairment, seed: seed)
+        var caller = CallConfiguration(network: .link(link, local: left.localAddress))
         caller.agreement.codec = "PCMU"
         var agent = caller
         agent.network = .link(right, local: right.localAddress)

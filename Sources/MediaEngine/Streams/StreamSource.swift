@@ -198,7 +198,9 @@ public final class StreamSource: Sendable {
     /// Has all that happens from now on told to `listener`, and not by `events`, which still finishes with the call.
     ///
     /// It is told at once: on the background thread, in virtual time within `advance`. Before the first sound is written.
-    package func tell(_ listener: @escaping @Sendable (Event) -> Void) { state.withLock { $0.listener = listener } }
+    package func redirectEvents(to listener: @escaping @Sendable (Event) -> Void) {
+        state.withLock { $0.listener = listener }
+    }
 
     /// Whether its call has ended.
     var isClosed: Bool { state.withLock { $0.isClosed } }

@@ -18,7 +18,8 @@ struct ReportCommand: AsyncParsableCommand {
 
             Of a story that `sip call --story` has written it draws a ladder: who sent what to whom, and what went wrong first.
 
-            Of what `agent serve --record` and `agent call --record` have written (the JSON, with the sound beside it) it draws what was said, cut             and interrupted on one time line, and tells how long the agent took to answer.
+            Of what `agent serve --record` and `agent call --record` have written (the JSON, with the sound beside it) it draws what was said, cut \
+            and interrupted on one time line, and tells how long the agent took to answer.
 
             EXAMPLES
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
@@ -30,7 +31,7 @@ struct ReportCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: "The trace or the capture. \(InputPath.help)",
+        help: "The trace, the capture, the story, or the JSON of a recorded call. \(InputPath.help)",
         completion: .file(extensions: ["json", "pcap", "pcapng"])
     )
     var file: String
@@ -46,7 +47,7 @@ struct ReportCommand: AsyncParsableCommand {
 
     func validate() throws {
         var files = FileArguments()
-        try files.read("the trace or capture", InputPath.path(of: file))
+        try files.read("the file", InputPath.path(of: file))
         try files.write("--output", output)
     }
 
@@ -109,6 +110,9 @@ struct ReportCommand: AsyncParsableCommand {
         do { record = try TalkRecord(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
         let path = InputPath.path(of: file)
         let sound = path.hasSuffix(".json") ? "\(path.dropLast(5)).wav" : nil
+        guard sound != output else {
+            throw ToolFailure("The page would take the place of the call's sound. Give --output another name.")
+        }
         let levels = try sound.flatMap { access($0, R_OK) == 0 ? try TalkLevels(path: $0) : nil }
         let page = TalkPage(title: title, record: record, levels: levels)
         try TextFile.write(page.html, to: output)

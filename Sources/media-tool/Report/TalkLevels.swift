@@ -17,7 +17,8 @@ struct TalkLevels {
         let channelCount = reader.format.channelCount
         let frameCount = max(reader.format.sampleRate / 50, 1)
         var block = [Int16](repeating: 0, count: frameCount * channelCount)
-        var (sides, count) = ([[PlotSeries.Point](), []], 0)
+        let rate = Double(reader.format.sampleRate)
+        var (sides, frames) = ([[PlotSeries.Point](), []], 0)
         while true {
             var room = block.mutableSpan
             let got = try reader.read(into: &room)
@@ -29,11 +30,11 @@ struct TalkLevels {
                     $0 + Double(block[$1]) * Double(block[$1])
                 }
                 let level = max(10 * log10(power / Double(got) / Self.fullScale), Self.floor)
-                sides[side].append(PlotSeries.Point(time: Double(count) / 50, value: level))
+                sides[side].append(PlotSeries.Point(time: Double(frames) / rate, value: level))
             }
-            count += 1
+            frames += got
         }
-        (agent, other, duration) = (sides[0], sides[1], Double(count) / 50)
+        (agent, other, duration) = (sides[0], sides[1], Double(frames) / rate)
     }
 
     private static let fullScale = 32_768.0 * 32_768

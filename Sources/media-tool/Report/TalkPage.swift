@@ -6,11 +6,11 @@ struct TalkPage {
     /// How loud both sides were; nil where no sound lies beside the record.
     let levels: TalkLevels?
 
-    /// More rows are counted only.
+    /// More rows are counted only, and no more of each kind is drawn.
     private static let rowLimit = 1000
 
     /// In seconds.
-    var duration: Double { max(levels?.duration ?? 0, record.events.last?.time ?? 0, 0.1) }
+    var duration: Double { max(levels?.duration ?? 0, record.events.map(\.time).max() ?? 0, 0.1) }
 
     var html: String {
         let plots = "<section>\n\(agentPlot.html)\(otherPlot.html)\(legend)\n</section>\n"
@@ -47,18 +47,22 @@ struct TalkPage {
     // MARK: The time line
 
     private var agentPlot: Plot {
-        let pauses = record.pauses(until: duration).map {
+        let pauses = record.pauses(until: duration).prefix(Self.rowLimit).map {
             band($0, "late", "paused")
         }
-        let marks = record.events.filter { $0.name == "marked" }.map {
+        let marks = record.events.filter { $0.name == "marked" }.prefix(Self.rowLimit).map {
             moment($0, $0.isTrue("played") ? "recovered" : "discarded")
         }
-        let clears = record.events.filter { $0.name == "cleared" }.map { moment($0, "lost") }
+        let clears = record.events.filter { $0.name == "cleared" }.prefix(Self.rowLimit).map { moment($0, "lost") }
         return plot("The agent", levels?.agent, pauses + marks + clears)
     }
 
     private var otherPlot: Plot {
-        plot("The other side", levels?.other, record.speech(until: duration).map { band($0, "added", "speech") })
+        plot(
+            "The other side",
+            levels?.other,
+            record.speech(until: duration).prefix(Self.rowLimit).map { band($0, "added", "speech") }
+        )
     }
 
     private func plot(_ name: String, _ points: [PlotSeries.Point]?, _ bands: [Plot.Band]) -> Plot {

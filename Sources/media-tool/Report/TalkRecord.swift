@@ -83,12 +83,21 @@ struct TalkRecord {
 
     /// How long the other side waited for the agent each time that it had spoken, in seconds.
     var answerTimes: [Double] {
-        var (times, stop) = ([Double](), Double?.none)
+        var (times, stop, speaking) = ([Double](), Double?.none, Double?.none)
         for event in events {
             switch event.name {
-            case "speechStopped": stop = event.number("seconds") ?? event.time
             case "speechStarted": stop = nil
-            case "speaks": if let from = stop.take() { times.append(max(event.time - from, 0)) }
+            case "speechStopped":
+                // That it has stopped is known later, and who speaks into an agent that goes on is not answered.
+                let from = event.number("seconds") ?? event.time
+                if let speaking, speaking >= from { times.append(speaking - from) }
+                stop = speaking == nil ? from : nil
+            case "speaks":
+                speaking = event.time
+                if let from = stop.take() { times.append(max(event.time - from, 0)) }
+            // It goes on with what it said before.
+            case "agentResumed": speaking = 0
+            case "silent", "agentPaused", "cleared": speaking = nil
             default: break
             }
         }

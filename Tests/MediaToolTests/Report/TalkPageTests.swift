@@ -19,16 +19,22 @@ import Testing
         {"atSeconds":3.5,"event":"agentPaused"},
         {"atSeconds":4.1,"event":"agentResumed"},
         {"atSeconds":4.2,"event":"speechStopped","seconds":4},
-        {"atSeconds":5.5,"event":"speaks"},
+        {"atSeconds":5,"event":"silent"},
+        {"atSeconds":5.2,"event":"speaks"},
+        {"atSeconds":5.3,"event":"silent"},
+        {"atSeconds":5.32,"event":"speechStarted","seconds":5.3},
+        {"atSeconds":5.6,"event":"speaks"},
+        {"atSeconds":5.72,"event":"speechStopped","seconds":5.5},
         {"atSeconds":6,"event":"transferTo","to":"sip:carol"}]}
         """#
 
     @Test func `speech, pauses and answers are read out of what happened`() throws {
         let record = try TalkRecord(parsing: Array(Self.record.utf8))
         #expect(TalkRecord.isLikely(Array(Self.record.utf8)) && record.callID == "a@<b>")
-        #expect(record.speech(until: 7).map { [$0.start, $0.end] } == [[1, 2], [3.4, 4]])
+        #expect(record.speech(until: 7).map { [$0.start, $0.end] } == [[1, 2], [3.4, 4], [5.3, 5.5]])
         #expect(record.pauses(until: 7).map { [$0.start, $0.end] } == [[1.06, 1.5], [3.5, 4.1]])
-        #expect(record.answerTimes == [0.75, 1.5])
+        // Who spoke into an agent that went on is not answered, and who is answered at once is.
+        #expect(record.answerTimes.map { ($0 * 1000).rounded() } == [750, 100])
     }
 
     @Test func `what has not ended lasts to the end`() throws {
@@ -54,7 +60,7 @@ import Testing
         #expect(page.duration == 6)
         let html = page.html
         for text in [
-            "2 answers, after 1500 ms (median), 1500 ms at most", "2 interruptions, 1 of them for nothing",
+            "2 answers, after 750 ms (median), 750 ms at most", "2 interruptions, 1 of them for nothing",
             "a@&lt;b&gt;",
             "paused, 440 ms from 1.06 s on", "speech, 1000 ms from 1 s on", "The agent clears: 2.5 s are not heard",
             "Mark m&amp;n: dropped, at 0.9 s of what the agent said", "transferTo: to sip:carol",

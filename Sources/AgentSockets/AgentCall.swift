@@ -57,6 +57,8 @@ package enum AgentRequest: Sendable, Hashable {
     /// Has the other side call somebody else.
     case transfer(to: String)
     case hangUp
+
+    var isClear: Bool { if case .clear = self { true } else { false } }
 }
 
 /// The format of one kind of agents: what a call tells and what an agent says, as frames.

@@ -264,7 +264,14 @@ private final class Link: Sendable {
     // MARK: From the agent
 
     func receive(_ frame: AgentFrame, _ conversation: Conversation) {
-        for request in state.withLock({ $0.codec.decode(frame) }) { obey(request, conversation) }
+        let requests = state.withLock { $0.codec.decode(frame) }
+        var isHungUp = state.withLock(\.isHungUp)
+        for request in requests {
+            // Who has hung up may still clear: the call ends once what was said before is heard.
+            guard !isHungUp || request.isClear else { continue }
+            obey(request, conversation)
+            if case .hangUp = request { isHungUp = true }
+        }
     }
 
     private func obey(_ request: AgentRequest, _ conversation: Conversation) {

@@ -6,9 +6,9 @@ internal import FoundationEssentials
 ///     MEDIA_MARK_PROCESSED, MEDIA_BUFFERING_COMPLETED,              FLUSH_, PAUSE_ and CONTINUE_MEDIA, GET_STATUS,
 ///     QUEUE_DRAINED, STATUS ──► agent                               REPORT_QUEUE_DRAINED, SET_MEDIA_DIRECTION, HANGUP ──► call
 ///
-/// Sound that fills no frame is not lost, with buffering or without, up to half a sample, and what is said behind MEDIA_XOFF is neither. What is told of the queue
-/// comes with the next 20 ms of the call. MEDIA_MARK_DROPPED, and "position_ms" in both events of marks, are of this project's own,
-/// in JSON alone.
+/// Sound that fills no frame is not lost, and what is said behind MEDIA_XOFF is neither; half a sample is, but between pieces that are
+/// buffered. What is told of the queue comes with the next 20 ms of the call. MEDIA_MARK_DROPPED, and "position_ms" in both
+/// events of marks, are of this project's own, in JSON alone.
 /// Source: Asterisk, WebSocket channel driver; its documentation.
 struct AsteriskCodec: AgentCodec {
     static let canClear = true
@@ -60,7 +60,8 @@ struct AsteriskCodec: AgentCodec {
         case .waiting(let frameCount): return tell(waiting: frameCount)
         case .key(let key):
             let digit = String(key)
-            return isPlain ? [Self.text("DTMF_END digit:\(digit)")] : [event("DTMF_END", [("digit", .text(digit))])]
+            let own: [(String, Member)] = isPlain ? [("channel_id", .text(lineName))] : []
+            return [event("DTMF_END", [("digit", .text(digit))] + own)]
         case .mark(let name, let fate, let position): return mark(name, fate, position)
         case .speech, .cleared, .transferFailed, .end: return []
         }
@@ -128,8 +129,13 @@ struct AsteriskCodec: AgentCodec {
             }
         guard let word else { return [] }
         guard !isPlain else { return [Self.text(identifier.isEmpty ? word : "\(word) \(identifier)")] }
-        let told: [(String, Member)] = identifier.isEmpty ? [] : [("correlation_id", .text(String(identifier)))]
-        return [event(word, told + (isBuffered ? [] : [("position_ms", .number(position))]))]
+        return [
+            event(
+                word,
+                [("correlation_id", .text(String(identifier)))]
+                    + (isBuffered ? [] : [("position_ms", .number(position))])
+            )
+        ]
     }
 
     private enum Member {
@@ -174,6 +180,7 @@ struct AsteriskCodec: AgentCodec {
         switch frame {
         case .binary(let bytes):
             guard direction != .in else { return [] }
+            if !isBuffering { stream.reset() }
             return [.sound(isMuLaw ? MuLawSound.samples(bytes) : stream.samples(bytes))]
         case .text(let bytes):
             if let command = command(bytes), let requests = requests(command) { return requests }
@@ -197,10 +204,13 @@ struct AsteriskCodec: AgentCodec {
     private func command(_ bytes: [UInt8]) -> Command? {
         guard bytes.count <= Self.textLimit else { return nil }
         guard isPlain else { return try? JSONDecoder().decode(Command.self, from: Data(bytes)) }
-        let words = String(decoding: bytes, as: UTF8.self).split(separator: " ", maxSplits: 1)
-        guard let word = words.first else { return nil }
-        let rest = words.count > 1 ? String(words[1]) : nil
-        return Command(command: String(word), correlation: rest, direction: rest)
+        let line = bytes.drop { $0 <= 0x20 }
+        let end = line.lastIndex { $0 > 0x20 }.map { $0 + 1 } ?? line.startIndex
+        let word = line[..<end].prefix { $0 != 0x20 }
+        guard !word.isEmpty else { return nil }
+        let others = line[..<end].dropFirst(word.count + 1)
+        let rest = others.isEmpty ? nil : String(decoding: others, as: UTF8.self)
+        return Command(command: String(decoding: word, as: UTF8.self), correlation: rest, direction: rest)
     }
 
     /// What a command asks for, nothing where it is not known; nil where it may not come.
@@ -211,7 +221,7 @@ struct AsteriskCodec: AgentCodec {
             isBuffering = true
             return []
         case "STOP_MEDIA_BUFFERING":
-            guard direction != .in, isBuffering else { return nil }
+            guard direction != .in else { return nil }
             isBuffering = false
             stream.reset()
             return mark(Self.buffered, command.correlation)

@@ -33,6 +33,8 @@ final class Conversation: Sendable {
         var isHeld = false
         /// Whether the agent wants what waits to go on waiting.
         var isPaused = false
+        /// Whether it has said so while speech had paused it.
+        var isCaughtPausing = false
         var follower: Task<Void, Never>?
 
         /// Frames that the stream still has to play, of which it has taken `position`: what was cleared it need not have noticed yet.
@@ -128,7 +130,7 @@ final class Conversation: Sendable {
     }
 
     /// Takes back what was not heard yet.
-    func clear() { state.withLock { clear(&$0) } }
+    func clear() { state.withLock { state in if !state.isEnded { clear(&state) } } }
 
     private func clear(_ state: inout State) {
         let queued = state.queuedFrames(voice.position)
@@ -137,7 +139,7 @@ final class Conversation: Sendable {
         voice.flush()
         // Not before: nothing of that is to be heard.
         state.ducking.commit()
-        state.isPaused = false
+        (state.isPaused, state.isCaughtPausing) = (false, false)
         voice.isPaused = state.isSilent
         state.clearedFrames += queued
         state.clearedEnd = state.writtenFrames
@@ -155,8 +157,17 @@ final class Conversation: Sendable {
     func pause(_ isPaused: Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
+            // Who pauses itself when it is spoken into has heard that: it goes on by its own word.
+            if isPaused, state.ducking.isPaused {
+                state.ducking.commit()
+                state.isCaughtPausing = true
+            }
             state.isPaused = isPaused
             voice.isPaused = state.isSilent || state.ducking.isPaused
+            guard !isPaused, state.isCaughtPausing else { return }
+            state.isCaughtPausing = false
+            state.report.resumptions += 1
+            tell(.resumed)
         }
     }
 
@@ -228,7 +239,9 @@ final class Conversation: Sendable {
             pass(&state)
             listen(samples, &state)
             guard !state.isOver else { return }
-            heard(samples, state.waitingFrames(voice.position))
+            // A mark that has not been told yet waits, too.
+            let hasMarks = !state.marks.isEmpty || state.queue.waitingMarkCount > 0
+            heard(samples, max(state.waitingFrames(voice.position), hasMarks ? 1 : 0))
         }
     }
 

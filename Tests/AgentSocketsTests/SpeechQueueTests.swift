@@ -177,12 +177,18 @@ import Testing
     @Test func `who never pauses is not trimmed, and neither is a burst`() {
         var (steady, burst) = (Call(), Call())
         let pause = [Int16](repeating: 0, count: 8000)
+        var pieces = Call()
         for tick in 0..<1000 {
             _ = steady.add(Self.fast(tick, isPausing: false))
             steady.tick()
-            if tick % 100 == 0 { _ = burst.add(pause + pause) }
+            if tick % 100 == 0 {
+                _ = burst.add(pause + pause)
+                for _ in 0..<(tick == 0 ? 150 : 100) { _ = pieces.add(Array(pause[..<160])) }
+            }
             burst.tick()
+            pieces.tick()
         }
+        #expect(pieces.queue.trimmedFrameCount == 0)
         #expect(steady.queue.trimmedFrameCount == 0 && burst.queue.trimmedFrameCount == 0)
         #expect(burst.played.count == 1000 * 160)
     }

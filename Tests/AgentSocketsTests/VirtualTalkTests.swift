@@ -98,6 +98,54 @@ import Testing
         return outcome
     }
 
+    @Test func `who has hung up says no more, and its call ends`() async throws {
+        var generator = SeededGenerator(seed: 1)
+        for (format, word) in [
+            (AgentFormat.twilio, #"{"event":"hangup"}"#), (.asterisk, #"{"command":"HANGUP"}"#),
+            (.jambonz, #"{"type":"disconnect"}"#),
+        ] {
+            let line = AgentLine(virtual: Wire(), format.codec(sampleRate: 8000, &generator))
+            line.begin(AgentCall(callID: "CA1"))
+            line.receive(.text(Array(word.utf8)))
+            let media = Data([UInt8](repeating: 0, count: 160)).base64EncodedString()
+            line.receive(.text(Array(#"{"event":"media","media":{"payload":"\#(media)"}}"#.utf8)))
+            line.receive(.binary([UInt8](repeating: 0, count: 320)))
+            line.receive(.text(Array(#"{"command":"PAUSE_MEDIA"}"#.utf8)))
+            #expect(line.waiting == .zero, "\(format)")
+        }
+    }
+
+    @Test func `an agent that pauses itself when it is spoken into goes on by its own word`() async throws {
+        let engine = try CallEngine(.virtual())
+        var generator = SeededGenerator(seed: 1)
+        let line = AgentLine(virtual: Wire(), AgentFormat.asterisk.codec(sampleRate: 8000, &generator))
+        let (speech, ears) = (StreamSource(format: line.voice.format), StreamSink(format: line.voice.format))
+        let calls = try await engine.makeCalls(TestCall.legs((speech, ears), (line.voice, line.ears)))
+        line.begin(AgentCall(callID: "1"))
+        let voice = (0..<80).map { Int16($0 / 5 % 2 == 0 ? 8000 : -8000) }
+        func pass(_ ticks: Int, isSpeaking: Bool) throws {
+            for _ in 0..<ticks {
+                if isSpeaking { speech.tryWrite(voice.span) }
+                try engine.advance(by: .milliseconds(10))
+                line.step()
+            }
+        }
+        line.receive(.binary(MuLawSound.bytes([Int16](repeating: 100, count: 40_000))))
+        try pass(100, isSpeaking: false)
+        try pass(30, isSpeaking: true)
+        let paused = line.report
+        line.receive(.text(Array(#"{"command":"PAUSE_MEDIA"}"#.utf8)))
+        try pass(200, isSpeaking: true)
+        let silent = line.report
+        #expect(paused.pauses == 1 && silent.pauses == 1 && silent.resumptions == 0 && silent.played == paused.played)
+        line.receive(.text(Array(#"{"command":"CONTINUE_MEDIA"}"#.utf8)))
+        try pass(100, isSpeaking: false)
+        #expect(line.report.resumptions == 1 && line.report.played > silent.played + .milliseconds(900))
+        await line.end()
+        for call in calls { try await call.end() }
+        await engine.shutDown()
+    }
+
     @Test func `a call that ends while the agent pauses is no clear`() {
         let told = Mutex<[AgentVoiceEvent]>([])
         let conversation = Conversation(

@@ -105,7 +105,14 @@ struct AgentOptions: ParsableArguments {
         try agentHeader.map { try Self.pair($0, ":", "--agent-header") }
     }
 
-    private func token() throws -> String? { try agentTokenFile.map { try SecretFile.line(of: $0) } }
+    private func token() throws -> String? {
+        guard let path = agentTokenFile else { return nil }
+        let token = try SecretFile.line(of: path)
+        guard !token.isEmpty else {
+            throw ValidationError("The first line of \(path) is empty. Give '--agent-token-file' a file with a token.")
+        }
+        return token
+    }
 
     private static func pair(_ text: String, _ mark: Character, _ option: String) throws -> (
         name: String, value: String
@@ -127,7 +134,7 @@ struct AgentOptions: ParsableArguments {
     ///
     /// - Parameter call: What it is told; nil when it is told later.
     /// - Returns: The line.
-    /// - Throws: `AgentError` when it is not there, `ValidationError` when the token cannot be read
+    /// - Throws: `AgentError` when it is not there, `ToolFailure` when the token cannot be read
     func open(_ call: AgentCall? = nil) async throws -> AgentLine {
         var options = AgentLine.Options()
         (options.format, options.sampleRate) = (format ?? .twilio, rate)

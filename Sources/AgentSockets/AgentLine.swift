@@ -264,8 +264,8 @@ private final class Link: Sendable {
     // MARK: From the agent
 
     func receive(_ frame: AgentFrame, _ conversation: Conversation) {
-        let requests = state.withLock { $0.codec.decode(frame) }
-        var isHungUp = state.withLock(\.isHungUp)
+        let (requests, wasHungUp) = state.withLock { ($0.codec.decode(frame), $0.isHungUp) }
+        var isHungUp = wasHungUp
         for request in requests {
             // Who has hung up may still clear: the call ends once what was said before is heard.
             guard !isHungUp || request.isClear else { continue }

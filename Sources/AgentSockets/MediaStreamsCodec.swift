@@ -95,8 +95,7 @@ package struct MediaStreamsCodec: AgentCodec {
     }
 
     package mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {
-        if case .text(let bytes) = frame, dialect.format != .plivo,
-            let payload = PlainMedia.payload(of: bytes, event: "media"),
+        if case .text(let bytes) = frame, let payload = PlainMedia.payload(of: bytes, event: dialect.soundEvent),
             let samples = dialect.samples(Data(bytes[payload]))
         {
             return [.sound(samples)]

@@ -10,12 +10,12 @@ struct PlainMedia {
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Where the Base64 of the sound is, if a message of the kind `event` has that form.
-    static func payload(of bytes: [UInt8], event: StaticString) -> Range<Int>? {
+    static func payload(of bytes: [UInt8], event: String) -> Range<Int>? {
         var scanner = PlainMedia(bytes)
         return scanner.message(event)
     }
 
-    private mutating func message(_ event: StaticString) -> Range<Int>? {
+    private mutating func message(_ event: String) -> Range<Int>? {
         var (isEvent, payload) = (false, Range<Int>?.none)
         guard take("{") else { return nil }
         repeat {
@@ -37,7 +37,7 @@ struct PlainMedia {
         return place == bytes.count ? payload : nil
     }
 
-    private static let streamNames: [StaticString] = ["streamSid", "stream_id", "stream_sid", "streamId"]
+    private static let streamNames = ["streamSid", "stream_id", "stream_sid", "streamId"]
 
     private mutating func skipBlanks() {
         while place < bytes.count, bytes[place] == 0x20 || 0x09...0x0A ~= bytes[place] || bytes[place] == 0x0D {
@@ -66,7 +66,5 @@ struct PlainMedia {
         return nil
     }
 
-    private func isSame(_ range: Range<Int>, _ text: StaticString) -> Bool {
-        text.withUTF8Buffer { $0.elementsEqual(bytes[range]) }
-    }
+    private func isSame(_ range: Range<Int>, _ text: String) -> Bool { text.utf8.elementsEqual(bytes[range]) }
 }

@@ -207,7 +207,7 @@ import Testing
         for tick in 0..<600 {
             _ = held.add(Self.fast(tick))
             held.tick(queued: 0, isPlaying: tick < 10)
-            held.pass(write: { tick < 10 ? $0.count : 0 * $0.count }, mark: { _, _ in true })
+            held.pass(write: { span in tick < 10 ? span.count : 0 }, mark: { _, _ in true })
         }
         #expect(held.trimmedFrameCount == 0)
     }

@@ -3,16 +3,16 @@ import ArgumentParser
 import Glibc
 import MediaEngine
 
-/// Makes a page of a trace or a capture.
+/// Makes a page of a trace, a capture, a story or a recorded call with an agent.
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
         abstract: "Makes a page (HTML) of a trace, a capture, a story or a call with an agent.",
         discussion: """
-            The page has plots, figures, and why it was choppy. The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
+            The file is a trace that `loopback --trace`, `receive --trace` or `replay --trace` has written, or a capture \
             (pcap or pcapng), which is replayed first, both directions of the call where both are there: that of --ssrc \
-            first, else the one that sounds worse. The page is one file and loads nothing from elsewhere. Its first line \
-            is the verdict. Every audible gap, at most the 200 longest, is listed with its cause (lost, late, sender \
+            first, else the one that sounds worse. The page has plots and figures, is one file, and loads nothing \
+            from elsewhere. Its first line is the verdict. Every audible gap, at most the 200 longest, is listed with its cause (lost, late, sender \
             stalled, drift, xrun, discarded, or unknown), its time of day where the trace knows it, and a display filter \
             that shows its packets in Wireshark.
 
@@ -116,15 +116,15 @@ struct ReportCommand: AsyncParsableCommand {
         let levels = try sound.flatMap { access($0, R_OK) == 0 ? try TalkLevels(path: $0) : nil }
         let page = TalkPage(title: title, record: record, levels: levels)
         try TextFile.write(page.html, to: output)
-        let times = record.answerTimes.sorted()
+        let answers = record.answers
         common.show(
             [
                 "file": .string(file), "output": .string(output), "kind": "agent",
                 "seconds": .number(Self.rounded(page.duration)), "events": .integer(record.events.count),
                 "answers": [
-                    "count": .integer(times.count),
-                    "medianSeconds": JSONValue(times.isEmpty ? nil : Self.rounded(times[times.count / 2])),
-                    "longestSeconds": JSONValue(times.last.map(Self.rounded)),
+                    "count": .integer(answers?.count ?? 0),
+                    "medianSeconds": JSONValue(answers.map { Self.rounded($0.median) }),
+                    "longestSeconds": JSONValue(answers.map { Self.rounded($0.longest) }),
                 ],
                 "interruptions": .integer(record.count("agentPaused")),
                 "resumptions": .integer(record.count("agentResumed")), "clears": .integer(record.count("cleared")),

@@ -24,11 +24,8 @@ struct TalkLevels {
             let got = try reader.read(into: &room)
             guard got > 0 else { break }
             for side in sides.indices {
-                let power = stride(from: min(side, channelCount - 1), to: got * channelCount, by: channelCount).reduce(
-                    0.0
-                ) {
-                    $0 + Double(block[$1]) * Double(block[$1])
-                }
+                let places = stride(from: min(side, channelCount - 1), to: got * channelCount, by: channelCount)
+                let power = places.reduce(0.0) { $0 + Double(block[$1]) * Double(block[$1]) }
                 let level = max(10 * log10(power / Double(got) / Self.fullScale), Self.floor)
                 sides[side].append(PlotSeries.Point(time: Double(frames) / rate, value: level))
             }

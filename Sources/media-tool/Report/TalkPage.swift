@@ -24,12 +24,11 @@ struct TalkPage {
 
     /// What it came to, in words.
     var summary: [String] {
-        let times = record.answerTimes.sorted()
         var parts = ["\(HTMLText.time(duration)) with an agent"]
-        let answers = English.count(times.count, "answer")
-        if let longest = times.last {
-            let median = HTMLText.number(times[times.count / 2] * 1000)
-            parts.append("\(answers), after \(median) ms (median), \(HTMLText.number(longest * 1000)) ms at most")
+        if let answers = record.answers {
+            let (median, longest) = (HTMLText.number(answers.median * 1000), HTMLText.number(answers.longest * 1000))
+            let count = English.count(answers.count, "answer")
+            parts.append("\(count), after \(median) ms (median), \(longest) ms at most")
         }
         let (pauses, resumptions) = (record.count("agentPaused"), record.count("agentResumed"))
         if pauses > 0 { parts.append("\(English.count(pauses, "interruption")), \(resumptions) of them for nothing") }

@@ -104,6 +104,12 @@ struct TalkRecord {
         return times
     }
 
+    /// How often it answered, and after how many seconds; nil where it never did.
+    var answers: (count: Int, median: Double, longest: Double)? {
+        let times = answerTimes.sorted()
+        return times.last.map { (times.count, times[times.count / 2], $0) }
+    }
+
     /// How many events of a kind there are.
     func count(_ name: String) -> Int { events.count { $0.name == name } }
 }

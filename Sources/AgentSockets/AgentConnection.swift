@@ -25,7 +25,8 @@ package protocol AgentTransport: Sendable {
 package final class AgentConnection: AgentTransport {
     let state: ConnectionState
 
-    private init(_ state: ConnectionState) { self.state = state }
+    /// The connection whose state this is, for as long as somebody has it.
+    init(_ state: ConnectionState) { self.state = state }
 
     deinit {
         state.end(nil)

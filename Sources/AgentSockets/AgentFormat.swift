@@ -37,8 +37,21 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether its agents dial in, where that is asked for.
+    public var dialsIn: Bool { self == .asterisk || self == .asteriskPlain }
+
     /// A codec of this format.
-    func codec(sampleRate: Int, _ generator: inout some RandomNumberGenerator) -> any AgentCodec {
+    ///
+    /// - Parameters:
+    ///   - sampleRate: One of `sampleRates`.
+    ///   - connection: What the connection is called; nil for a name that is drawn.
+    ///   - generator: What names are drawn by.
+    /// - Returns: One for a connection.
+    func codec(
+        sampleRate: Int,
+        connection: String? = nil,
+        _ generator: inout some RandomNumberGenerator
+    ) -> any AgentCodec {
         switch self {
         case .twilio, .telnyx, .plivo, .exotel:
             MediaStreamsCodec(MediaStreamsDialect(self, sampleRate: sampleRate), &generator)
@@ -48,7 +61,7 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
             AsteriskCodec(
                 sampleRate: sampleRate,
                 isPlain: self == .asteriskPlain,
-                connection: UInt128.random(in: 0...UInt128.max, using: &generator)
+                connection: connection ?? AsteriskCodec.connectionName(&generator)
             )
         }
     }

@@ -104,9 +104,14 @@ public final class AgentLine: Sendable {
             subprotocol: options.format.subprotocol,
             authoritiesPath: options.authoritiesPath
         )
-        let line = AgentLine(Link(connection, codec), connection.frames, options.isPausedBySpeech)
+        let line = AgentLine(connection, codec, options.isPausedBySpeech)
         if let call { line.begin(call) }
         return line
+    }
+
+    /// A line by a connection that stands.
+    convenience init(_ connection: AgentConnection, _ codec: any AgentCodec, _ isPausedBySpeech: Bool?) {
+        self.init(Link(connection, codec), connection.frames, isPausedBySpeech)
     }
 
     /// A line in virtual time, which `step` and `receive` move.

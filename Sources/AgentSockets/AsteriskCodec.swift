@@ -4,10 +4,10 @@ internal import FoundationEssentials
 ///
 ///     MEDIA_START, sound, DTMF_END, MEDIA_XOFF, MEDIA_XON,          sound, START_ and STOP_MEDIA_BUFFERING, MARK_MEDIA,
 ///     MEDIA_MARK_PROCESSED, MEDIA_BUFFERING_COMPLETED,              FLUSH_, PAUSE_ and CONTINUE_MEDIA, GET_STATUS,
-///     QUEUE_DRAINED, STATUS ──► agent                               REPORT_QUEUE_DRAINED, SET_MEDIA_DIRECTION, HANGUP ──► call
+///     QUEUE_DRAINED, STATUS, ERROR ──► agent                        REPORT_QUEUE_DRAINED, SET_MEDIA_DIRECTION, HANGUP ──► call
 ///
 /// Sound that fills no frame is not lost, and what is said behind MEDIA_XOFF is neither; half a sample is, but between pieces that are
-/// buffered. What is told of the queue comes with the next 20 ms of the call. MEDIA_MARK_DROPPED, and "position_ms" in both
+/// buffered. What is told of the queue, and ERROR, come with the next 20 ms of the call; ERROR in JSON alone. MEDIA_MARK_DROPPED, and "position_ms" in both
 /// events of marks, are of this project's own, in JSON alone.
 /// Source: Asterisk, WebSocket channel driver; its documentation.
 struct AsteriskCodec: AgentCodec {
@@ -25,6 +25,8 @@ struct AsteriskCodec: AgentCodec {
     private var (isBuffering, isPaused) = (false, false)
     /// Whether it was told that too much waits.
     private var isFull = false
+    /// What was wrong with commands, to be told.
+    private var complaints: [String] = []
     /// Whether it has asked how much waits, and when nothing does.
     private var (isStatusWanted, isDrainWanted) = (false, false)
 
@@ -36,12 +38,16 @@ struct AsteriskCodec: AgentCodec {
         case out
     }
 
-    init(sampleRate: Int, isPlain: Bool, connection: UInt128) {
-        (self.sampleRate, self.isPlain) = (sampleRate, isPlain)
-        let digits = String(connection, radix: 16)
+    init(sampleRate: Int, isPlain: Bool, connection: String) {
+        (self.sampleRate, self.isPlain, self.connection) = (sampleRate, isPlain, connection)
+    }
+
+    /// Draws a name for a connection, a UUID.
+    static func connectionName(_ generator: inout some RandomNumberGenerator) -> String {
+        let digits = String(UInt128.random(in: 0...UInt128.max, using: &generator), radix: 16)
         let all = String(repeating: "0", count: 32 - digits.utf8.count) + digits
         var rest = all[...]
-        self.connection = [8, 4, 4, 4, 12].map { count in
+        return [8, 4, 4, 4, 12].map { count in
             defer { rest = rest.dropFirst(count) }
             return String(rest.prefix(count))
         }.joined(separator: "-")
@@ -93,7 +99,8 @@ struct AsteriskCodec: AgentCodec {
     /// What there is to tell of the queue.
     private mutating func tell(waiting frameCount: Int) -> [AgentFrame] {
         let count = (frameCount * 50 + sampleRate - 1) / sampleRate
-        var frames: [AgentFrame] = []
+        var frames = complaints.map { event("ERROR", [("error_text", .text($0))]) }
+        complaints = []
         if !isFull, count >= Self.fullCount {
             isFull = true
             frames.append(event("MEDIA_XOFF"))
@@ -183,9 +190,16 @@ struct AsteriskCodec: AgentCodec {
             if !isBuffering { stream.reset() }
             return [.sound(isMuLaw ? MuLawSound.samples(bytes) : stream.samples(bytes))]
         case .text(let bytes):
-            if let command = command(bytes), let requests = requests(command) { return requests }
+            guard let command = command(bytes) else { return refuse("This is no command: it cannot be read.") }
+            if let requests = requests(command) { return requests }
+            return refuse("\(command.command) may not come now, or in this form.")
         }
+    }
+
+    /// Counts what is not understood, and keeps for the agent why.
+    private mutating func refuse(_ complaint: String) -> [AgentRequest] {
         malformedCount += 1
+        if !isPlain, complaints.count < Self.complaintLimit { complaints.append(complaint) }
         return []
     }
 
@@ -267,6 +281,7 @@ struct AsteriskCodec: AgentCodec {
     private static let buffered = "STOP_MEDIA_BUFFERING"
     /// So many frames of 20 ms wait when the agent is told to stop, and when it may go on.
     private static let (fullCount, roomCount) = (900, 800)
+    private static let complaintLimit = 8
     /// Bytes of a command.
     private static let textLimit = 2048
 }

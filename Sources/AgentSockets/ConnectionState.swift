@@ -46,6 +46,21 @@ final class ConnectionState: Sendable {
 
     init(_ channel: any Channel) { self.channel = channel }
 
+    /// What a connection is from now on that has been upgraded to WebSocket.
+    ///
+    /// Thread: the event loop.
+    static func webSocket(
+        on channel: any Channel,
+        _ pace: ConnectionPace,
+        isServer: Bool
+    ) throws -> ConnectionState {
+        let state = ConnectionState(channel)
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(WebSocketHandler(state, pace, isServer: isServer))
+        try pipeline.addHandler(FrameHandler(state, farewell: pace.farewell, isPlainStream: false))
+        return state
+    }
+
     // MARK: To the agent
 
     var droppedCount: Int { fields.withLock(\.droppedCount) }
@@ -199,6 +214,11 @@ final class ConnectionState: Sendable {
         // The other side's farewell is to be read.
         if isHeld { channel.read() }
     }
+
+    /// Bytes that wait in the kernel, so that few are behind what is counted here.
+    static let sendBufferSize: ChannelOptions.Types.SocketOption.Value = 32_768
+    /// What comes at once when the agent ends a connection that is not read.
+    static let receiveBufferSize: ChannelOptions.Types.SocketOption.Value = 131_072
 
     private static let sendLimit = 64 << 10
     private static let insistLimit = 1 << 20

@@ -52,16 +52,10 @@ struct Opening: Sendable {
     private var place: String {
         switch address.way {
         case .webSocket(let host, let port, _, let isSecured):
-            "\(isSecured ? "wss" : "ws")://\(Self.authority(host, port, or: nil))"
-        case .tcp(let host, let port): Self.authority(host, port, or: nil)
+            AgentAddress.webSocket(host, port, isSecured: isSecured)
+        case .tcp(let host, let port): AgentAddress.authority(host, port, or: nil)
         case .unix(let path): path
         }
-    }
-
-    /// A host and its port, unless it is the usual one, as in an address.
-    private static func authority(_ host: String, _ port: UInt16, or usual: UInt16?) -> String {
-        let shown = host.contains(":") ? "[\(host.prefix { $0 != "%" })]" : host
-        return port == usual ? shown : "\(shown):\(port)"
     }
 
     // MARK: The network
@@ -74,8 +68,8 @@ struct Opening: Sendable {
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(patience)
             .channelOption(.autoRead, value: false)
-            .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferSize)
-            .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBufferSize)
+            .channelOption(.socketOption(.so_sndbuf), value: ConnectionState.sendBufferSize)
+            .channelOption(.socketOption(.so_rcvbuf), value: ConnectionState.receiveBufferSize)
         let connecting: EventLoopFuture<any Channel>
         switch address.way {
         case .unix(let path): connecting = bootstrap.connect(unixDomainSocketPath: path)
@@ -118,7 +112,7 @@ struct Opening: Sendable {
         if let security {
             try pipeline.addHandler(NIOSSLClientHandler(context: security, serverHostname: name))
         }
-        var headers = HTTPHeaders([("Host", Self.authority(host, port, or: isSecured ? 443 : 80))])
+        var headers = HTTPHeaders([("Host", AgentAddress.authority(host, port, or: isSecured ? 443 : 80))])
         for (name, value) in request.headers { headers.add(name: name, value: value) }
         if let subprotocol = request.subprotocol { headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol) }
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
@@ -147,11 +141,7 @@ struct Opening: Sendable {
         guard subprotocols.allSatisfy({ $0 == request.subprotocol }), subprotocols.count < 2,
             response.headers["Sec-WebSocket-Extensions"].isEmpty
         else { throw Refusal.otherTerms }
-        let state = ConnectionState(channel)
-        let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(WebSocketHandler(state, pace))
-        try pipeline.addHandler(FrameHandler(state, farewell: pace.farewell, isPlainStream: false))
-        return state
+        return try .webSocket(on: channel, pace, isServer: false)
     }
 
     // MARK: TLS
@@ -204,9 +194,4 @@ struct Opening: Sendable {
         default: return "cannot be reached: \(FrameHandler.text(of: error)). Start it, or check the address."
         }
     }
-
-    /// Bytes that wait in the kernel, so that few are behind what `ConnectionState` counts.
-    private static let sendBufferSize: ChannelOptions.Types.SocketOption.Value = 32_768
-    /// What comes at once when the agent ends a connection that is not read.
-    private static let receiveBufferSize: ChannelOptions.Types.SocketOption.Value = 131_072
 }

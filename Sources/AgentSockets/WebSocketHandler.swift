@@ -13,6 +13,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     private let state: ConnectionState
     private let pace: (ping: TimeAmount, silence: TimeAmount)
+    /// Whether the agent has dialled, and masks what it sends.
+    private let isServer: Bool
     /// A message of which fragments have come.
     private var message: (isText: Bool, bytes: [UInt8])?
     /// A close frame has been sent: no other follows, and what comes is for nobody.
@@ -21,8 +23,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var pingTimer: RepeatedTask?
     private var silenceTimer: Scheduled<Void>?
 
-    init(_ state: ConnectionState, _ pace: ConnectionPace) {
-        self.state = state
+    init(_ state: ConnectionState, _ pace: ConnectionPace, isServer: Bool) {
+        (self.state, self.isServer) = (state, isServer)
         self.pace = (TimeAmount(pace.ping), TimeAmount(pace.silence))
     }
 
@@ -57,7 +59,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         _ context: ChannelHandlerContext,
         _ promise: EventLoopPromise<Void>? = nil
     ) {
-        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: bytes)
+        let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: isServer ? nil : .random(), data: bytes)
         context.write(wrapOutboundOut(frame), promise: promise)
     }
 
@@ -93,13 +95,13 @@ final class WebSocketHandler: ChannelDuplexHandler {
             if frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
-        guard frame.maskKey == nil, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
+        guard (frame.maskKey != nil) == isServer, !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             return fail(1002, "it sends frames that were not agreed on", context)
         }
         switch frame.opcode {
-        case .ping: writeControl(.pong, frame.data, context)
+        case .ping: writeControl(.pong, frame.unmaskedData, context)
         case .pong: break
-        case .connectionClose: takeClose(frame.data, context)
+        case .connectionClose: takeClose(frame.unmaskedData, context)
         case .text, .binary:
             guard message == nil else { return fail(1002, "it begins a message within another", context) }
             message = (frame.opcode == .text, [])
@@ -117,7 +119,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard count + frame.data.readableBytes <= ConnectionState.messageLimit else {
             return fail(1009, "it sends a message of more than 1 MiB", context)
         }
-        message?.bytes.append(contentsOf: frame.data.readableBytesView)
+        message?.bytes.append(contentsOf: frame.unmaskedData.readableBytesView)
         guard frame.fin, let whole = message.take() else { return }
         guard whole.isText else { return context.fireChannelRead(wrapInboundOut(.binary(whole.bytes))) }
         guard String(validating: whole.bytes, as: UTF8.self) != nil else {

@@ -98,6 +98,25 @@ import Testing
         )
     }
 
+    @Test func `an application is told what was wrong with its commands, eight of them at once`() {
+        var codec = AgentCodecTests.codec(.asterisk)
+        for command in ["GET STATUS", #"{"command":"SET_MEDIA_DIRECTION","direction":"up"}"#] {
+            _ = codec.decode(AgentCodecTests.frame(command))
+        }
+        let told = Self.texts(codec.encode(.waiting(frameCount: 0)))
+        let begin = #"{"event":"ERROR","channel_id":"","error_text":""#
+        #expect(
+            told == [
+                begin + #"This is no command: it cannot be read."}"#,
+                begin + #"SET_MEDIA_DIRECTION may not come now, or in this form."}"#,
+            ]
+        )
+        for _ in 0..<20 { _ = codec.decode(AgentCodecTests.frame("")) }
+        let rest = codec.encode(.waiting(frameCount: 0)).count
+        let none = codec.encode(.waiting(frameCount: 0))
+        #expect(rest == 8 && none.isEmpty && codec.malformedCount == 22)
+    }
+
     @Test func `half a sample is forgotten with what it ended`() {
         var codec = AgentCodecTests.codec(.asteriskPlain, 16_000)
         for command in ["STOP_MEDIA_BUFFERING", "FLUSH_MEDIA", "HANGUP", "SET_MEDIA_DIRECTION both"] {

@@ -135,6 +135,36 @@ import Testing
     }
 
     @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
+    func `an agent that dials in answers the call that it was told of`() throws {
+        let scratch = try Scratch()
+        let serving = try ToolRun(
+            ["agent", "serve", "--sip", "127.0.0.1:0", "--agents-at", "127.0.0.1:0", "--calls", "1", "--json"]
+                + ["--rate", "16000"]
+        )
+        let calling = try ToolRun(
+            ["sip", "call", "sip:\(try serving.address())", "--dtmf", ",#", "--json"]
+                + [
+                    "--input", try SIPCallRealTimeTests.speech(scratch, seconds: 6), "--output",
+                    scratch.file("heard.wav"),
+                ]
+        )
+        try #require(serving.printed("agentAwaited"), "\(serving.errors)")
+        let awaited = try #require(try serving.jsonLines().last)
+        let address = try #require(awaited["address"] as? String)
+        let agent = try ProgramRun(
+            AgentTryRealTimeTests.python,
+            ["-u", AgentTryRealTimeTests.example("agent-asterisk.py"), address]
+        )
+        defer { agent.send(SIGKILL) }
+        #expect(calling.wait() == 0, "\(calling.errors)")
+        #expect(agent.prints("key #"), "\(agent.output) \(agent.errors)")
+        let callID = try #require(awaited["callID"] as? String)
+        #expect(agent.prints("connected \(callID)") && agent.prints("'from': 'sip:"), "\(agent.output)")
+        #expect(try calling.jsonLines().last?["endedBy"] as? String == "them", "\(calling.output)")
+        #expect(serving.wait() == 0, "\(serving.errors)")
+    }
+
+    @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
     func `an agent calls and greets; a second call finds the other side busy`() throws {
         let scratch = try Scratch()
         let (agent, port) = try Self.agent("../../Examples/agent-audiosocket.py")

@@ -12,6 +12,11 @@ import Testing
         return run.wait() == 0
     }()
 
+    static func example(_ name: String) -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+        return root.appending(path: "Examples/\(name)").path
+    }
+
     /// Starts an agent of Examples, and has it talked to for as long as a tone takes, and somewhat more.
     private static func talk(
         with name: String,
@@ -19,9 +24,8 @@ import Testing
         _ options: [String],
         _ scratch: Scratch
     ) throws -> (run: ToolRun, agent: ProgramRun) {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
         let port = try FreePort.pair()
-        let agent = try ProgramRun(python, ["-u", root.appending(path: "Examples/\(name)").path, "\(port)"])
+        let agent = try ProgramRun(python, ["-u", example(name), "\(port)"])
         try #require(agent.prints("listening"), "\(agent.output) \(agent.errors)")
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 8000)
         let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
@@ -65,6 +69,29 @@ import Testing
         #expect(report["clears"] as? Int == 1, "\(report)")
         #expect(try #require(report["unheardSeconds"] as? Double) > 7, "\(report)")
         #expect(agent.prints("note 10 was cut off"), "\(agent.output)")
+    }
+
+    @Test(.enabled(if: hasWebSockets, "needs python3-websockets"))
+    func `an agent of Asterisk's channel dials in, greets, and gives back what it hears`() throws {
+        let scratch = try Scratch()
+        try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16_000)
+        let run = try ToolRun(
+            ["agent", "try", "--agents-at", "127.0.0.1:0", "--rate", "16000", "--json", "--no-pause"]
+                + ["--seconds", "2.5"]
+                + ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
+        )
+        try #require(run.printed("agentAwaited"), "\(run.errors)")
+        let awaited = try #require(try run.jsonLines().first)
+        let address = try #require(awaited["address"] as? String)
+        #expect(address.hasSuffix(try #require(awaited["path"] as? String)))
+        let agent = try ProgramRun(Self.python, ["-u", Self.example("agent-asterisk.py"), address])
+        defer { agent.send(SIGKILL) }
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(agent.prints("greeting was heard"), "\(agent.output) \(agent.errors)")
+        let report = try #require(try run.jsonLines().last)
+        #expect(try #require(report["playedSeconds"] as? Double) > 1.5 && report["malformed"] as? Int == 0, "\(report)")
+        #expect(try Tone(frequency: 440).tenths(of: scratch.file("heard.wav")).count { $0 } >= 4)
+        #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
     }
 
     @Test func `nobody there, and what is no agent, are told in one sentence`() throws {

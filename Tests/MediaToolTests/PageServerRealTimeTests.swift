@@ -1,6 +1,5 @@
 import CallBasics
 import Foundation
-import Glibc
 import TestSupport
 import Testing
 
@@ -8,41 +7,6 @@ import Testing
 
 /// A server of pages over TCP, and clients that ask too much of it.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct PageServerRealTimeTests {
-    /// A connection to a port of 127.0.0.1.
-    private final class Client {
-        private let descriptor: CInt
-
-        init(to port: UInt16) throws {
-            descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            (address.sin_port, address.sin_addr.s_addr) = (port.bigEndian, UInt32(0x7F00_0001).bigEndian)
-            let length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let status = withUnsafePointer(to: address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, length) }
-            }
-            try #require(status == 0)
-        }
-
-        deinit { close(descriptor) }
-
-        func send(_ text: String) {
-            let bytes = Array(text.utf8)
-            _ = Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL))
-        }
-
-        /// All that comes until the server closes, or `count` bytes.
-        func read(_ count: Int = .max) -> String {
-            var (all, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
-            while all.count < count {
-                let count = Glibc.read(descriptor, &buffer, buffer.count)
-                guard count > 0 else { break }
-                all += buffer[..<count]
-            }
-            return String(decoding: all, as: UTF8.self)
-        }
-    }
-
     /// A server that answers with what it was sent, while `body` runs.
     private func serving(_ body: @escaping @Sendable (UInt16) throws -> Void) async throws {
         let port = Watched<UInt16?>(nil)
@@ -62,7 +26,7 @@ import Testing
 
     @Test func `requests of one connection are answered in order`() async throws {
         try await serving { port in
-            let client = try Client(to: port)
+            let client = try StreamClient(to: port)
             client.send(Self.get + "POST /b HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc")
             let answers = client.read()
             let (first, second) = (answers.range(of: "GET /a "), answers.range(of: "POST /b abc"))
@@ -74,7 +38,7 @@ import Testing
     @Test func `a body that is too long is refused, however it is told`() async throws {
         try await serving { port in
             for head in ["Content-Length: 70000", "Transfer-Encoding: chunked"] {
-                let client = try Client(to: port)
+                let client = try StreamClient(to: port)
                 client.send("POST / HTTP/1.1\r\n\(head)\r\n\r\n")
                 if head.hasPrefix("Transfer") { client.send("11170\r\n") }
                 client.send(String(repeating: "x", count: 70_000))
@@ -86,10 +50,10 @@ import Testing
     @Test func `what is no HTTP, or ends in the midst, ends that connection alone`() async throws {
         try await serving { port in
             for text in ["\0\u{1}\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9\r\n\r\n", "POST / HTTP/1.1\r\nContent-Le"] {
-                let client = try Client(to: port)
+                let client = try StreamClient(to: port)
                 client.send(text)
             }
-            let client = try Client(to: port)
+            let client = try StreamClient(to: port)
             client.send(Self.get)
             #expect(client.read(12).hasPrefix("HTTP/1.1 200"))
         }
@@ -97,21 +61,21 @@ import Testing
 
     /// What is accepted, and not taken up yet, is let go of.
     @Test func `a server ends whoever is just about to ask`() async throws {
-        for _ in 0..<50 { try await serving { port in for _ in 0..<20 { _ = try Client(to: port) } } }
+        for _ in 0..<50 { try await serving { port in for _ in 0..<20 { _ = try StreamClient(to: port) } } }
     }
 
     @Test func `more connections than it takes are closed, and it serves on once others have gone`() async throws {
         try await serving { port in
             do {
-                let clients = try (0..<64).map { _ in try Client(to: port) }
+                let clients = try (0..<64).map { _ in try StreamClient(to: port) }
                 // Each is served, so all have a place.
                 for client in clients { client.send(Self.get) }
                 for client in clients { #expect(client.read(12).hasPrefix("HTTP/1.1 200")) }
-                for _ in 0..<64 { #expect(try Client(to: port).read().isEmpty) }
+                for _ in 0..<64 { #expect(try StreamClient(to: port).read().isEmpty) }
             }
             #expect(
                 Polling.wait {
-                    guard let client = try? Client(to: port) else { return false }
+                    guard let client = try? StreamClient(to: port) else { return false }
                     client.send(Self.get)
                     return client.read(12).hasPrefix("HTTP/1.1 200")
                 }

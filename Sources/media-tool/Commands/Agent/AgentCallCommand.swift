@@ -12,7 +12,7 @@ struct AgentCallCommand: AsyncParsableCommand {
         commandName: "call",
         abstract: "Calls a SIP URI, and has a voice agent speak.",
         discussion: """
-            The agent is dialled first: where it is not, nobody's phone rings. It is told of the call when that is answered, and \
+            The agent is dialled first, or with --agents-at awaited for up to 60 s: where it is not, nobody's phone rings. It is told of the call when that is answered, and \
             hears and speaks from then on. The call ends with either side, after --seconds, and by Ctrl-C; it fails when it was \
             not answered, and when the agent's connection broke off.
 
@@ -60,12 +60,16 @@ struct AgentCallCommand: AsyncParsableCommand {
         try session.security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
-        try agent.warn()
         let target = try SIPOptions.uri(uri, "URI")
         let failure = try await CallEngine.session(CallEngineConfiguration()) { engine -> String? in
             let talk = AgentTalk(nil, SIPTeller(isJSON: common.json, hasEvents: true))
-            try await talk.dial(agent)
-            guard !Interruption.hasCome else { return nil }
+            let door = try await AgentDoor(agent)
+            let isThere: Void? = try await Interruption.orValue { try await talk.reach(door, within: .seconds(60)) }
+            await door.close()
+            guard isThere != nil, !Interruption.hasCome else {
+                _ = await talk.end(nil)
+                return nil
+            }
             do {
                 return try await call(target, engine, talk)
             } catch {

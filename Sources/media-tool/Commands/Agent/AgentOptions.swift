@@ -1,5 +1,6 @@
 public import AgentSockets
 public import ArgumentParser
+import CallBasics
 
 extension AgentFormat: ExpressibleByArgument {}
 
@@ -11,7 +12,27 @@ struct AgentOptions: ParsableArguments {
             valueName: "address"
         )
     )
-    var to: String
+    var to: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "In the place of --to: where agents dial in, each at the path that a line says, in Asterisk's format.",
+            valueName: "host:port"
+        )
+    )
+    var agentsAt: LocalAddress?
+
+    @Option(
+        help: ArgumentHelp("A certificate in PEM, by which agents dial in by wss.", valueName: "file"),
+        completion: .file()
+    )
+    var agentsCert: String?
+
+    @Option(
+        help: ArgumentHelp("The key of --agents-cert in PEM, without a password.", valueName: "file"),
+        completion: .file()
+    )
+    var agentsKey: String?
 
     @Option(help: "What an agent by WebSocket speaks: \(AgentFormat.allCases.map(\.rawValue).joined(separator: ", ")).")
     var format: AgentFormat?
@@ -60,12 +81,17 @@ struct AgentOptions: ParsableArguments {
     var pause: Bool?
 
     func validate() throws {
+        guard (to == nil) != (agentsAt == nil) else {
+            throw ValidationError("Give '--to', an agent that is dialled, or '--agents-at', where agents dial in.")
+        }
         _ = try address()
         var files = FileArguments()
         try files.read("--agent-ca", agentCa)
         try files.read("--agent-token-file", agentTokenFile)
-        let isWeb = to.lowercased().hasPrefix("ws")
-        let rates = isWeb ? (format ?? .twilio).sampleRates.sorted() : [8000, 16_000, 24_000, 48_000]
+        try files.read("--agents-cert", agentsCert)
+        try files.read("--agents-key", agentsKey)
+        let isWeb = to?.lowercased().hasPrefix("ws") ?? true
+        let rates = isWeb ? spoken.sampleRates.sorted() : [8000, 16_000, 24_000, 48_000]
         if let rate, !rates.contains(rate) {
             let known = rates.map(String.init).joined(separator: ", ")
             throw ValidationError("The value '\(rate)' of '--rate' is none that the format has. Give one of \(known).")
@@ -77,13 +103,11 @@ struct AgentOptions: ParsableArguments {
         if let other = ofWeb.first(where: \.1)?.0, !isWeb {
             throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")
         }
-        if agentCa != nil, !to.lowercased().hasPrefix("wss:") {
-            throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
-        }
+        try validateWay()
         if agentTokenFile == "-" {
             throw ValidationError("'--agent-token-file' is read for each call. Give a file, not standard input.")
         }
-        if agentTokenFile != nil, format ?? .twilio != .twilio {
+        if agentTokenFile != nil, spoken != .twilio {
             throw ValidationError(
                 "'--agent-token-file' is for Twilio's format. Leave it out, or take '--format twilio'."
             )
@@ -91,8 +115,44 @@ struct AgentOptions: ParsableArguments {
         _ = try (parameters(), headers(), token())
     }
 
-    func address() throws -> AgentAddress {
+    /// Refuses what is for agents that are dialled where they dial in, and the other way round.
+    private func validateWay() throws {
+        if agentCa != nil, !(to?.lowercased().hasPrefix("wss:") ?? false) {
+            throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
+        }
+        guard agentsAt != nil else {
+            guard agentsCert == nil, agentsKey == nil else {
+                throw ValidationError(
+                    "'--agents-cert' is for agents that dial in. Leave it out, or give '--agents-at'."
+                )
+            }
+            return
+        }
+        guard spoken.dialsIn else {
+            throw ValidationError(
+                "Agents of the format '\(spoken.rawValue)' are dialled. Give '--to', or '--format asterisk'."
+            )
+        }
+        guard agentHeader.isEmpty else {
+            throw ValidationError("'--agent-header' is for agents that are dialled. Leave it out, or give '--to'.")
+        }
+        guard (agentsCert == nil) == (agentsKey == nil) else {
+            throw ValidationError("'--agents-cert' and '--agents-key' belong together. Give both, or leave both out.")
+        }
+    }
+
+    /// What is spoken by WebSocket.
+    private var spoken: AgentFormat { format ?? (agentsAt == nil ? .twilio : .asterisk) }
+
+    /// Where the agent is; nil where agents dial in.
+    private func address() throws -> AgentAddress? {
+        guard let to else { return nil }
         do throws(AgentError) { return try AgentAddress(to) } catch { throw ValidationError(error.description) }
+    }
+
+    /// Whether what is said goes through the network in the clear.
+    var isInTheClear: Bool {
+        get throws { try address()?.isInTheClear ?? (agentsCert == nil && agentsAt?.address.isLoopback == false) }
     }
 
     /// What the agent is told of each call; the last one of a name counts.
@@ -124,10 +184,17 @@ struct AgentOptions: ParsableArguments {
         return (String(text[..<place]), String(mark == ":" ? value.drop { $0 == " " } : value))
     }
 
-    /// Says so when what is said can be listened to.
-    func warn() throws {
-        guard try address().isInTheClear else { return }
-        StandardError.write("Note: what is said goes to \(to) in the clear. Take wss:// where others can listen.\n")
+    /// How agents are taken that dial in.
+    var receptionOptions: AgentReception.Options {
+        var options = AgentReception.Options()
+        (options.format, options.sampleRate, options.isPausedBySpeech) = (spoken, rate, pause)
+        if let agentsCert, let agentsKey {
+            options.certificate = AgentReception.Certificate(
+                path: InputPath.path(of: agentsCert),
+                keyPath: InputPath.path(of: agentsKey)
+            )
+        }
+        return options
     }
 
     /// Dials the agent.
@@ -135,13 +202,14 @@ struct AgentOptions: ParsableArguments {
     /// - Parameter call: What it is told; nil when it is told later.
     /// - Returns: The line.
     /// - Throws: `AgentError` when it is not there, `ToolFailure` when the token cannot be read
-    func open(_ call: AgentCall? = nil) async throws -> AgentLine {
+    func dial(_ call: AgentCall?) async throws -> AgentLine {
+        guard let address = try address() else { throw ToolFailure("There is no agent to dial. Give '--to'.") }
         var options = AgentLine.Options()
-        (options.format, options.sampleRate) = (format ?? .twilio, rate)
+        (options.format, options.sampleRate) = (spoken, rate)
         options.headers = try headers()
         options.authoritiesPath = agentCa
         options.authToken = try token()
         options.isPausedBySpeech = pause
-        return try await AgentLine.open(to: try address(), call, options)
+        return try await AgentLine.open(to: address, call, options)
     }
 }

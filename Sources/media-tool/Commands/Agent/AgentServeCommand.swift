@@ -13,7 +13,8 @@ struct AgentServeCommand: AsyncParsableCommand {
         abstract: "Answers SIP calls with a voice agent.",
         discussion: """
             Each call that comes rings while the agent is dialled, for a connection of its own, and is answered once it is there; where nobody is, the \
-            call is refused (480). The agent is told "from" and "to" of the call, "from_number" and "to_number" where these are \
+            call is refused (480). With --agents-at it is a line, "agentAwaited", that says where an agent may dial within 5 s, by a path of \
+            that call alone. The agent is told "from" and "to" of the call, "from_number" and "to_number" where these are \
             numbers, "name", and the headers of the INVITE that begin with X-. It ends the call by closing its connection, or by \
             hanging up: what it has said before is still heard.
 
@@ -73,7 +74,7 @@ struct AgentServeCommand: AsyncParsableCommand {
         try session.security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
-        try agent.warn()
+        let door = try await AgentDoor(agent)
         try await CallEngine.session(CallEngineConfiguration()) { engine in
             for name in format.codecs { _ = try engine.registry.codec(named: name) }
             var sip = sip
@@ -85,6 +86,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                 let reception = SIPReception(party: party, teller: teller, security: session.security)
                 let taker = Taker(
                     command: self,
+                    door: door,
                     reception: reception,
                     engine: engine,
                     ice: try await session.security.way()
@@ -97,11 +99,13 @@ struct AgentServeCommand: AsyncParsableCommand {
                 throw error
             }
         }
+        await door.close()
     }
 
     /// Has the agent take calls.
     private struct Taker: SIPReceiver {
         let command: AgentServeCommand
+        let door: AgentDoor
         let reception: SIPReception
         let engine: CallEngine
         let ice: ICEConfiguration?
@@ -130,7 +134,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                 await talks.noteDial(1)
                 defer { Task { await talks.noteDial(-1) } }
                 do {
-                    try await talk.dial(agent)
+                    try await talk.reach(door, within: .seconds(5))
                     talk.follow(run)
                     // Nothing that both know was answered 488 already; the end of the call tells it.
                     try? await endpoint.perform { agent, now in try agent.answer(handle, offered, at: now) }

@@ -10,7 +10,7 @@ import Synchronization
 ///
 ///     caller ◄── SIPCallRun ◄──► AgentTalk ◄──► AgentLine ──► agent
 ///
-/// The agent is dialled before the call is answered, and told of it afterwards.
+/// The agent is there before the call is answered, and told of it afterwards.
 final class AgentTalk: Sendable {
     private struct State {
         var line: AgentLine?
@@ -34,11 +34,11 @@ final class AgentTalk: Sendable {
     /// Why the agent's connection broke off; nil when it did not.
     var failure: String? { state.withLock(\.failure) }
 
-    /// Dials the agent.
+    /// Dials the agent, or awaits it.
     ///
     /// - Throws: `AgentError` when it is not there, `CancellationError` when the call is over meanwhile
-    func dial(_ options: AgentOptions) async throws {
-        let line = try await options.open()
+    func reach(_ door: AgentDoor, within limit: Duration) async throws {
+        let line = try await door.line(in: callID, within: limit, teller)
         let isLate = state.withLock { state in
             if !state.isOver { state.line = line }
             return state.isOver

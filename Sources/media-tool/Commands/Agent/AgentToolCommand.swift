@@ -7,7 +7,7 @@ struct AgentToolCommand: ParsableCommand {
         abstract: "Talks to voice agents that listen and speak by a socket.",
         discussion: """
             Agents are servers: WebSocket (ws://, wss://) with the format of Twilio or the one of --format, or Asterisk's AudioSocket \
-            (audiosocket:HOST:PORT, audiosocket:/PATH).
+            (audiosocket:HOST:PORT, audiosocket:/PATH). Those of Asterisk's WebSocket channel may also dial in (--agents-at).
 
             EXAMPLES
               media-tool agent try --to ws://127.0.0.1:8765/ws

@@ -11,9 +11,10 @@ struct AgentTryCommand: AsyncParsableCommand {
         abstract: "Talks to a voice agent, through the card or by files.",
         discussion: """
             It ends when the agent does and what it has said was heard, after --seconds, and by Ctrl-C; with --input alone, 3 s behind the end of the file. A line \
-            says when the agent speaks and falls silent, what it clears, and which marks were played or dropped.
+            says when the agent speaks and falls silent, what it clears, and which marks were played or dropped. With --agents-at an agent has 60 s to \
+            dial in, where the first line says.
 
-            With --json each is a line: "connected", "speaks", "silent", "marked" with "name", "played" and "seconds" of the agent's \
+            With --json each is a line: "agentAwaited" with "address" and "path", "connected", "speaks", "silent", "marked" with "name", "played" and "seconds" of the agent's \
             sound, "cleared" with "unheardSeconds", "press", "hold" and "transferTo" (which need a call by SIP), "hangUp", "agentEnded" with \
             "reason"; and "report" at the end.
 
@@ -21,6 +22,7 @@ struct AgentTryCommand: AsyncParsableCommand {
               media-tool agent try --to ws://127.0.0.1:8765/ws
               media-tool agent try --to ws://127.0.0.1:8765/ws --input speech.wav --output heard.wav --json
               media-tool agent try --to audiosocket:127.0.0.1:9092 --rate 16000 --dtmf 12#
+              media-tool agent try --agents-at 127.0.0.1:8088 --rate 16000
             """
     )
 
@@ -60,7 +62,6 @@ struct AgentTryCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        try agent.warn()
         let failure = try await CallEngine.session(try roles.engineConfiguration()) { engine in try await talk(engine) }
         if let failure { throw ToolFailure(failure) }
     }
@@ -69,9 +70,13 @@ struct AgentTryCommand: AsyncParsableCommand {
     private func talk(_ engine: CallEngine) async throws -> String? {
         var generator = SystemRandomNumberGenerator()
         let name = "CA" + String(UInt128.random(in: 0...UInt128.max, using: &generator), radix: 16)
-        let line = try await agent.open(AgentCall(callID: name, parameters: agent.parameters()))
+        let call = try AgentCall(callID: name, parameters: agent.parameters())
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-        teller.tell("connected", [("to", .string(agent.to))], text: "Connected to \(agent.to).")
+        let door = try await AgentDoor(agent)
+        let reached = try await Interruption.orValue { try await door.line(call, within: .seconds(60), teller) }
+        await door.close()
+        guard let line = reached else { return nil }
+        teller.tell("connected", [("to", .string(door.address))], text: "Connected to \(door.address).")
         let begin = MonotonicClock.current
         let calls = try await engine.makeCalls(legs(line))
         let state = Mutex<(isOver: Bool, failure: String?)>((false, nil))

@@ -67,7 +67,8 @@ final class Conversation: Sendable {
         tell: @escaping @Sendable (AgentVoiceEvent) -> Void
     ) {
         let format = AudioFormat(sampleRate: sampleRate)
-        voice = StreamSource(format: format, capacity: .milliseconds(400))
+        // What was played is read with what was heard meanwhile.
+        voice = StreamSource(format: format, capacity: .milliseconds(400), recordCapacity: .seconds(3))
         ears = StreamSink(format: format)
         (self.heard, self.tell) = (heard, tell)
         let ducking = Ducking(sampleRate: sampleRate, isOn: isPausedBySpeech)
@@ -86,7 +87,7 @@ final class Conversation: Sendable {
         voice.redirectEvents { [weak self] in self?.take($0) }
         guard let callEnded else { return }
         let follower = Task { [weak self, voice, ears] in
-            for await block in ears { self?.hear(block.samples) }
+            for await block in ears { self?.hear(block) }
             // What was played last is told before the end.
             for await _ in voice.events {}
             if !Task.isCancelled { await callEnded() }
@@ -95,7 +96,7 @@ final class Conversation: Sendable {
     }
 
     /// Takes what has come of the call, after each 10 ms of virtual time.
-    func step() { while let block = ears.tryRead() { hear(block.samples) } }
+    func step() { while let block = ears.tryRead() { hear(block) } }
 
     // MARK: What the agent does
 
@@ -232,12 +233,14 @@ final class Conversation: Sendable {
     // MARK: The call
 
     /// Takes 20 ms of the call.
-    private func hear(_ samples: [Int16]) {
+    private func hear(_ block: StreamSink.Block) {
+        let samples = block.samples
         state.withLock { state in
+            let played = voice.played(samples.count, at: block.position)
             guard state.isBegun else { return }
             state.queue.tick(queued: state.queuedFrames(voice.position), isPlaying: !voice.isPaused)
             pass(&state)
-            listen(samples, &state)
+            listen(samples, played: played ?? [Int16](repeating: 0, count: samples.count), &state)
             guard !state.isOver else { return }
             // A mark that has not been told yet waits, too.
             let hasMarks = !state.marks.isEmpty || state.queue.waitingMarkCount > 0
@@ -246,10 +249,9 @@ final class Conversation: Sendable {
     }
 
     /// Looks whether somebody speaks, and has the agent pause, or go on.
-    private func listen(_ samples: [Int16], _ state: inout State) {
-        let position = voice.position
-        let isPlaying = !state.isOver && !state.isSilent && state.queuedFrames(position) > 0
-        let news = state.ducking.hear(samples.span, position: position, isPlaying: isPlaying)
+    private func listen(_ samples: [Int16], played: [Int16], _ state: inout State) {
+        let isPlaying = !state.isOver && !state.isSilent && state.queuedFrames(voice.position) > 0
+        let news = state.ducking.hear(samples.span, played: played.span, isPlaying: isPlaying)
         switch news.speech {
         case .started(let frame)?: tell(.speechStarted(at: voice.format.duration(ofFrames: frame)))
         case .stopped(let frame)?: tell(.speechStopped(at: voice.format.duration(ofFrames: frame)))
@@ -265,11 +267,9 @@ final class Conversation: Sendable {
     private func pass(_ state: inout State) {
         guard state.isBegun else { return }
         var (written, marks) = (0, [(number: UInt64, name: String, trimmed: Int)]())
-        var ducking = state.ducking
         state.queue.pass(
             write: { span in
                 let taken = voice.tryWrite(span)
-                ducking.note(span.extracting(first: taken))
                 written += taken
                 return taken
             },
@@ -279,7 +279,6 @@ final class Conversation: Sendable {
                 return true
             }
         )
-        state.ducking = ducking
         state.writtenFrames += written
         for (number, name, trimmed) in marks { state.marks[number] = (name, trimmed, nil) }
     }

@@ -3,6 +3,9 @@ internal import MediaEngine
 /// Hears the other side, and says when what the agent says is to pause: as soon as somebody speaks into it, until the agent
 /// clears it, or 600 ms are over without that.
 ///
+///     heard ──► echo of the line, once there is a strong one ──► detector ──► pause, go on
+///     played ─────┴───────────────────────────────────────────────┘
+///
 /// Time comes with what is heard. Thread: one at a time.
 struct Ducking: Sendable {
     /// What has happened within what was heard last.
@@ -15,7 +18,9 @@ struct Ducking: Sendable {
     private let blockFrameCount: Int
     private let isOn: Bool
     private var detector: InterruptionDetector
-    private var levels: PlayedLevels
+    /// Nil while what comes back of what is played is weak.
+    private var echo: LineEcho?
+    private let sampleRate: Int
     /// Blocks of 10 ms for which it is paused already.
     private var pausedBlocks: Int?
 
@@ -26,25 +31,40 @@ struct Ducking: Sendable {
     init(sampleRate: Int, isOn: Bool) {
         blockFrameCount = sampleRate / 100
         self.isOn = isOn
-        (detector, levels) = (InterruptionDetector(sampleRate: sampleRate), PlayedLevels(sampleRate: sampleRate))
+        self.sampleRate = sampleRate
+        detector = InterruptionDetector(sampleRate: sampleRate)
     }
-
-    /// Notes what is handed to the call.
-    mutating func note(_ samples: Span<Int16>) { levels.note(samples) }
 
     /// Hears whole blocks of 10 ms.
     ///
     /// - Parameters:
     ///   - samples: What the other side says.
-    ///   - position: Frames that were played to it by now.
+    ///   - played: What was played to it meanwhile, as much.
     ///   - isPlaying: Whether there is something that could pause.
     /// - Returns: What has happened.
-    mutating func hear(_ samples: Span<Int16>, position: Int, isPlaying: Bool) -> News {
+    mutating func hear(_ samples: Span<Int16>, played: Span<Int16>, isPlaying: Bool) -> News {
+        if echo == nil, detector.hasStrongEcho { echo = LineEcho(sampleRate: sampleRate) }
+        guard let rest = echo?.process(heard: samples, played: played) else {
+            return listen(samples, played: played, blockCount: samples.count / blockFrameCount, isPlaying)
+        }
+        return listen(rest.span, played: played, blockCount: samples.count / blockFrameCount, isPlaying)
+    }
+
+    /// Listens for speech in blocks of 10 ms; both sounds last equally long.
+    private mutating func listen(
+        _ samples: Span<Int16>,
+        played: Span<Int16>,
+        blockCount: Int,
+        _ isPlaying: Bool
+    ) -> News {
         var news = News()
-        let power = levels.loudest(upTo: position)
-        for block in 0..<(samples.count / blockFrameCount) {
-            let range = (block * blockFrameCount)..<((block + 1) * blockFrameCount)
-            let change = detector.process(samples.extracting(range), playedPower: power)
+        for block in 0..<blockCount {
+            let (length, playedLength) = (samples.count / blockCount, played.count / blockCount)
+            let change = detector.process(
+                samples.extracting((block * length)..<((block + 1) * length)),
+                played: played.extracting((block * playedLength)..<((block + 1) * playedLength)),
+                isCancelled: echo != nil
+            )
             news.speech = change ?? news.speech
             if let blocks = pausedBlocks {
                 pausedBlocks = blocks + 1

@@ -6,7 +6,7 @@ internal import MediaEngine
 /// is taken to be 15 dB weaker at first, then as strong as the strongest of what came back in the last 1.6 s in which its
 /// like would have been heard; and what turned out to be no interruption is taken for echo, too, by 3 dB less with each second without its like.
 /// Speech begins with 40 ms of loud blocks within 60, and ends with 200 ms without one.
-/// Pure. Shape: one channel. `process` allocates nothing.
+/// Pure. Shape: one channel, at any rate. `process` allocates nothing.
 struct InterruptionDetector: Sendable {
     /// What has changed, with the frame at which it did.
     enum Change: Sendable, Hashable {
@@ -35,15 +35,16 @@ struct InterruptionDetector: Sendable {
 
     init(sampleRate: Int) { blockFrameCount = sampleRate / 100 }
 
-    /// Hears 10 ms, of which `playedPower` was the loudest that was played meanwhile.
-    mutating func process(_ block: Span<Int16>, playedPower: Double) -> Change? {
+    /// Hears 10 ms, in which `reference` was played, each at its own rate; without most of the echo where that is cancelled.
+    mutating func process(_ block: Span<Int16>, played reference: Span<Int16>, isCancelled: Bool = false) -> Change? {
         activity.process(block)
-        played[blockCount % played.count] = playedPower
+        played[blockCount % played.count] = VoiceActivity.power(of: reference)
         blockCount &+= 1
         let position = blockCount &* blockFrameCount
         let loudest = played.indices.reduce(0) { max($0, played[$1]) }
         let ratio = loudest > Self.audible ? activity.power / loudest : nil
-        let coupling = windows.indices.reduce(learned) { max($0, windows[$1]) }
+        let least = isCancelled ? Self.leastCoupling : 0
+        let coupling = windows.indices.reduce(max(learned, least)) { max($0, windows[$1]) }
         let isLoud = activity.isLoud && ratio ?? .infinity > coupling * Self.margin
         history = history << 1 | (isLoud ? 1 : 0)
         if isLoud {
@@ -79,6 +80,12 @@ struct InterruptionDetector: Sendable {
         notedBlocks &+= 1
     }
 
+    /// Whether what came back lately was stronger than -27 dB, or was taken for speech.
+    var hasStrongEcho: Bool {
+        let measured = notedBlocks / played.count
+        return learned > 0 || windows.indices.contains { $0 < measured && windows[$0] > Self.strongCoupling }
+    }
+
     /// What was heard was no interruption: its like is taken for echo for a while.
     mutating func learn() { learned = max(learned, min(strongest, Self.mostCoupling)) }
 
@@ -87,6 +94,10 @@ struct InterruptionDetector: Sendable {
     /// -15 dB and -6 dB.
     private static let firstCoupling = 0.031_622_776_601_683_8
     private static let mostCoupling = 0.251_188_643_150_958
+    /// -35 dB: now and then an adaptive filter leaves more than it did.
+    private static let leastCoupling = 3.162_277_660_168_38e-4
+    /// -27 dB.
+    private static let strongCoupling = 0.001_995_262_314_968_88
     /// 6 dB.
     private static let margin = 3.981_071_705_534_973
     /// 9 dB, from which on a block stands out of the noise.
@@ -96,41 +107,4 @@ struct InterruptionDetector: Sendable {
     private static let window: UInt8 = 0b11_1111
     private static let loudBlocks = 4
     private static let hangoverBlocks = 20
-}
-
-/// How loud what was handed to a call is, for as long as the call may still have to play it.
-///
-/// Thread: one at a time.
-struct PlayedLevels: Sendable {
-    private let blockFrameCount: Int
-    /// Of blocks of 10 ms, in a ring: 800 ms are more than a call's stream holds.
-    private var powers = InlineArray<80, Double>(repeating: 0)
-    /// Frames that were noted, and the power of those of them that fill no block yet.
-    private var frameCount = 0
-    private var sum = 0.0
-    /// Up to which block it was asked.
-    private var askedBlock = 0
-
-    init(sampleRate: Int) { blockFrameCount = sampleRate / 100 }
-
-    /// Notes what was handed over.
-    mutating func note(_ samples: Span<Int16>) {
-        for index in samples.indices {
-            let sample = Double(samples[index]) / 32768
-            sum += sample * sample
-            frameCount += 1
-            guard frameCount % blockFrameCount == 0 else { continue }
-            powers[(frameCount / blockFrameCount - 1) % powers.count] = 2 * sum / Double(blockFrameCount)
-            sum = 0
-        }
-    }
-
-    /// The loudest block of those that were played since this was asked last, when so many frames were played in all.
-    mutating func loudest(upTo position: Int) -> Double {
-        // The one that is being played counts, once it is whole.
-        let end = min((position + blockFrameCount - 1) / blockFrameCount, frameCount / blockFrameCount)
-        let begin = max(askedBlock, end - powers.count)
-        askedBlock = max(end, askedBlock)
-        return (begin..<max(end, begin)).reduce(0) { max($0, powers[$1 % powers.count]) }
-    }
 }

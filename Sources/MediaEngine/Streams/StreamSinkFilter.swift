@@ -17,32 +17,16 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
         case speechStopped(position: Int)
     }
 
-    /// A run of frames that were left out.
-    private struct Gap: BitwiseCopyable {
-        /// Frames put into the queue before it.
-        let place: Int
-        let frameCount: Int
-    }
-
     private let format: AudioFormat
-    private let samples: RingBuffer<Int16>
-    private let gaps: RingBuffer<Gap>
+    private let frames: FrameQueue
     private let wanted = Atomic<Int>(0)
-    private let lost = Atomic<Int>(0)
     /// Nil where a tick holds whole frames of `format`.
     private let resampler: Resampler?
     /// What `resampler` gives in a tick.
     private let converted: UnsafeMutableBufferPointer<Int16>
 
-    // Of who reads.
-    private var readCount = 0
-    private var passedGaps = 0
-    private var nextGap: Gap?
-
     // The media thread's own.
     private var position = 0
-    private var putCount = 0
-    private var openGap = 0
     private var activity = VoiceActivity()
     private var speechStart = 0
     private var speechEnd = 0
@@ -51,8 +35,7 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
 
     init(format: AudioFormat, capacity: Duration) {
         self.format = format
-        samples = RingBuffer(minimumCapacity: format.frameCount(in: capacity) * format.channelCount)
-        gaps = RingBuffer(minimumCapacity: 256)
+        frames = FrameQueue(frameCount: format.frameCount(in: capacity), channelCount: format.channelCount)
         let portFormat = format.portFormat
         var latency = Duration.zero
         if portFormat == format {
@@ -84,28 +67,16 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
 
     // MARK: Control
 
-    var lostFrameCount: Int { lost.load(ordering: .relaxed) }
+    var lostFrameCount: Int { frames.lostFrameCount }
 
-    func holds(_ frameCount: Int) -> Bool { samples.count >= frameCount * format.channelCount }
+    func holds(_ frameCount: Int) -> Bool { frames.holds(frameCount) }
 
     /// Asks for an event once so much waits.
     func ask(for frameCount: Int) { wanted.store(frameCount, ordering: .releasing) }
 
     func read(_ frameCount: Int) -> StreamSink.Block? {
-        guard holds(frameCount) else { return nil }
-        while let gap = nextGap ?? gaps.pop() {
-            guard gap.place <= readCount else {
-                nextGap = gap
-                break
-            }
-            nextGap = nil
-            passedGaps += gap.frameCount
-        }
-        var block = [Int16](repeating: 0, count: frameCount * format.channelCount)
-        var target = block.mutableSpan
-        _ = samples.pop(into: &target)
-        defer { readCount += frameCount }
-        return StreamSink.Block(position: readCount + passedGaps, samples: block)
+        let position = frames.position()
+        return frames.read(frameCount).map { StreamSink.Block(position: position, samples: $0) }
     }
 
     // MARK: Media
@@ -121,17 +92,7 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
     private func take(_ block: Span<Int16>, _ io: borrowing FilterIO) {
         let frameCount = block.count / format.channelCount
         hear(block, frameCount, io)
-        if samples.freeCount >= block.count, openGap == 0 || gaps.freeCount > 0 {
-            if openGap > 0 {
-                gaps.push(Gap(place: putCount, frameCount: openGap))
-                openGap = 0
-            }
-            samples.push(contentsOf: block)
-            putCount &+= frameCount
-        } else {
-            openGap &+= frameCount
-            lost.wrappingAdd(frameCount, ordering: .relaxed)
-        }
+        frames.put(block)
         position &+= frameCount
         let wanted = wanted.load(ordering: .acquiring)
         guard wanted > 0, holds(wanted) else { return }

@@ -62,9 +62,14 @@ public final class StreamSource: Sendable {
     /// - Parameters:
     ///   - format: What is written.
     ///   - capacity: Sound that may wait before `write` does.
-    public init(format: AudioFormat, capacity: Duration = .seconds(2)) {
+    public convenience init(format: AudioFormat, capacity: Duration = .seconds(2)) {
+        self.init(format: format, capacity: capacity, recordCapacity: nil)
+    }
+
+    /// As the other one; what it plays is kept for `played`, as much as `recordCapacity`.
+    package init(format: AudioFormat, capacity: Duration, recordCapacity: Duration?) {
         self.format = format
-        filter = StreamSourceFilter(format: format, capacity: capacity)
+        filter = StreamSourceFilter(format: format, capacity: capacity, recordCapacity: recordCapacity)
         (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(2048))
     }
 
@@ -76,6 +81,12 @@ public final class StreamSource: Sendable {
 
     /// Frames that have been played, or thrown away by `flush`.
     public var position: Int { filter.position }
+
+    /// What was played, silence too, at a position that counts all frames since the call began, as a sink's blocks have it.
+    ///
+    /// What is before that is forgotten. Thread: one reader.
+    /// - Returns: So many frames; nil where they are not kept.
+    package func played(_ frameCount: Int, at position: Int) -> [Int16]? { filter.played(frameCount, at: position) }
 
     /// Adds samples, as many as there is room for.
     ///

@@ -27,6 +27,8 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     /// What became of marks before them, and has found no place among the events yet.
     private let fates: RingBuffer<Event>
     private let capacity: Int
+    /// All that was played, silence too; nil where nobody asks for it.
+    private let record: FrameQueue?
     /// Nil where a tick holds whole frames of `format`.
     private let resampler: Resampler?
     /// Frames on their way from the queue to `resampler`.
@@ -54,8 +56,15 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     private var hasEnded = false
     private let rampFrameCount: Int
 
-    init(format: AudioFormat, capacity: Duration) {
+    /// - Parameters:
+    ///   - format: What is written.
+    ///   - capacity: Sound that may wait.
+    ///   - recordCapacity: What is kept of what was played, for who asks for it; nil for nothing.
+    init(format: AudioFormat, capacity: Duration, recordCapacity: Duration? = nil) {
         self.format = format
+        record = recordCapacity.map {
+            FrameQueue(frameCount: format.frameCount(in: $0), channelCount: format.channelCount)
+        }
         self.capacity = max(format.frameCount(in: capacity), format.frameCount(in: .milliseconds(20)))
         samples = RingBuffer(minimumCapacity: self.capacity * format.channelCount)
         marks = RingBuffer(minimumCapacity: Self.markCapacity)
@@ -97,6 +106,9 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     // MARK: Control
 
     var position: Int { taken.load(ordering: .acquiring) }
+
+    /// What was played at a position, counted in frames that were played with the silence among them; nil where it is not kept.
+    func played(_ frameCount: Int, at position: Int) -> [Int16]? { record?.read(frameCount, at: position) }
 
     private var freeFrameCount: Int { capacity - samples.count / format.channelCount }
 
@@ -179,6 +191,7 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
         }
         wasPaused = isPaused
         for index in (played &* format.channelCount)..<target.count { target[index] = 0 }
+        record?.put(target.span)
         passMarks()
         tell(played: played, of: frameCount, mayEnd: mayEnd) { offer($0, io) }
         if wantsRoom.load(ordering: .relaxed), freeFrameCount >= capacity / 2 {

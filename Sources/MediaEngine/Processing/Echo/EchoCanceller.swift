@@ -22,7 +22,7 @@ package final class EchoCanceller {
     @exclusivity(unchecked) package private(set) var statistics = EchoStatistics()
 
     private let adaptive: KalmanEchoFilter
-    private let residual = ResidualEchoSuppressor()
+    private let residual: ResidualEchoSuppressor?
     private let noise: NoiseSuppressor?
     private let delays = EchoDelayEstimator()
     private let shifts = EchoShiftDetector()
@@ -51,11 +51,21 @@ package final class EchoCanceller {
     @exclusivity(unchecked) private var recentRemainder: Float = 0
     @exclusivity(unchecked) private var reduction = EchoReduction()
 
-    /// A canceller of echoes that last for `tail`, 20 to 500 ms; noise is made softer, too, when wanted.
-    package init(tail: Duration = .milliseconds(100), suppressesNoise: Bool = false) {
+    /// A canceller of echoes that last for `tail`, 20 to 500 ms.
+    ///
+    /// - Parameters:
+    ///   - tail: How long echoes last.
+    ///   - suppressesResidual: Whether what the adaptive filter leaves of them is made softer.
+    ///   - suppressesNoise: Whether noise is, too.
+    package init(
+        tail: Duration = .milliseconds(100),
+        suppressesResidual: Bool = true,
+        suppressesNoise: Bool = false
+    ) {
         let blocks = Int(max(2, min(50, (tail.milliseconds / 10).rounded(.up))))
         tailFrameCount = blocks * Self.frameCount
         adaptive = KalmanEchoFilter(tailFrameCount: tailFrameCount)
+        residual = suppressesResidual ? ResidualEchoSuppressor() : nil
         noise = suppressesNoise ? NoiseSuppressor(sampleRate: Self.sampleRate) : nil
         played = .zeros(Self.ringSize)
         far = .zeros(Self.frameCount)
@@ -76,7 +86,7 @@ package final class EchoCanceller {
     }
 
     /// The time by which sound comes out later than it goes in.
-    package var latency: Duration { residual.latency + (noise?.latency ?? .zero) }
+    package var latency: Duration { (residual?.latency ?? .zero) + (noise?.latency ?? .zero) }
 
     /// Takes the echo out of 10 ms.
     ///
@@ -103,7 +113,11 @@ package final class EchoCanceller {
         let isFar = framesSinceFar < tailFrameCount
         let (capturedBefore, _) = measure(UnsafeBufferPointer(heard).span)
         watch(captured: capturedBefore, isFar: isFar)
-        residual.process(remainder: left, estimate: sound, into: &output)
+        if let residual {
+            residual.process(remainder: left, estimate: sound, into: &output)
+        } else {
+            for index in 0..<Self.frameCount { output[index] = remainder[index] }
+        }
         noise?.process(&output)
         guard isFar else { return }
         let (remaining, _) = measure(output.span)
@@ -160,7 +174,7 @@ package final class EchoCanceller {
         hasConverged = false
         ticksOff = 0
         adaptive.reset()
-        residual.reset()
+        residual?.reset()
         shifts.reset()
         framesAstray = 0
         statistics.restartCount &+= 1

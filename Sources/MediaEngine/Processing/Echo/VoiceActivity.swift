@@ -29,8 +29,13 @@ package struct VoiceActivity: Sendable, BitwiseCopyable {
     /// Hears 10 ms; answers whether someone speaks.
     @discardableResult
     package mutating func process(_ samples: Span<Int16>) -> Bool {
+        process(meanSquare: Self.power(of: samples) / 2)
+    }
+
+    /// The power of a block: 1 for the loudest sine.
+    package static func power(of samples: Span<Int16>) -> Double {
         let (energy, _) = measure(samples)
-        return process(meanSquare: Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768))
+        return 2 * Double(energy) / Double(max(samples.count, 1)) / (32768 * 32768)
     }
 
     /// Hears 10 ms whose mean square is known, of full scale squared; answers whether someone speaks.

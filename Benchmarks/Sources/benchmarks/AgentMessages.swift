@@ -2,8 +2,9 @@
 import CMeasure
 import EngineBenchmarks
 import Foundation
+@testable import MediaEngine
 
-/// What a message of Twilio's format costs.
+/// What a message of Twilio's format costs, and a line's echo.
 enum AgentMessages {
     static func measure(_ options: Options) throws -> [Figure] {
         var generator = SystemRandomNumberGenerator()
@@ -19,7 +20,20 @@ enum AgentMessages {
         return [
             Figure("agents: a message to an agent, 20 ms of sound", sent, "us", .atMost(30)),
             Figure("agents: a message of an agent, 40 ms of sound", received, "us", .atMost(30)),
+            Figure("agents: a strong echo of the line, 20 ms", cancelling(options), "us"),
         ]
+    }
+
+    /// Takes the echo of what is played out of what is heard, as a line with a strong one does.
+    private static func cancelling(_ options: Options) -> Double {
+        let canceller = EchoCanceller(tail: .milliseconds(50), suppressesResidual: false)
+        let played = (0..<160).map { Int16(truncatingIfNeeded: $0 &* 7919) / 4 }
+        let heard = played.map { $0 / 5 }
+        var left = [Int16](repeating: 0, count: 160)
+        return best(options) {
+            var target = left.mutableSpan
+            canceller.process(captured: heard.span, reference: played.span, into: &target)
+        }
     }
 
     /// CPU of one run, in us: the mean of the best of several rounds.

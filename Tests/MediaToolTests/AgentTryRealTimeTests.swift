@@ -55,11 +55,12 @@ import Testing
 
     @Test(.enabled(if: hasWebSockets, "needs python3-websockets"))
     func `an agent of Twilio's format is interrupted, and knows what was heard`() throws {
+        let scratch = try Scratch()
         let (run, agent) = try Self.talk(
             with: "agent-twilio.py",
             at: { "ws://127.0.0.1:\($0)/ws" },
-            ["--parameter", "from=alice"],
-            try Scratch()
+            ["--parameter", "from=alice", "--record", scratch.file("")],
+            scratch
         )
         defer { agent.send(SIGKILL) }
         let lines = try run.jsonLines()
@@ -69,6 +70,11 @@ import Testing
         #expect(report["clears"] as? Int == 1, "\(report)")
         #expect(try #require(report["unheardSeconds"] as? Double) > 7, "\(report)")
         #expect(agent.prints("note 10 was cut off"), "\(agent.output)")
+        let recording = try #require(report["recording"] as? String)
+        let page = scratch.file("talk.html")
+        let drawn = try ToolRun.finished("report", recording.dropLast(4) + ".json", "--output", page)
+        #expect(drawn.status == 0, "\(drawn.errors)")
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains("alice"))
     }
 
     @Test(.enabled(if: hasWebSockets, "needs python3-websockets"))

@@ -212,7 +212,7 @@ private actor AgentTalks {
     func finish() async { for farewell in farewells.values { await farewell.value } }
 }
 
-/// Where calls with agents are recorded.
+/// Where talks with agents are recorded.
 struct AgentRecordOption: ParsableArguments {
     @Option(
         name: .customLong("record"),

@@ -16,11 +16,12 @@ struct AgentTryCommand: AsyncParsableCommand {
 
             With --json each is a line: "agentAwaited" with "address" and "path", "connected", "speaks", "silent", "marked" with "name", "played" and "seconds" of the agent's \
             sound, "cleared" with "unheardSeconds", "press", "hold" and "transferTo" (which need a call by SIP), "hangUp", "agentEnded" with \
-            "reason"; and "report" at the end.
+            "reason"; and "report" at the end. What --record keeps of the talk, `report` draws on one time line.
 
             EXAMPLES
               media-tool agent try --to ws://127.0.0.1:8765/ws
               media-tool agent try --to ws://127.0.0.1:8765/ws --input speech.wav --output heard.wav --json
+              media-tool agent try --to ws://127.0.0.1:8765/ws --input speech.wav --record talks
               media-tool agent try --to audiosocket:127.0.0.1:9092 --rate 16000 --dtmf 12#
               media-tool agent try --agents-at 127.0.0.1:8088 --rate 16000
             """
@@ -46,6 +47,7 @@ struct AgentTryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Keys that the agent is told of, from 0.5 s on.", valueName: "digits"))
     var dtmf: Digits?
 
+    @OptionGroup var record: AgentRecordOption
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
@@ -79,14 +81,20 @@ struct AgentTryCommand: AsyncParsableCommand {
         teller.tell("connected", [("to", .string(door.address))], text: "Connected to \(door.address).")
         let begin = MonotonicClock.current
         let calls = try await engine.makeCalls(legs(line))
-        let state = Mutex<(isOver: Bool, failure: String?)>((false, nil))
+        var recording: AgentRecording?
+        if let folder = record.folder { recording = try await AgentRecording(of: calls[1], call, in: folder) }
+        let state = Mutex<(isOver: Bool, failure: String?, recording: AgentRecording?)>((false, nil, recording))
         let follower = Task { [line] in
             for await event in line.events {
                 teller.tell(event)
+                state.withLock { $0.recording?.note(event) }
                 switch event {
                 case .hangUp: state.withLock { $0.isOver = true }
                 case .ended(let error):
-                    state.withLock { $0 = (true, error.flatMap { $0.code == .ended ? nil : $0.description }) }
+                    state.withLock { state in
+                        state.isOver = true
+                        state.failure = error.flatMap { $0.code == .ended ? nil : $0.description }
+                    }
                 default: break
                 }
             }
@@ -105,7 +113,8 @@ struct AgentTryCommand: AsyncParsableCommand {
         await follower.value
         for call in calls { try await call.end() }
         let report = line.report
-        teller.tell("report", report.members, text: report.text)
+        let path = state.withLock(\.recording)?.finish()
+        teller.tell("report", report.members + [("recording", JSONValue(path))], text: report.text)
         return state.withLock(\.failure)
     }
 

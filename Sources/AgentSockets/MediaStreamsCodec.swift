@@ -82,7 +82,20 @@ package struct MediaStreamsCodec: AgentCodec {
             let sampleRate: Int?
         }
         struct Mark: Decodable { let name: String }
-        struct Keys: Decodable { let digit: String }
+        /// Of `dtmf` a member, of Plivo's `sendDTMF` the text itself.
+        struct Keys: Decodable {
+            let digit: String
+
+            private enum CodingKeys: CodingKey { case digit }
+
+            init(from decoder: any Decoder) throws {
+                if let text = try? decoder.singleValueContainer().decode(String.self) {
+                    digit = text
+                } else {
+                    digit = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .digit)
+                }
+            }
+        }
         struct Transfer: Decodable { let to: String }
 
         let event: String
@@ -123,7 +136,7 @@ package struct MediaStreamsCodec: AgentCodec {
             guard let name = message.mark?.name ?? message.name, name.utf8.count <= AgentLimits.name else { return nil }
             return [.mark(name)]
         case dialect.clearEvent: return [.clear]
-        case "dtmf":
+        case "dtmf", dialect.keysEvent:
             guard let keys = message.dtmf?.digit, 1...AgentLimits.keys ~= keys.utf8.count,
                 keys.allSatisfy({ DTMFDigit($0) != nil })
             else { return nil }

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 ///     numbers       strings         strings           strings           numbers
 ///     sound         u-law           u-law             16 bits           u-law
 ///     commands      media, mark,    as Twilio         as Twilio         playAudio, checkpoint,
-///                   clear                                               clearAudio
+///                   clear                                               clearAudio, sendDTMF
 ///     answers       mark            mark              mark              playedStream, clearedAudio
 ///
 /// Source: the documentation of each, "WebSocket messages", "media streaming", "AgentStream", "audio streaming".
@@ -31,6 +31,7 @@ struct MediaStreamsDialect: Sendable {
     var soundEvent: String { format == .plivo ? "playAudio" : "media" }
     var markEvent: String { format == .plivo ? "checkpoint" : "mark" }
     var clearEvent: String { format == .plivo ? "clearAudio" : "clear" }
+    var keysEvent: String { format == .plivo ? "sendDTMF" : "dtmf" }
 
     // MARK: To the agent
 

@@ -186,6 +186,8 @@ import Testing
                 [.sound([0, 0, -32124])]
             ),
             (#"{"event":"playAudio","media":{\#(media)}}"#, [.sound([0, 0, -32124])]),
+            (#"{"event":"sendDTMF","dtmf":"12#"}"#, [.press("12#")]),
+            (#"{"event":"dtmf","dtmf":{"digit":"5"}}"#, [.press("5")]),
             (#"{"event":"checkpoint","streamId":"x","name":"a"}"#, [.mark("a")]),
             (#"{"event":"clearAudio","streamId":"x"}"#, [.clear]), (#"{"event":"media","media":{\#(media)}}"#, []),
         ] as [(String, [AgentRequest])] {
@@ -196,7 +198,8 @@ import Testing
         let other = codec.decode(
             Self.frame(#"{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":8000,\#(media)}}"#)
         )
-        #expect(other.isEmpty && codec.malformedCount == 1)
+        let keys = codec.decode(Self.frame(#"{"event":"sendDTMF","dtmf":"x"}"#))
+        #expect(other.isEmpty && keys.isEmpty && codec.malformedCount == 2)
     }
 
     @Test func `Exotel has linear sound at three rates`() {

@@ -4,13 +4,15 @@ internal import Synchronization
 
 /// Who is awaited at which path, and how many have come that have not said yet where to.
 ///
-///     expect ──► path, promise ◄── take ◄── GateHandler, one for each connection
+///     expect ──► path, promise ◄── take ◄── AdmissionHandler, one for each connection
 ///
 /// Thread: any.
 final class Admission: Sendable {
     private struct Fields {
         var awaited: [String: EventLoopPromise<ConnectionState>] = [:]
-        var undecidedCount = 0
+        /// Those that have come and have not asked yet, the oldest first.
+        var undecided: [(number: Int, channel: any Channel)] = []
+        var lastNumber = 0
         var refusedCount = 0
         var isClosed = false
     }
@@ -24,13 +26,16 @@ final class Admission: Sendable {
     // MARK: Who is awaited
 
     /// Awaits one at a path, until it has come or the promise fails.
-    func expect(at path: String) -> EventLoopPromise<ConnectionState> {
+    func expect(at path: String) throws(Absence) -> EventLoopPromise<ConnectionState> {
         let promise = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: ConnectionState.self)
         let isClosed = fields.withLock { fields in
             if !fields.isClosed { fields.awaited[path] = promise }
             return fields.isClosed
         }
-        if isClosed { promise.fail(Absence.closed) }
+        guard !isClosed else {
+            promise.fail(Absence.closed)
+            throw .closed
+        }
         promise.futureResult.whenFailure { [self] _ in fields.withLock { $0.awaited[path] = nil } }
         return promise
     }
@@ -44,11 +49,12 @@ final class Admission: Sendable {
 
     /// Nobody comes any more.
     func close() {
-        let awaited = fields.withLock { fields in
+        let (awaited, undecided) = fields.withLock { fields in
             fields.isClosed = true
-            return Array(fields.awaited.values)
+            return (Array(fields.awaited.values), fields.undecided.map(\.channel))
         }
         for promise in awaited { promise.fail(Absence.closed) }
+        for channel in undecided { channel.close(promise: nil) }
     }
 
     // MARK: Who has come
@@ -56,19 +62,25 @@ final class Admission: Sendable {
     /// How many were not taken.
     var refusedCount: Int { fields.withLock(\.refusedCount) }
 
-    /// Counts one that has come; whether there is room for it.
-    func enter() -> Bool {
-        fields.withLock { fields in
-            let hasRoom = !fields.isClosed && fields.undecidedCount < Self.undecidedLimit
-            if hasRoom { fields.undecidedCount += 1 } else { fields.refusedCount += 1 }
-            return hasRoom
+    /// Notes one that has come, and gives it a number; of too many the oldest goes.
+    ///
+    /// - Returns: The number; nil when nobody is awaited any more.
+    func enter(_ channel: any Channel) -> Int? {
+        let (number, oldest): (Int?, (any Channel)?) = fields.withLock { fields in
+            guard !fields.isClosed else { return (nil, nil) }
+            let oldest = fields.undecided.count >= Self.undecidedLimit ? fields.undecided.first?.channel : nil
+            fields.lastNumber += 1
+            fields.undecided.append((fields.lastNumber, channel))
+            return (fields.lastNumber, oldest)
         }
+        oldest?.close(promise: nil)
+        return number
     }
 
     /// One that has entered was taken, or was not.
-    func decide(isTaken: Bool) {
+    func leave(_ number: Int, isTaken: Bool) {
         fields.withLock { fields in
-            fields.undecidedCount -= 1
+            fields.undecided.removeAll { $0.number == number }
             if !isTaken { fields.refusedCount += 1 }
         }
     }

@@ -6,6 +6,8 @@ public struct AgentError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
         /// An address that cannot be read.
         case invalidAddress
+        /// Options that do not go together, or a file that is not what it has to be.
+        case invalidOptions
         /// Nobody takes the connection, or what is there does not speak the format.
         case unreachable
         /// The agent has ended the connection in order.
@@ -21,7 +23,7 @@ public struct AgentError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// A format has no such sound.
     static func noSound(_ format: String, _ rate: Int, instead: Int) -> AgentError {
-        AgentError(.invalidAddress, "The format \(format) has no sound of \(rate) Hz. Take \(instead).")
+        AgentError(.invalidOptions, "The format \(format) has no sound of \(rate) Hz. Take \(instead).")
     }
 
     package init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }

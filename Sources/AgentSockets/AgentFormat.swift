@@ -38,7 +38,16 @@ public enum AgentFormat: String, Sendable, Hashable, CaseIterable {
     }
 
     /// Whether its agents dial in, where that is asked for.
-    public var dialsIn: Bool { self == .asterisk || self == .asteriskPlain }
+    package var dialsIn: Bool { self == .asterisk || self == .asteriskPlain }
+
+    /// The rate that is wanted, or the usual one.
+    ///
+    /// - Throws: `AgentError` where the format has no such rate
+    func rate(_ wanted: Int?) throws(AgentError) -> Int {
+        let rate = wanted ?? sampleRates[0]
+        guard sampleRates.contains(rate) else { throw .noSound(rawValue, rate, instead: sampleRates[0]) }
+        return rate
+    }
 
     /// A codec of this format.
     ///

@@ -78,10 +78,7 @@ public final class AgentLine: Sendable {
         let codec: any AgentCodec
         switch address.way {
         case .webSocket:
-            let (format, rates) = (options.format, options.format.sampleRates)
-            let rate = options.sampleRate ?? rates[0]
-            guard rates.contains(rate) else { throw .noSound(format.rawValue, rate, instead: rates[0]) }
-            codec = format.codec(sampleRate: rate, &generator)
+            codec = options.format.codec(sampleRate: try options.format.rate(options.sampleRate), &generator)
         case .tcp, .unix:
             let (rate, identifier) = (
                 options.sampleRate ?? 8000, UInt128.random(in: 0...UInt128.max, using: &generator)
@@ -94,7 +91,7 @@ public final class AgentLine: Sendable {
         var headers = options.headers
         if let token = options.authToken {
             guard case .webSocket = address.way, options.format == .twilio else {
-                throw AgentError(.invalidAddress, "Only requests of Twilio's format are signed. Give no auth token.")
+                throw AgentError(.invalidOptions, "Only requests of Twilio's format are signed. Give no auth token.")
             }
             headers.append(TwilioSignature.field(of: String(address.description.prefix { $0 != "#" }), token: token))
         }

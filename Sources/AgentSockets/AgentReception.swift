@@ -1,3 +1,4 @@
+internal import Glibc
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
@@ -38,7 +39,7 @@ public final class AgentReception: Sendable {
         public init(path: String, keyPath: String) { (self.path, self.keyPath) = (path, keyPath) }
     }
 
-    /// Where it is, without a path: `ws://127.0.0.1:8088`.
+    /// Where it is, without a path: `ws://127.0.0.1:8088`; at all addresses, as 0.0.0.0, not one that can be dialled.
     public let address: String
 
     private let options: Options
@@ -49,8 +50,8 @@ public final class AgentReception: Sendable {
     private init(_ listener: any Channel, _ host: String, _ options: Options, _ sampleRate: Int, _ admission: Admission)
     {
         (self.listener, self.options, self.sampleRate, self.admission) = (listener, options, sampleRate, admission)
-        let port = UInt16(listener.localAddress?.port ?? 0)
-        address = AgentAddress.webSocket(host, port, isSecured: options.certificate != nil)
+        let shown = host.contains(":") ? "[\(host)]" : host
+        address = "\(options.certificate == nil ? "ws" : "wss")://\(shown):\(listener.localAddress?.port ?? 0)"
     }
 
     deinit { shut() }
@@ -68,12 +69,11 @@ public final class AgentReception: Sendable {
         port: UInt16,
         _ options: Options = Options()
     ) async throws(AgentError) -> AgentReception {
-        let (format, rates) = (options.format, options.format.sampleRates)
+        let format = options.format
         guard format.dialsIn, let subprotocol = format.subprotocol else {
-            throw AgentError(.invalidAddress, "Agents of the format \(format.rawValue) are dialled. Take asterisk.")
+            throw AgentError(.invalidOptions, "Agents of the format \(format.rawValue) are dialled. Take asterisk.")
         }
-        let rate = options.sampleRate ?? rates[0]
-        guard rates.contains(rate) else { throw .noSound(format.rawValue, rate, instead: rates[0]) }
+        let rate = try format.rate(options.sampleRate)
         let admission = Admission(subprotocol: subprotocol)
         do {
             let security = try await NIOThreadPool.singleton.runIfActive {
@@ -86,7 +86,7 @@ public final class AgentReception: Sendable {
                 .childChannelOption(.socketOption(.so_rcvbuf), value: ConnectionState.receiveBufferSize)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try GateHandler.receive(channel, security, admission, ConnectionPace())
+                        try AdmissionHandler.receive(channel, security, admission, ConnectionPace())
                     }
                 }
                 .bind(host: host, port: Int(port))
@@ -104,20 +104,31 @@ public final class AgentReception: Sendable {
     }
 
     private static func context(_ certificate: Certificate) throws -> NIOSSLContext {
-        do {
-            var configuration = TLSConfiguration.makeServerConfiguration(
-                certificateChain: try NIOSSLCertificate.fromPEMFile(certificate.path).map { .certificate($0) },
-                privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.keyPath, format: .pem))
+        let (path, keyPath) = (certificate.path, certificate.keyPath)
+        for file in [path, keyPath] where access(file, R_OK) != 0 {
+            let reason = String(cString: strerror(errno))
+            throw AgentError(.invalidOptions, "\(file) cannot be read: \(reason). Give a file in PEM.")
+        }
+        guard let chain = try? NIOSSLCertificate.fromPEMFile(path), !chain.isEmpty else {
+            throw AgentError(.invalidOptions, "\(path) has no certificate in PEM. Give another file.")
+        }
+        guard let key = try? NIOSSLPrivateKey(file: keyPath, format: .pem) else {
+            throw AgentError(
+                .invalidOptions,
+                "\(keyPath) has no key in PEM, or one with a password. Give another file."
             )
-            configuration.minimumTLSVersion = .tlsv12
-            configuration.applicationProtocols = ["http/1.1"]
-            configuration.shutdownTimeout = .milliseconds(200)
+        }
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) },
+            privateKey: .privateKey(key)
+        )
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        configuration.shutdownTimeout = .milliseconds(200)
+        do {
             return try NIOSSLContext(configuration: configuration)
         } catch {
-            throw AgentError(
-                .invalidAddress,
-                "\(certificate.path) and \(certificate.keyPath) are no certificate and its key in PEM. Give a pair."
-            )
+            throw AgentError(.invalidOptions, "The key of \(keyPath) is not that of \(path). Give a pair.")
         }
     }
 
@@ -137,16 +148,26 @@ public final class AgentReception: Sendable {
         var generator = SystemRandomNumberGenerator()
         let name = AsteriskCodec.connectionName(&generator)
         let path = "/media/\(name)"
-        let promise = admission.expect(at: path)
+        let promise: EventLoopPromise<ConnectionState>
+        do { promise = try admission.expect(at: path) } catch { throw AgentError(.unreachable, error.text) }
+        let refusedBefore = refusedCount
         do {
             try await tell(path)
         } catch {
             promise.fail(Absence.unwanted)
             // It may be here already.
-            promise.futureResult.whenSuccess { $0.channel.close(promise: nil) }
+            if let state = try? await promise.futureResult.get() { await AgentConnection(state).close() }
             throw error
         }
-        let connection = try await Self.connection(promise, within: max(.milliseconds(1), TimeAmount(limit)))
+        let connection: AgentConnection
+        do {
+            connection = try await Self.connection(promise, within: max(.milliseconds(1), TimeAmount(limit)))
+        } catch {
+            let count = refusedCount - refusedBefore
+            let others =
+                count == 0 ? "" : " Meanwhile \(count) others were refused: look at the path and the subprotocol."
+            throw AgentError(.unreachable, error.text + others)
+        }
         let codec = options.format.codec(sampleRate: sampleRate, connection: name, &generator)
         let line = AgentLine(connection, codec, options.isPausedBySpeech)
         if let call { line.begin(call) }
@@ -156,7 +177,7 @@ public final class AgentReception: Sendable {
     private static func connection(
         _ promise: EventLoopPromise<ConnectionState>,
         within patience: TimeAmount
-    ) async throws(AgentError) -> AgentConnection {
+    ) async throws(Absence) -> AgentConnection {
         let arrival = promise.futureResult
         let timer = arrival.eventLoop.scheduleTask(in: patience) { promise.fail(Absence.late(patience)) }
         defer { timer.cancel() }
@@ -167,7 +188,7 @@ public final class AgentReception: Sendable {
                 promise.fail(Absence.unwanted)
             }
         } catch {
-            throw AgentError(.unreachable, (error as? Absence ?? .unwanted).text)
+            throw error as? Absence ?? .unwanted
         }
     }
 

@@ -192,7 +192,7 @@ struct AsteriskCodec: AgentCodec {
         case .text(let bytes):
             guard let command = command(bytes) else { return refuse("This is no command: it cannot be read.") }
             if let requests = requests(command) { return requests }
-            return refuse("\(command.command) may not come now, or in this form.")
+            return refuse("\(command.command) is not known, or may not come now or in this form.")
         }
     }
 
@@ -227,7 +227,7 @@ struct AsteriskCodec: AgentCodec {
         return Command(command: String(decoding: word, as: UTF8.self), correlation: rest, direction: rest)
     }
 
-    /// What a command asks for, nothing where it is not known; nil where it may not come.
+    /// What a command asks for; nil where it is not known, or may not come.
     private mutating func requests(_ command: Command) -> [AgentRequest]? {
         switch command.command {
         case "START_MEDIA_BUFFERING":
@@ -261,7 +261,8 @@ struct AsteriskCodec: AgentCodec {
             forget()
             return [.clear, .hangUp]
         // The call is answered before the agent is told of it.
-        default: break
+        case "ANSWER": break
+        default: return nil
         }
         return []
     }

@@ -19,6 +19,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var message: (isText: Bool, bytes: [UInt8])?
     /// A close frame has been sent: no other follows, and what comes is for nobody.
     private var isLeaving = false
+    /// The end of writing it.
+    private var farewell: EventLoopFuture<Void>?
     private var lastArrival = NIODeadline.now()
     private var pingTimer: RepeatedTask?
     private var silenceTimer: Scheduled<Void>?
@@ -73,7 +75,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
     /// Says farewell; nil answers a close frame that gave no code.
     private func leave(_ code: UInt16?, _ context: ChannelHandlerContext) {
         guard !isLeaving else { return }
-        write(.connectionClose, code.map { ByteBuffer(integer: $0) } ?? ByteBuffer(), context)
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        farewell = promise.futureResult
+        write(.connectionClose, code.map { ByteBuffer(integer: $0) } ?? ByteBuffer(), context, promise)
         context.flush()
         isLeaving = true
         message = nil
@@ -132,7 +136,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         var data = data
         guard data.readableBytes > 0 else {
             leave(nil, context)
-            return context.fireErrorCaught(AgentError(.ended, "The agent has ended the connection."))
+            return end(AgentError(.ended, "The agent has ended the connection."), context)
         }
         guard let code = data.readInteger(as: UInt16.self), Self.isCode(code) else {
             return fail(1002, "it ends the connection by no code", context)
@@ -143,7 +147,17 @@ final class WebSocketHandler: ChannelDuplexHandler {
         leave(code, context)
         let told = reason.isEmpty ? "" : ": \(Self.shown(reason))"
         let text = "The agent has ended the connection (code \(code)\(told))."
-        context.fireErrorCaught(AgentError(Self.isInOrder(code) ? .ended : .disconnected, text))
+        end(AgentError(Self.isInOrder(code) ? .ended : .disconnected, text), context)
+    }
+
+    /// The agent has ended it, and was answered: whoever was dialled closes.
+    ///
+    /// Source: RFC 6455, section 7.1.1.
+    private func end(_ error: AgentError, _ context: ChannelHandlerContext) {
+        context.fireErrorCaught(error)
+        guard isServer else { return }
+        let channel = context.channel
+        farewell?.whenComplete { _ in channel.close(promise: nil) }
     }
 
     /// Whether a code says that all is well: done, or the agent goes.

@@ -173,7 +173,7 @@ import Testing
             let error = await #expect(throws: AgentError.self) {
                 _ = try await AgentLine.open(to: AgentAddress(place), nil, options)
             }
-            #expect(error?.code == .invalidAddress, "\(place)")
+            #expect(error?.code == .invalidOptions, "\(place)")
         }
     }
 

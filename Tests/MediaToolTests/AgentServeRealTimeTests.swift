@@ -164,6 +164,18 @@ import Testing
         #expect(serving.wait() == 0, "\(serving.errors)")
     }
 
+    @Test func `an agent for a call that is taken back is awaited no longer`() throws {
+        let serving = try ToolRun(
+            ["agent", "serve", "--sip", "127.0.0.1:0", "--agents-at", "127.0.0.1:0", "--calls", "1", "--json"]
+        )
+        let calling = try ToolRun(["sip", "call", "sip:\(try serving.address())", "--json"])
+        try #require(serving.printed("agentAwaited"), "\(serving.errors)")
+        calling.interrupt()
+        #expect(calling.wait() == 0 && serving.wait() == 0, "\(serving.errors)")
+        let lines = try serving.jsonLines()
+        #expect(Self.names(lines) == ["listening", "incoming", "agentAwaited", "ended"], "\(lines)")
+    }
+
     @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
     func `an agent calls and greets; a second call finds the other side busy`() throws {
         let scratch = try Scratch()

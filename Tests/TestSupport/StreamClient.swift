@@ -29,13 +29,16 @@ public final class StreamClient: Sendable {
     public func send(_ bytes: [UInt8]) { _ = Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) }
 
     /// All that comes until the other side closes, or `count` bytes.
-    public func read(_ count: Int = .max) -> String {
+    public func read(_ count: Int = .max) -> String { String(decoding: readBytes(count), as: UTF8.self) }
+
+    /// The same as bytes.
+    public func readBytes(_ count: Int = .max) -> [UInt8] {
         var (all, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
         while all.count < count {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             guard count > 0 else { break }
             all += buffer[..<count]
         }
-        return String(decoding: all, as: UTF8.self)
+        return all
     }
 }

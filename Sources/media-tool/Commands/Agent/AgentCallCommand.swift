@@ -63,9 +63,11 @@ struct AgentCallCommand: AsyncParsableCommand {
         let target = try SIPOptions.uri(uri, "URI")
         let failure = try await CallEngine.session(CallEngineConfiguration()) { engine -> String? in
             let talk = AgentTalk(nil, SIPTeller(isJSON: common.json, hasEvents: true))
-            let door = try await AgentDoor(agent)
-            let isThere: Void? = try await Interruption.orValue { try await talk.reach(door, within: .seconds(60)) }
-            await door.close()
+            let connector = try await AgentConnector(agent)
+            let isThere: Void? = try await Interruption.orValue {
+                try await talk.reach(connector, within: .seconds(60))
+            }
+            await connector.close()
             guard isThere != nil, !Interruption.hasCome else {
                 _ = await talk.end(nil)
                 return nil

@@ -16,7 +16,7 @@ struct AgentOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "In the place of --to: where agents dial in, each at the path that a line says, in Asterisk's format.",
+            "In the place of --to: where agents dial in, each at the path that a line says, in Asterisk's format. At 0.0.0.0 the path alone counts.",
             valueName: "host:port"
         )
     )
@@ -104,6 +104,9 @@ struct AgentOptions: ParsableArguments {
             throw ValidationError("'\(other)' is for WebSocket. Leave it out, or take ws:// or wss://.")
         }
         try validateWay()
+        guard spoken != .asteriskPlain || parameter.isEmpty else {
+            throw ValidationError("'--parameter' is told in JSON alone. Leave it out, or take '--format asterisk'.")
+        }
         if agentTokenFile == "-" {
             throw ValidationError("'--agent-token-file' is read for each call. Give a file, not standard input.")
         }
@@ -117,27 +120,34 @@ struct AgentOptions: ParsableArguments {
 
     /// Refuses what is for agents that are dialled where they dial in, and the other way round.
     private func validateWay() throws {
-        if agentCa != nil, !(to?.lowercased().hasPrefix("wss:") ?? false) {
-            throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
-        }
+        let (ofCertificate, ofDialling) = (
+            [("--agents-cert", agentsCert), ("--agents-key", agentsKey)],
+            [
+                ("--agent-header", agentHeader.first), ("--agent-ca", agentCa), ("--agent-token-file", agentTokenFile),
+            ]
+        )
         guard agentsAt != nil else {
-            guard agentsCert == nil, agentsKey == nil else {
-                throw ValidationError(
-                    "'--agents-cert' is for agents that dial in. Leave it out, or give '--agents-at'."
-                )
+            if let (option, _) = ofCertificate.first(where: { $0.1 != nil }) {
+                throw ValidationError("'\(option)' is for agents that dial in. Leave it out, or give '--agents-at'.")
+            }
+            if agentCa != nil, !(to?.lowercased().hasPrefix("wss:") ?? false) {
+                throw ValidationError("'--agent-ca' is for TLS. Leave it out, or take wss://.")
             }
             return
+        }
+        if let (option, _) = ofDialling.first(where: { $0.1 != nil }) {
+            throw ValidationError("'\(option)' is for agents that are dialled. Leave it out, or give '--to'.")
         }
         guard spoken.dialsIn else {
             throw ValidationError(
                 "Agents of the format '\(spoken.rawValue)' are dialled. Give '--to', or '--format asterisk'."
             )
         }
-        guard agentHeader.isEmpty else {
-            throw ValidationError("'--agent-header' is for agents that are dialled. Leave it out, or give '--to'.")
-        }
         guard (agentsCert == nil) == (agentsKey == nil) else {
             throw ValidationError("'--agents-cert' and '--agents-key' belong together. Give both, or leave both out.")
+        }
+        if let (option, _) = ofCertificate.first(where: { $0.1 == "-" }) {
+            throw ValidationError("'\(option)' is no standard input. Give a file.")
         }
     }
 
@@ -190,8 +200,8 @@ struct AgentOptions: ParsableArguments {
         (options.format, options.sampleRate, options.isPausedBySpeech) = (spoken, rate, pause)
         if let agentsCert, let agentsKey {
             options.certificate = AgentReception.Certificate(
-                path: InputPath.path(of: agentsCert),
-                keyPath: InputPath.path(of: agentsKey)
+                path: agentsCert,
+                keyPath: agentsKey
             )
         }
         return options

@@ -74,7 +74,7 @@ struct AgentServeCommand: AsyncParsableCommand {
         try session.security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
-        let door = try await AgentDoor(agent)
+        let connector = try await AgentConnector(agent)
         try await CallEngine.session(CallEngineConfiguration()) { engine in
             for name in format.codecs { _ = try engine.registry.codec(named: name) }
             var sip = sip
@@ -86,7 +86,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                 let reception = SIPReception(party: party, teller: teller, security: session.security)
                 let taker = Taker(
                     command: self,
-                    door: door,
+                    connector: connector,
                     reception: reception,
                     engine: engine,
                     ice: try await session.security.way()
@@ -99,13 +99,13 @@ struct AgentServeCommand: AsyncParsableCommand {
                 throw error
             }
         }
-        await door.close()
+        await connector.close()
     }
 
     /// Has the agent take calls.
     private struct Taker: SIPReceiver {
         let command: AgentServeCommand
-        let door: AgentDoor
+        let connector: AgentConnector
         let reception: SIPReception
         let engine: CallEngine
         let ice: ICEConfiguration?
@@ -134,7 +134,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                 await talks.noteDial(1)
                 defer { Task { await talks.noteDial(-1) } }
                 do {
-                    try await talk.reach(door, within: .seconds(5))
+                    try await talk.reach(connector, within: .seconds(5))
                     talk.follow(run)
                     // Nothing that both know was answered 488 already; the end of the call tells it.
                     try? await endpoint.perform { agent, now in try agent.answer(handle, offered, at: now) }

@@ -17,6 +17,8 @@ final class AgentTalk: Sendable {
         var recording: AgentRecording?
         var follower: Task<Void, Never>?
         var presser: Task<Void, Never>?
+        /// Reaches the agent.
+        var dialler: Task<AgentLine, any Error>?
         /// Ends the call when the agent has been heard to the end.
         var leaver: Task<Void, Never>?
         var failure: String?
@@ -37,8 +39,24 @@ final class AgentTalk: Sendable {
     /// Dials the agent, or awaits it.
     ///
     /// - Throws: `AgentError` when it is not there, `CancellationError` when the call is over meanwhile
-    func reach(_ door: AgentDoor, within limit: Duration) async throws {
-        let line = try await door.line(in: callID, within: limit, teller)
+    func reach(_ connector: AgentConnector, within limit: Duration) async throws {
+        let dialler = Task { [callID, teller] in try await connector.line(in: callID, within: limit, teller) }
+        let isOver = state.withLock { state in
+            state.dialler = dialler
+            return state.isOver
+        }
+        if isOver { dialler.cancel() }
+        let line: AgentLine
+        do {
+            line = try await withTaskCancellationHandler {
+                try await dialler.value
+            } onCancel: {
+                dialler.cancel()
+            }
+        } catch {
+            // Nobody wants to know of an agent for a call that is over.
+            throw state.withLock(\.isOver) ? CancellationError() : error
+        }
         let isLate = state.withLock { state in
             if !state.isOver { state.line = line }
             return state.isOver
@@ -150,6 +168,7 @@ final class AgentTalk: Sendable {
         let line = state.withLock { state in
             state.isOver = true
             for task in [state.leaver, state.presser] { task?.cancel() }
+            state.dialler?.cancel()
             return state.line
         }
         guard let line else { return nil }

@@ -12,7 +12,7 @@ struct AgentTryCommand: AsyncParsableCommand {
         discussion: """
             It ends when the agent does and what it has said was heard, after --seconds, and by Ctrl-C; with --input alone, 3 s behind the end of the file. A line \
             says when the agent speaks and falls silent, what it clears, and which marks were played or dropped. With --agents-at an agent has 60 s to \
-            dial in, where the first line says.
+            dial in, where the first line says, or --seconds if those are fewer.
 
             With --json each is a line: "agentAwaited" with "address" and "path", "connected", "speaks", "silent", "marked" with "name", "played" and "seconds" of the agent's \
             sound, "cleared" with "unheardSeconds", "press", "hold" and "transferTo" (which need a call by SIP), "hangUp", "agentEnded" with \
@@ -74,11 +74,12 @@ struct AgentTryCommand: AsyncParsableCommand {
         let name = "CA" + String(UInt128.random(in: 0...UInt128.max, using: &generator), radix: 16)
         let call = try AgentCall(callID: name, parameters: agent.parameters())
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-        let door = try await AgentDoor(agent)
-        let reached = try await Interruption.orValue { try await door.line(call, within: .seconds(60), teller) }
-        await door.close()
+        let connector = try await AgentConnector(agent)
+        let wait = Duration.seconds(min(seconds ?? 60, 60))
+        let reached = try await Interruption.orValue { try await connector.line(call, within: wait, teller) }
+        await connector.close()
         guard let line = reached else { return nil }
-        teller.tell("connected", [("to", .string(door.address))], text: "Connected to \(door.address).")
+        teller.tell("connected", [("to", .string(connector.address))], text: "Connected to \(connector.address).")
         let begin = MonotonicClock.current
         let calls = try await engine.makeCalls(legs(line))
         var recording: AgentRecording?

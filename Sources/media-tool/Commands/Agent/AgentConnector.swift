@@ -3,7 +3,7 @@ import ArgumentParser
 import CallBasics
 
 /// Where the agents of a command are found: they are dialled, or they dial in.
-struct AgentDoor: Sendable {
+struct AgentConnector: Sendable {
     private let options: AgentOptions
     /// Nil where they are dialled.
     private let reception: AgentReception?

@@ -33,6 +33,8 @@ final class Conversation: Sendable {
         var isHeld = false
         /// Whether the agent wants what waits to go on waiting.
         var isPaused = false
+        /// What was heard in a tick that has not been played to the end yet.
+        var early: StreamSink.Block?
         /// Whether it has said so while speech had paused it.
         var isCaughtPausing = false
         var follower: Task<Void, Never>?
@@ -234,18 +236,24 @@ final class Conversation: Sendable {
 
     /// Takes 20 ms of the call.
     private func hear(_ block: StreamSink.Block) {
-        let samples = block.samples
         state.withLock { state in
-            let played = voice.played(samples.count, at: block.position)
-            guard state.isBegun else { return }
-            state.queue.tick(queued: state.queuedFrames(voice.position), isPlaying: !voice.isPaused)
-            pass(&state)
-            listen(samples, played: played ?? [Int16](repeating: 0, count: samples.count), &state)
-            guard !state.isOver else { return }
-            // A mark that has not been told yet waits, too.
-            let hasMarks = !state.marks.isEmpty || state.queue.waitingMarkCount > 0
-            heard(samples, max(state.waitingFrames(voice.position), hasMarks ? 1 : 0))
+            if let early = state.early.take() { hear(early, &state) }
+            guard voice.hasPlayed(upTo: block.position + block.samples.count) else { return state.early = block }
+            hear(block, &state)
         }
+    }
+
+    private func hear(_ block: StreamSink.Block, _ state: inout State) {
+        let samples = block.samples
+        let played = voice.played(samples.count, at: block.position)
+        guard state.isBegun else { return }
+        state.queue.tick(queued: state.queuedFrames(voice.position), isPlaying: !voice.isPaused)
+        pass(&state)
+        listen(samples, played: played ?? [Int16](repeating: 0, count: samples.count), &state)
+        guard !state.isOver else { return }
+        // A mark that has not been told yet waits, too.
+        let hasMarks = !state.marks.isEmpty || state.queue.waitingMarkCount > 0
+        heard(samples, max(state.waitingFrames(voice.position), hasMarks ? 1 : 0))
     }
 
     /// Looks whether somebody speaks, and has the agent pause, or go on.

@@ -60,11 +60,15 @@ struct Ducking: Sendable {
         var news = News()
         for block in 0..<blockCount {
             let (length, playedLength) = (samples.count / blockCount, played.count / blockCount)
-            let change = detector.process(
+            var change = detector.process(
                 samples.extracting((block * length)..<((block + 1) * length)),
                 played: played.extracting((block * playedLength)..<((block + 1) * playedLength)),
                 isCancelled: echo != nil
             )
+            if case .started? = change, echo?.hearsPlayed == true {
+                detector.retract()
+                change = nil
+            }
             news.speech = change ?? news.speech
             if let blocks = pausedBlocks {
                 pausedBlocks = blocks + 1

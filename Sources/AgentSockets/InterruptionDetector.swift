@@ -80,10 +80,14 @@ struct InterruptionDetector: Sendable {
         notedBlocks &+= 1
     }
 
-    /// Whether what came back lately was stronger than -27 dB, or was taken for speech.
+    /// The speech that has just begun was none.
+    mutating func retract() { (isSpeaking, history, strongest) = (false, 0, 0) }
+
+    /// Whether what came back lately was stronger than -21 dB, or what was taken for speech.
     var hasStrongEcho: Bool {
         let measured = notedBlocks / played.count
-        return learned > 0 || windows.indices.contains { $0 < measured && windows[$0] > Self.strongCoupling }
+        return learned > Self.strongCoupling
+            || windows.indices.contains { $0 < measured && windows[$0] > Self.strongCoupling }
     }
 
     /// What was heard was no interruption: its like is taken for echo for a while.
@@ -96,8 +100,8 @@ struct InterruptionDetector: Sendable {
     private static let mostCoupling = 0.251_188_643_150_958
     /// -35 dB: now and then an adaptive filter leaves more than it did.
     private static let leastCoupling = 3.162_277_660_168_38e-4
-    /// -27 dB.
-    private static let strongCoupling = 0.001_995_262_314_968_88
+    /// -21 dB.
+    private static let strongCoupling = 0.007_943_282_347_242_82
     /// 6 dB.
     private static let margin = 3.981_071_705_534_973
     /// 9 dB, from which on a block stands out of the noise.

@@ -3,7 +3,7 @@ import Synchronization
 /// Frames on their way from the media thread to who reads them: what finds no room is left out, and counts as passed.
 ///
 /// Shape: interleaved samples; positions count frames since the first, those left out among them.
-/// Thread: `put` media, the rest one reader; `lostFrameCount` any.
+/// Thread: `put` media; `holds` and `lostFrameCount` any; the rest one reader.
 final class FrameQueue: @unchecked Sendable {
     /// A run of frames that were left out.
     private struct Gap: BitwiseCopyable {
@@ -79,14 +79,21 @@ final class FrameQueue: @unchecked Sendable {
         return block
     }
 
-    /// Takes the frames at a position, and throws away those before it; nil where they were left out, or are not there yet.
+    /// Whether the frames before a position are there, or were left out; a gap that has not been passed is not counted.
+    func reaches(_ end: Int) -> Bool {
+        // Asked first: a gap is told before what comes behind it.
+        let count = samples.count / channelCount
+        return position() + count >= end
+    }
+
+    /// Takes the frames at a position, and throws away those before it; nil where some were left out, or are not there yet.
     func read(_ frameCount: Int, at wanted: Int) -> [Int16]? {
         while true {
+            let count = samples.count / channelCount
             let missing = wanted - position()
-            guard missing > 0 else { return missing == 0 ? read(frameCount) : nil }
-            // Up to the next gap at most.
-            let run = nextGap.map { min($0.place - readCount, missing) } ?? missing
-            let dropped = samples.drop(run * channelCount) / channelCount
+            let run = nextGap.map { min($0.place - readCount, count) } ?? count
+            guard missing > 0 else { return missing == 0 && run >= frameCount ? read(frameCount) : nil }
+            let dropped = samples.drop(min(run, missing) * channelCount) / channelCount
             guard dropped > 0 else { return nil }
             readCount += dropped
         }

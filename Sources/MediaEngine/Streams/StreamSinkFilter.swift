@@ -75,6 +75,8 @@ package final class StreamSinkFilter: ControlledFilter<Never, StreamSinkFilter.E
     func ask(for frameCount: Int) { wanted.store(frameCount, ordering: .releasing) }
 
     func read(_ frameCount: Int) -> StreamSink.Block? {
+        // Asked first: a gap is told before what comes behind it.
+        guard frames.holds(frameCount) else { return nil }
         let position = frames.position()
         return frames.read(frameCount).map { StreamSink.Block(position: position, samples: $0) }
     }

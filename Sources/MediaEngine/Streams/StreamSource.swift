@@ -88,6 +88,11 @@ public final class StreamSource: Sendable {
     /// - Returns: So many frames; nil where they are not kept.
     package func played(_ frameCount: Int, at position: Int) -> [Int16]? { filter.played(frameCount, at: position) }
 
+    /// Whether all before a position has been played, as `played` counts it.
+    ///
+    /// In a tick a call hears first, and plays then.
+    package func hasPlayed(upTo end: Int) -> Bool { filter.hasPlayed(upTo: end) }
+
     /// Adds samples, as many as there is room for.
     ///
     /// - Parameter samples: Whole frames.

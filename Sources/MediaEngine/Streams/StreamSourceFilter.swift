@@ -110,6 +110,8 @@ package final class StreamSourceFilter: ControlledFilter<Never, StreamSourceFilt
     /// What was played at a position, counted in frames that were played with the silence among them; nil where it is not kept.
     func played(_ frameCount: Int, at position: Int) -> [Int16]? { record?.read(frameCount, at: position) }
 
+    func hasPlayed(upTo end: Int) -> Bool { record?.reaches(end) ?? true }
+
     private var freeFrameCount: Int { capacity - samples.count / format.channelCount }
 
     var hasRoom: Bool { freeFrameCount > 0 }

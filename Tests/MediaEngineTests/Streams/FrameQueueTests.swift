@@ -21,10 +21,13 @@ import Testing
         for first: Int16 in stride(from: 0, to: 48, by: 4) { queue.put(Self.block(first).span) }
         #expect(queue.lostFrameCount == 8)
         #expect(queue.read(2, at: 0) == [0, 1, 2, 3] && queue.read(2, at: 6) == [12, 13, 14, 15])
+        // A block with a gap in it is none.
+        #expect(queue.read(2, at: 7) == nil)
         // What is over is not there any more.
-        #expect(queue.read(2, at: 4) == nil && queue.position() == 8)
+        #expect(queue.read(2, at: 4) == nil && queue.position() == 8 && !queue.reaches(26))
         queue.put(Self.block(48).span)
-        #expect(queue.read(2, at: 18) == nil && queue.position() == 24)
+        #expect(queue.reaches(18) && !queue.reaches(26))
+        #expect(queue.read(2, at: 18) == nil && queue.position() == 24 && queue.reaches(26) && !queue.reaches(27))
         #expect(queue.read(2, at: 24) == [48, 49, 50, 51] && queue.read(2, at: 26) == nil)
         queue.put(Self.block(52).span)
         queue.put(Self.block(56).span)

@@ -81,6 +81,7 @@ struct AgentTryCommand: AsyncParsableCommand {
         guard let line = reached else { return nil }
         teller.tell("connected", [("to", .string(connector.address))], text: "Connected to \(connector.address).")
         let begin = MonotonicClock.current
+        let limit = try seconds.map { Duration.seconds(fraction: $0) } ?? inputLength().map { $0 + .seconds(3) }
         let calls = try await engine.makeCalls(legs(line))
         var recording: AgentRecording?
         if let folder = record.folder { recording = try await AgentRecording(of: calls[1], call, in: folder) }
@@ -102,7 +103,6 @@ struct AgentTryCommand: AsyncParsableCommand {
         }
         let presser = Task { await press(calls[0]) }
         let listener = Task { for await case .keyDown(let digit) in calls[1].events { line.press(digit) } }
-        let limit = try seconds.map { Duration.seconds(fraction: $0) } ?? inputLength().map { $0 + .seconds(3) }
         _ = await Interruption.wait(
             until: {
                 state.withLock(\.isOver) && line.waiting == .zero
@@ -112,10 +112,12 @@ struct AgentTryCommand: AsyncParsableCommand {
         for task in [presser, listener] { task.cancel() }
         await line.end()
         await follower.value
-        for call in calls { try await call.end() }
+        var failure: (any Error)?
+        for call in calls { do { try await call.end() } catch { failure = failure ?? error } }
         let report = line.report
         let path = state.withLock(\.recording)?.finish()
         teller.tell("report", report.members + [("recording", JSONValue(path))], text: report.text)
+        if let failure { throw failure }
         return state.withLock(\.failure)
     }
 

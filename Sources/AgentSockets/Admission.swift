@@ -2,7 +2,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Who is awaited at which path, and how many have come that have not said yet where to.
+/// Who is awaited at which path, and those that have come and have not said yet where to.
 ///
 ///     expect ──► path, promise ◄── take ◄── AdmissionHandler, one for each connection
 ///
@@ -68,7 +68,8 @@ final class Admission: Sendable {
     func enter(_ channel: any Channel) -> Int? {
         let (number, oldest): (Int?, (any Channel)?) = fields.withLock { fields in
             guard !fields.isClosed else { return (nil, nil) }
-            let oldest = fields.undecided.count >= Self.undecidedLimit ? fields.undecided.first?.channel : nil
+            let isFull = fields.undecided.count >= Self.undecidedLimit
+            let oldest = isFull ? fields.undecided.removeFirst().channel : nil
             fields.lastNumber += 1
             fields.undecided.append((fields.lastNumber, channel))
             return (fields.lastNumber, oldest)

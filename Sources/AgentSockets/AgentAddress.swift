@@ -90,11 +90,6 @@ public struct AgentAddress: Hashable, Sendable, CustomStringConvertible {
         return (String(host), port)
     }
 
-    /// The beginning of an address of a WebSocket, without a path.
-    static func webSocket(_ host: String, _ port: UInt16, isSecured: Bool) -> String {
-        "\(isSecured ? "wss" : "ws")://\(authority(host, port, or: nil))"
-    }
-
     /// A host and its port, unless it is the usual one, as in an address.
     static func authority(_ host: String, _ port: UInt16, or usual: UInt16?) -> String {
         let shown = host.contains(":") ? "[\(host.prefix { $0 != "%" })]" : host

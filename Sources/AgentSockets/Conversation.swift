@@ -70,7 +70,7 @@ final class Conversation: Sendable {
     ) {
         let format = AudioFormat(sampleRate: sampleRate)
         // What was played is read with what was heard meanwhile.
-        voice = StreamSource(format: format, capacity: .milliseconds(400), recordCapacity: .seconds(3))
+        voice = StreamSource(format: format, capacity: .milliseconds(400), recordCapacity: .seconds(2))
         ears = StreamSink(format: format)
         (self.heard, self.tell) = (heard, tell)
         let ducking = Ducking(sampleRate: sampleRate, isOn: isPausedBySpeech)

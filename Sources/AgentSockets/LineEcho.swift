@@ -43,25 +43,28 @@ final class LineEcho: @unchecked Sendable {
         let size = recent.count
         let due = past.count - size - Int(delay / .microseconds(1)) * EchoCanceller.sampleRate / 1_000_000
         let lags = max(due - Self.reach, 0)...max(min(due + Self.reach, past.count - size), 0)
-        let energy = recent.reduce(Float(0)) { $0 + Float($1) * Float($1) }
+        let energy = recent.reduce(0) { $0 + Self.square($1) }
         let (sound, reference) = (recent.map(Float.init), past.map(Float.init))
-        var power = reference[lags.lowerBound..<(lags.lowerBound + size)].reduce(0) { $0 + $1 * $1 }
+        var power = past[lags.lowerBound..<(lags.lowerBound + size)].reduce(0) { $0 + Self.square($1) }
         for lag in lags {
             var product: Float = 0
             for index in 0..<size { product += sound[index] * reference[lag + index] }
-            if product > 0, product * product > Self.likeness * power * energy, power > 0 { return true }
-            guard lag + size < reference.count else { break }
-            power += reference[lag + size] * reference[lag + size] - reference[lag] * reference[lag]
+            let likeness = Double(product) * Double(product)
+            if product > 0, likeness > Self.likeness * Double(power) * Double(energy) { return true }
+            guard lag + size < past.count else { break }
+            power += Self.square(past[lag + size]) - Self.square(past[lag])
         }
         return false
     }
+
+    private static func square(_ sample: Int16) -> Int { Int(sample) * Int(sample) }
 
     /// The longest delay that is found, and what lies around it.
     private static var pastCount: Int { 8192 + reach + 2 * frameCount }
     /// 150 ms.
     private static var reach: Int { 1200 }
     /// A correlation of 0.8, squared.
-    private static let likeness: Float = 0.64
+    private static let likeness = 0.64
 
     /// The means of neighbours, at 8000 Hz.
     private func reduced(_ block: Span<Int16>) -> [Int16] {

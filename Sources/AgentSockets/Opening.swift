@@ -52,7 +52,7 @@ struct Opening: Sendable {
     private var place: String {
         switch address.way {
         case .webSocket(let host, let port, _, let isSecured):
-            AgentAddress.webSocket(host, port, isSecured: isSecured)
+            "\(isSecured ? "wss" : "ws")://\(AgentAddress.authority(host, port, or: nil))"
         case .tcp(let host, let port): AgentAddress.authority(host, port, or: nil)
         case .unix(let path): path
         }

@@ -164,8 +164,7 @@ public final class AgentReception: Sendable {
             connection = try await Self.connection(promise, within: max(.milliseconds(1), TimeAmount(limit)))
         } catch {
             let count = refusedCount - refusedBefore
-            let others =
-                count == 0 ? "" : " Meanwhile \(count) others were refused: look at the path and the subprotocol."
+            let others = count == 0 ? "" : " Refused meanwhile: \(count). Look at the path and the subprotocol."
             throw AgentError(.unreachable, error.text + others)
         }
         let codec = options.format.codec(sampleRate: sampleRate, connection: name, &generator)

@@ -36,7 +36,7 @@ struct InterruptionDetector: Sendable {
     init(sampleRate: Int) { blockFrameCount = sampleRate / 100 }
 
     /// Hears 10 ms, in which `reference` was played, each at its own rate; without most of the echo where that is cancelled.
-    mutating func process(_ block: Span<Int16>, played reference: Span<Int16>, isCancelled: Bool = false) -> Change? {
+    mutating func process(_ block: Span<Int16>, played reference: Span<Int16>, isCancelled: Bool) -> Change? {
         activity.process(block)
         played[blockCount % played.count] = VoiceActivity.power(of: reference)
         blockCount &+= 1

@@ -36,7 +36,7 @@ import Testing
         #expect(LineEcho(sampleRate: 22_050) == nil && none == nil)
     }
 
-    /// 14 s of a call whose far side gives back what it hears at -15 dB, and says something softly at the end: how often the agent was
+    /// 7 s of a call whose far side gives back what it hears at -15 dB, and says something softly at the end: how often the agent was
     /// paused before that, and in all.
     private static func pauses(_ format: AgentFormat, rate: Int, echoDelay: Int) async throws -> (early: Int, all: Int)
     {

@@ -4,7 +4,7 @@ import EngineBenchmarks
 import Foundation
 @testable import MediaEngine
 
-/// What a message of Twilio's format costs, and a line's echo.
+/// What a message of Twilio's format costs, and the canceller of a line's echo.
 enum AgentMessages {
     static func measure(_ options: Options) throws -> [Figure] {
         var generator = SystemRandomNumberGenerator()
@@ -20,7 +20,7 @@ enum AgentMessages {
         return [
             Figure("agents: a message to an agent, 20 ms of sound", sent, "us", .atMost(30)),
             Figure("agents: a message of an agent, 40 ms of sound", received, "us", .atMost(30)),
-            Figure("agents: a strong echo of the line, 20 ms", cancelling(options), "us"),
+            Figure("agents: cancelling the echo of a line, 20 ms", cancelling(options), "us"),
         ]
     }
 

@@ -134,8 +134,8 @@ let package = Package(
         .target(
             name: "MediaEngine",
             dependencies: [
-                "CallBasics", "SDP", "RTP", "CProcessor", "CVectors", "CSemaphore", "CALSA", "COpus", "CSpeexDSP",
-                "CMediaPlugin",
+                "CallBasics", "SDP", "RTP", "CLinux", "CProcessor", "CVectors", "CSemaphore", "CALSA", "COpus",
+                "CSpeexDSP", "CMediaPlugin",
                 .target(name: "CGSM", condition: .when(traits: ["GSM"])),
                 .target(name: "CBCG729", condition: .when(traits: ["G729"])),
                 .target(name: "CWebRTCVoice", condition: .when(traits: ["WebRTC"])),

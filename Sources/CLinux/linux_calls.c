@@ -230,6 +230,12 @@ long linux_receive_descriptors(int socket, void *bytes, long count, int *descrip
     return message.msg_flags & MSG_TRUNC || is_full ? -EMSGSIZE : -EMFILE;
 }
 
+int linux_receive_datagrams(int socket, void *messages, unsigned count) {
+    _Static_assert(sizeof(struct mmsghdr) == sizeof(struct msghdr) + 8, "a count, and room behind it");
+    int received = recvmmsg(socket, messages, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+    return received < 0 ? -errno : received;
+}
+
 int linux_peer_credentials(int socket, struct linux_credentials *credentials) {
     struct ucred found;
     socklen_t length = sizeof found;

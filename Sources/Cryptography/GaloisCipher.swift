@@ -14,7 +14,7 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
         opening = Cipher.gcm(key.count).context(key: key)
         // From here on it decrypts, with the key that it has.
         let isSet = EVP_DecryptInit_ex2(opening, nil, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, nil)
-        precondition(isSet == 1, "libcrypto cannot decrypt by GCM")
+        precondition(isSet == 1 && gcm_prepare_opening(opening) == 1, "libcrypto cannot decrypt by GCM")
     }
 
     deinit {
@@ -33,7 +33,9 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
         into tag: UnsafeMutableRawBufferPointer
     ) {
         var written: CInt = 0
-        Self.withBytes(of: nonce) { _ = EVP_EncryptInit_ex2(sealing, nil, nil, $0, nil) }
+        withUnsafeBytes(of: nonce.bigEndian) {
+            _ = EVP_EncryptInit_ex2(sealing, nil, nil, $0.bytes?.advanced(by: 4), nil)
+        }
         EVP_EncryptUpdate(sealing, nil, &written, header.bytes, CInt(header.count))
         if let word {
             withUnsafeBytes(of: word.bigEndian) { _ = EVP_EncryptUpdate(sealing, nil, &written, $0.bytes, 4) }
@@ -51,9 +53,11 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
         nonce: UInt128,
         tag: UnsafeMutableRawBufferPointer
     ) -> Bool {
-        var written: CInt = 0
-        Self.withBytes(of: nonce) { _ = EVP_DecryptInit_ex2(opening, nil, nil, $0, nil) }
-        gcm_set_tag(opening, tag.baseAddress, tag.count)
+        var (written, number) = (CInt(0), nonce.bigEndian)
+        let isBegun = withUnsafeMutableBytes(of: &number) { bytes in
+            gcm_begin_opening(opening, bytes.baseAddress?.advanced(by: 4), tag.baseAddress, tag.count)
+        }
+        guard isBegun == 1 else { return false }
         EVP_DecryptUpdate(opening, nil, &written, header.bytes, CInt(header.count))
         if let word {
             withUnsafeBytes(of: word.bigEndian) { _ = EVP_DecryptUpdate(opening, nil, &written, $0.bytes, 4) }
@@ -61,10 +65,6 @@ package struct GaloisCipher: ~Copyable, @unchecked Sendable {
         if !text.isEmpty { EVP_DecryptUpdate(opening, text.bytes, &written, text.bytes, CInt(text.count)) }
         var rest: UInt8 = 0
         return EVP_DecryptFinal_ex(opening, &rest, &written) == 1
-    }
-
-    private static func withBytes(of nonce: UInt128, _ body: (UnsafePointer<UInt8>?) -> Void) {
-        withUnsafeBytes(of: nonce.bigEndian) { body(UnsafeRawBufferPointer(rebasing: $0[4...]).bytes) }
     }
 }
 

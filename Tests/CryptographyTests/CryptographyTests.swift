@@ -63,6 +63,52 @@ import Testing
         #expect(packet == sealed)
     }
 
+    /// Each has a nonce of its own, and what was refused leaves nothing behind.
+    @Test(arguments: [16, 32]) func `what GCM has sealed is opened, in any order and after refusals`(keyByteCount: Int)
+    {
+        let key = SecretBytes([UInt8](repeating: 7, count: keyByteCount))
+        let cipher = GaloisCipher(key: key.bytes)
+        let plain = [UInt8](0..<40) + [UInt8](repeating: 0, count: 16)
+        let nonces: [UInt128] = [0, 1, 1 << 95, 0x0102_0304_0506_0708_090A_0B0C]
+        var sealed: [[UInt8]] = []
+        for nonce in nonces {
+            sealed.append(plain)
+            use(cipher, &sealed[sealed.count - 1], nonce, toOpen: false)
+        }
+        #expect(Set(sealed).count == nonces.count)
+        for (nonce, packet) in zip(nonces, sealed).reversed() {
+            var bytes = packet
+            var isOpen = use(cipher, &bytes, nonce ^ 2, toOpen: true)
+            #expect(!isOpen)
+            for place in [0, 12, 55] {
+                bytes = packet
+                bytes[place] ^= 1
+                isOpen = use(cipher, &bytes, nonce, toOpen: true)
+                #expect(!isOpen)
+            }
+            bytes = packet
+            isOpen = use(cipher, &bytes, nonce, toOpen: true)
+            #expect(isOpen && bytes.prefix(40) == plain.prefix(40))
+        }
+    }
+
+    /// Seals or opens a packet of 12, 28 and 16 bytes: header, text and tag.
+    @discardableResult
+    private func use(
+        _ cipher: borrowing GaloisCipher,
+        _ bytes: inout [UInt8],
+        _ nonce: UInt128,
+        toOpen: Bool
+    ) -> Bool {
+        bytes.withUnsafeMutableBytes { bytes in
+            func part(_ range: Range<Int>) -> UnsafeMutableRawBufferPointer { .init(rebasing: bytes[range]) }
+            let (header, text, tag) = (UnsafeRawBufferPointer(part(0..<12)), part(12..<40), part(40..<56))
+            if toOpen { return cipher.open(text, header, 9, nonce: nonce, tag: tag) }
+            cipher.seal(text, header, 9, nonce: nonce, into: tag)
+            return true
+        }
+    }
+
     @Test func `Base64 is read without its padding, and nothing else`() {
         #expect(Base64.encode([]) == "" && Base64.encode([1]) == "AQ==" && Base64.encode([1, 2, 3]) == "AQID")
         #expect(Base64.decode("AQ") == [1] && Base64.decode("AQ==") == [1] && Base64.decode("AQID") == [1, 2, 3])

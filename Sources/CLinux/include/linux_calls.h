@@ -72,6 +72,10 @@ long linux_send_descriptors(int socket, const void *bytes, long count, const int
 // them; then none is left open.
 long linux_receive_descriptors(int socket, void *bytes, long count, int *descriptors, int *descriptor_count);
 
+// Takes up to `count` datagrams that wait, and says how many (recvmmsg(2), MSG_TRUNC). `messages` are struct mmsghdr, each a
+// struct msghdr and, of type unsigned, the datagram's byte count.
+int linux_receive_datagrams(int socket, void *messages, unsigned count);
+
 // Who a socket's peer was at the time of its connect or listen (unix(7), SO_PEERCRED).
 struct linux_credentials {
     int process;

@@ -17,25 +17,25 @@ struct CallSockets: Sendable {
     /// - Parameters:
     ///   - address: Where; port 0 takes any free port, an even one when RTCP's follows it (RFC 3550, section 11).
     ///   - hasControlPort: Whether RTCP has a port of its own.
-    ///   - clock: What the sockets of the media thread share; nil in virtual time.
+    ///   - sharing: What the sockets of the media thread share; nil in virtual time.
     /// - Throws: `NetworkError` when the port, or one behind it, is not to be had.
-    init(bind address: SocketAddress, hasControlPort: Bool, clock: ArrivalClock?) throws(NetworkError) {
+    init(bind address: SocketAddress, hasControlPort: Bool, sharing: SocketSharing?) throws(NetworkError) {
         guard hasControlPort else {
-            let socket = try UDPSocket(bind: address, clock: clock)
+            let socket = try UDPSocket(bind: address, sharing: sharing)
             self.init(link: socket, controlLink: nil, local: socket.localAddress, localControl: nil)
             return
         }
         // Ports that do not fit stay bound until a pair is found, so that the next one is another.
         var unfit: [UDPSocket] = []
         while true {
-            let socket = try UDPSocket(bind: address, clock: clock)
+            let socket = try UDPSocket(bind: address, sharing: sharing)
             let port = socket.localAddress.port
             do throws(NetworkError) {
                 guard address.port != 0 || port % 2 == 0 else {
                     throw NetworkError(.portInUse, "UDP port \(port) is odd.")
                 }
                 guard port < .max else { throw NetworkError(.portInUse, "There is no UDP port behind \(port).") }
-                let control = try UDPSocket(bind: socket.localAddress.with(port: port + 1), clock: clock)
+                let control = try UDPSocket(bind: socket.localAddress.with(port: port + 1), sharing: sharing)
                 self.init(
                     link: socket,
                     controlLink: control,
@@ -61,7 +61,7 @@ struct CallSockets: Sendable {
     func move(to host: SocketAddress) throws(NetworkError) {
         guard let socket = link as? UDPSocket else { return }
         let place = host.with(port: socket.port)
-        try move(to: CallSockets(bind: place, hasControlPort: controlLink != nil, clock: nil))
+        try move(to: CallSockets(bind: place, hasControlPort: controlLink != nil, sharing: nil))
     }
 
     /// Goes on by the ports of `other`; a link that was given stays.

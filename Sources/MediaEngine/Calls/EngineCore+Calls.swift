@@ -14,7 +14,7 @@ extension EngineCore {
         switch network {
         case .udp(let address):
             do throws(NetworkError) {
-                return try CallSockets(bind: address, hasControlPort: hasControlPort, clock: arrivalClock)
+                return try CallSockets(bind: address, hasControlPort: hasControlPort, sharing: socketSharing)
             } catch {
                 throw .network(error)
             }

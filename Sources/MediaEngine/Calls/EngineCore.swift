@@ -34,7 +34,7 @@ final class EngineCore: Sendable {
     /// Shared by all calls, which have one media thread.
     let scratch = PacketScratch()
     /// Nil in virtual time, of which the kernel knows nothing.
-    let arrivalClock: ArrivalClock?
+    let socketSharing: SocketSharing?
     let phases = EncodingPhases()
     let state: Mutex<State>
     private let plugins: Mutex<PluginRegistry>
@@ -54,11 +54,11 @@ final class EngineCore: Sendable {
         case .real(let priority):
             timebase = try EngineError.wrapping { try EngineTimebase(priority: priority, logger: configuration.logger) }
             seeds = Mutex(SeededGenerator(seed: UInt64.random(in: .min ... .max)))
-            arrivalClock = ArrivalClock()
+            socketSharing = SocketSharing()
         case .virtual(let seed):
             timebase = EngineTimebase(logger: configuration.logger)
             seeds = Mutex(SeededGenerator(seed: seed))
-            arrivalClock = nil
+            socketSharing = nil
         }
         loop = MediaLoop(tickDuration: .milliseconds(10), timebase: timebase, name: "media")
         let (events, sink) = AsyncStream.makeStream(of: EngineEvent.self, bufferingPolicy: .bufferingNewest(256))

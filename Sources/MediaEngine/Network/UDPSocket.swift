@@ -5,7 +5,7 @@ import Synchronization
 /// A non-blocking UDP socket, IPv4 or IPv6, whose arrival times come from the kernel.
 ///
 /// Thread: made and closed on the control side; `send` and `receive` on the media thread. They are single system
-/// calls: on one machine, batching (`sendmmsg`, io_uring) gains nothing.
+/// calls: on one machine, batching (`sendmmsg`, io_uring) gains nothing, but where floods are read (`DatagramBatch`).
 package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Bytes that the kernel is asked to hold for us: 2 s of the largest audio packets.
     private static let kernelBufferByteCount: Int32 = 512 * 1024
@@ -23,10 +23,27 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     // One thread owns it, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) private var errorLimit = ErrorQueueLimit()
     private let clock: ArrivalClock?
+    private let batch: DatagramBatch?
+    @exclusivity(unchecked) private var look = Look()
     /// What had been dropped when the socket was closed; nil while it is open.
     private let closedWith = Mutex<Int?>(nil)
     /// What was dropped at addresses that it has left.
     private let droppedBefore = Atomic<Int>(0)
+
+    /// What was read in one tick.
+    private struct Look {
+        var tick = MediaTime(nanoseconds: .min)
+        /// Datagrams that a call of their own has taken.
+        var count = 0
+        /// Whether a batch has emptied the socket.
+        var isDrained = false
+    }
+
+    /// What comes beside a datagram: the time stamp, with room for more.
+    typealias ControlData = InlineArray<8, UInt64>
+
+    /// Datagrams of a tick that are read one by one before a batch is worth it.
+    private static let singleCount = 8
 
     /// A socket bound to `address`; port 0 takes any free port.
     ///
@@ -35,13 +52,22 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     ///   - dscp: Differentiated services code point of what is sent; 46 (expedited forwarding) suits voice (RFC 4594).
     /// - Throws: `NetworkError` when the port is taken, the address is not ours, or the system refuses.
     package convenience init(bind address: SocketAddress, dscp: Int = 46) throws(NetworkError) {
-        try self.init(bind: address, dscp: dscp, clock: ArrivalClock())
+        try self.init(bind: address, dscp: dscp, clock: ArrivalClock(), batch: nil)
     }
 
-    /// As `init(bind:dscp:)`, with a clock that all sockets of a media thread share; without one, in virtual time, a datagram
-    /// arrives when it is taken.
-    init(bind address: SocketAddress, dscp: Int = 46, clock: ArrivalClock?) throws(NetworkError) {
-        self.clock = clock
+    /// As `init(bind:dscp:)`, with what all sockets of a media thread share; without it, in virtual time, a datagram arrives
+    /// when it is taken.
+    convenience init(bind address: SocketAddress, sharing: SocketSharing?) throws(NetworkError) {
+        try self.init(bind: address, dscp: 46, clock: sharing?.clock, batch: sharing?.batch)
+    }
+
+    private init(
+        bind address: SocketAddress,
+        dscp: Int,
+        clock: ArrivalClock?,
+        batch: DatagramBatch?
+    ) throws(NetworkError) {
+        (self.clock, self.batch) = (clock, batch)
         isIPv4 = address.isIPv4
         let family = isIPv4 ? AF_INET : AF_INET6
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -78,6 +104,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     func close() {
         closedWith.withLock { count in
             guard count == nil else { return }
+            batch?.leave(self)
             count = countDropped()
             Glibc.close(descriptor)
         }
@@ -125,7 +152,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
         // An answer to an earlier datagram is told in place of sending this one.
         var isSent = trySend()
-        for _ in 0..<Self.answerLimit where !isSent && takeAnswers(at: now) { isSent = trySend() }
+        for _ in 0..<Self.answerLimit where !isSent && takeAnswers(after: errno, at: now) { isSent = trySend() }
         if !isSent { refused.wrappingAdd(1, ordering: .relaxed) }
         return isSent
     }
@@ -160,6 +187,11 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
 
     /// Takes one datagram that waits, with the time at which the kernel got it.
     package func receive(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        if look.tick != now { look = Look(tick: now) }
+        if let batch, batch.holdsThose(of: self) || look.count >= Self.singleCount && batch.isFree {
+            return buffer.withUnsafeMutableBytes { receive(into: $0, by: batch, now: now) }
+        }
+        look.count &+= 1
         var source = sockaddr_in6()
         return buffer.withUnsafeMutableBytes { bytes in
             withUnsafeMutablePointer(to: &source) { source in
@@ -168,17 +200,61 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
+    /// The next of the batch, which is filled when it is empty.
+    private func receive(
+        into bytes: UnsafeMutableRawBufferPointer,
+        by batch: DatagramBatch,
+        now: MediaTime
+    ) -> ReceivedDatagram? {
+        if !batch.holdsThose(of: self) {
+            guard !look.isDrained else {
+                lastEmpty = now
+                return nil
+            }
+            guard fill(batch, now) else { return nil }
+        }
+        return batch.takeNext(into: bytes) { byteCount, source, control, controlByteCount in
+            ReceivedDatagram(
+                byteCount: byteCount,
+                source: SocketAddress(source),
+                arrival: arrival(control, controlByteCount, now)
+            )
+        }
+    }
+
+    /// Whether there is something in the batch then.
+    private func fill(_ batch: DatagramBatch, _ now: MediaTime) -> Bool {
+        for _ in 0..<Self.answerLimit {
+            let count = batch.fill(from: self)
+            if count > 0 {
+                look.isDrained = count < DatagramBatch.capacity
+                return true
+            }
+            guard isWorthAnotherTry(after: Int32(-count), at: now) else { return false }
+        }
+        return false
+    }
+
+    /// After a call that gave no datagram: takes note of an empty socket, or of answers, behind which a datagram may wait.
+    private func isWorthAnotherTry(after reason: Int32, at now: MediaTime) -> Bool {
+        guard reason != EAGAIN else {
+            lastEmpty = now
+            return false
+        }
+        takeAnswers(after: reason, at: now)
+        return true
+    }
+
     /// Answers that one call gets past: another may come between a look at the queue and the next try.
     private static let answerLimit = 4
 
-    /// After a call that failed: takes and counts the answers in the socket's error queue (ip(7), IP_RECVERR), where they
+    /// After a call that failed by `reason`: takes and counts the answers in the socket's error queue (ip(7), IP_RECVERR), where they
     /// would take up the room of datagrams; with a flood of them, the rest is thrown away, and none are taken for a while.
     ///
     /// - Returns: Whether it is worth trying again: the failure was such an answer.
     @discardableResult
-    private func takeAnswers(at now: MediaTime) -> Bool {
+    private func takeAnswers(after reason: Int32, at now: MediaTime) -> Bool {
         // Nothing waits, or there is no room; any other may be an answer: ICMP has many (ip(7), ipv6(7)).
-        let reason = errno
         guard reason != EAGAIN, reason != ENOBUFS else { return false }
         let room = errorLimit.room(at: now)
         var count = 0
@@ -214,7 +290,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         now: MediaTime
     ) -> ReceivedDatagram? {
         if errorLimit.endsPause(at: now) { Self.keepAnswers(descriptor, isIPv4: isIPv4, true) }
-        var control = InlineArray<8, UInt64>(repeating: 0)
+        var control = ControlData(repeating: 0)
         var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
         return withUnsafeMutablePointer(to: &vector) { vector in
             withUnsafeMutablePointer(to: &control) { control in
@@ -225,7 +301,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
                     message.msg_iov = vector
                     message.msg_iovlen = 1
                     message.msg_control = UnsafeMutableRawPointer(control)
-                    message.msg_controllen = MemoryLayout<InlineArray<8, UInt64>>.size
+                    message.msg_controllen = MemoryLayout<ControlData>.size
                     let count = recvmsg(descriptor, &message, Int32(MSG_TRUNC))
                     if count >= 0 {
                         return ReceivedDatagram(
@@ -234,12 +310,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
                             arrival: arrival(UnsafeRawPointer(control), Int(message.msg_controllen), now)
                         )
                     }
-                    guard errno != EAGAIN else {
-                        lastEmpty = now
-                        return nil
-                    }
-                    // Whatever failed, a datagram may wait behind it.
-                    takeAnswers(at: now)
+                    guard isWorthAnotherTry(after: errno, at: now) else { return nil }
                 }
                 return nil
             }

@@ -62,6 +62,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
             reading = (now, 0)
             handshakes?.send(over: base, by: self.buffer, at: now)
         }
+        path.beginReading()
+        defer { path.endReading() }
         while reading.count < Self.datagramsInTick {
             guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
             reading.count += 1

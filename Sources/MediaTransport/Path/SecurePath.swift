@@ -18,6 +18,8 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     private var counts = SecurityStatistics()
     private let published = LatestValue(SecurityStatistics())
     private let isStopped = Atomic(false)
+    /// Whether the reading that is under way takes nothing, and whether it has refused something.
+    private var reading = (takesNothing: false, hasRefused: false)
     private let taken = Atomic(0)
 
     package init() {}
@@ -69,13 +71,23 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     /// Notes that a protected packet has no way yet.
     func keepBack() { tally { $0.withheld += 1 } }
 
-    /// Checks and decrypts a packet in place; nil when it is nobody's.
-    func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
-        let isStopped = isStopped.load(ordering: .acquiring)
+    /// Takes keys that were offered, for the packets that are read next.
+    func beginReading() {
+        // Stopped or not is asked first, as above.
+        reading = (isStopped.load(ordering: .acquiring), false)
         pass(nextReceiving) { receiver.exchange($0) }
+    }
+
+    /// Tells what was refused since `beginReading`, at once for all of a flood.
+    func endReading() {
+        if reading.hasRefused { published.publish(counts) }
+    }
+
+    /// Checks and decrypts a packet in place, while one reads; nil when it is nobody's.
+    func unprotect(_ buffer: inout MutableSpan<UInt8>, count: Int) -> Int? {
         let result: Result<Int, SRTPRefusal>
         switch DatagramKind(of: buffer.span.extracting(..<min(count, buffer.count))) {
-        case .rtp where isStopped, .rtcp where isStopped: result = .failure(.noKey)
+        case .rtp where reading.takesNothing, .rtcp where reading.takesNothing: result = .failure(.noKey)
         case .rtp: result = receiver.unprotect(&buffer, count: count)
         case .rtcp: result = receiver.unprotectControl(&buffer, count: count)
         case .stun, .dtls, .unknown: result = .failure(.malformed)
@@ -84,7 +96,9 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
         case .success(let count):
             taken.store(taken.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
             return count
-        case .failure(let refusal): tally { $0.add(refusal) }
+        case .failure(let refusal):
+            counts.add(refusal)
+            reading.hasRefused = true
         }
         return nil
     }

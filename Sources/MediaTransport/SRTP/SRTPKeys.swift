@@ -36,5 +36,27 @@ package final class SRTPKeys: @unchecked Sendable {
         media.warmUp()
         control.warmUp()
     }
+}
 
+/// The keys of one direction as sender and receiver hold them: nobody counts that they are used, packet by packet.
+///
+/// Thread: any, one at a time.
+struct HeldKeys: ~Copyable {
+    /// The keys, until the next `exchange`.
+    private(set) var reference: Unmanaged<SRTPKeys>?
+
+    init(_ keys: SRTPKeys?) { reference = keys.map { .passRetained($0) } }
+
+    deinit { reference?.release() }
+
+    /// Whether there are keys, made of the master key of `others`.
+    func areOfMasterKey(of others: SRTPKeys) -> Bool {
+        reference?._withUnsafeGuaranteedRef { others.master.equals($0.master) } ?? false
+    }
+
+    /// Holds `next`, and gives those back that it held.
+    mutating func exchange(_ next: SRTPKeys) -> SRTPKeys? {
+        defer { reference = .passRetained(next) }
+        return reference?.takeRetainedValue()
+    }
 }

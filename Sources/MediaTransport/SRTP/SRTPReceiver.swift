@@ -14,7 +14,7 @@ package struct SRTPReceiver: ~Copyable {
         var former: UInt64?
     }
 
-    private var keys: SRTPKeys?
+    private var keys: HeldKeys
     /// The first `sourceCount` are known; the one that was heard last is the last of them.
     private var sources = InlineArray<8, Source>(repeating: Source())
     private var sourceCount = 0
@@ -25,21 +25,23 @@ package struct SRTPReceiver: ~Copyable {
     package init(_ keys: SRTPKeys? = nil) { self.init(keys, cycles: 0) }
 
     /// One that goes on where another was.
-    init(_ keys: SRTPKeys?, cycles: UInt32) { (self.keys, firstCycles) = (keys, UInt64(cycles)) }
+    init(_ keys: SRTPKeys?, cycles: UInt32) {
+        self.keys = HeldKeys(keys)
+        firstCycles = UInt64(cycles)
+    }
 
     /// Goes on with other keys; those of the same master key change nothing.
     ///
     /// The RFC keeps the counts of cycles over that, and many peers begin at 0: until a source's first packet both are tried.
     /// - Returns: Those that are to be freed, off the media thread; nil when there were none.
     package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys? {
-        if let keys, next.master.equals(keys.master) { return next }
+        if keys.areOfMasterKey(of: next) { return next }
         for place in 0..<sourceCount {
             let source = sources[place]
             let former = source.media.isEmpty ? source.former : source.media.highest
             sources[place] = Source(ssrc: source.ssrc, former: former)
         }
-        defer { keys = next }
-        return keys
+        return keys.exchange(next)
     }
 
     /// Checks and decrypts a packet of RTP in place.
@@ -53,8 +55,11 @@ package struct SRTPReceiver: ~Copyable {
         _ buffer: inout MutableSpan<UInt8>,
         count: Int
     ) -> Result<Int, SRTPRefusal> {
-        buffer.withUnsafeMutableBytes { bytes in
-            count <= bytes.count ? unprotect(bytes.part(..<count)) : .failure(.malformed)
+        guard let keys = keys.reference else { return .failure(.noKey) }
+        return keys._withUnsafeGuaranteedRef { keys in
+            buffer.withUnsafeMutableBytes { bytes in
+                count <= bytes.count ? unprotect(bytes.part(..<count), by: keys) : .failure(.malformed)
+            }
         }
     }
 
@@ -65,15 +70,20 @@ package struct SRTPReceiver: ~Copyable {
         _ buffer: inout MutableSpan<UInt8>,
         count: Int
     ) -> Result<Int, SRTPRefusal> {
-        buffer.withUnsafeMutableBytes { bytes in
-            count <= bytes.count ? unprotectControl(bytes.part(..<count)) : .failure(.malformed)
+        guard let keys = keys.reference else { return .failure(.noKey) }
+        return keys._withUnsafeGuaranteedRef { keys in
+            buffer.withUnsafeMutableBytes { bytes in
+                count <= bytes.count ? unprotectControl(bytes.part(..<count), by: keys) : .failure(.malformed)
+            }
         }
     }
 
     // MARK: RTP
 
-    private mutating func unprotect(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
-        guard let keys else { return .failure(.noKey) }
+    private mutating func unprotect(
+        _ bytes: UnsafeMutableRawBufferPointer,
+        by keys: SRTPKeys
+    ) -> Result<Int, SRTPRefusal> {
         let textEnd = bytes.count - keys.mediaTrailer.byteCount
         guard textEnd >= 12, let packet = SRTPPacket(media: UnsafeRawBufferPointer(bytes.part(..<textEnd))) else {
             return .failure(.malformed)
@@ -81,14 +91,15 @@ package struct SRTPReceiver: ~Copyable {
         let trailer = SRTPTrailer(behind: textEnd, keys.mediaTrailer)
         guard keys.areNamed(in: bytes, at: trailer.identifier) else { return .failure(.otherKey) }
         let place = place(of: packet.ssrc)
-        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
+        let window = place.map { sources[$0].media } ?? ReplayWindow()
+        let former = place.flatMap { window.isEmpty ? sources[$0].former : nil }
         let first = firstCycles << 16 | UInt64(packet.sequence)
-        let start = source.media.isEmpty ? source.former ?? first : source.media.highest
+        let start = window.isEmpty ? former ?? first : window.highest
         let guess = PacketIndex.nearest(packet.sequence, to: start)
-        guard var index = guess ?? (source.media.isEmpty ? first : nil), index <= PacketIndex.last else {
+        guard var index = guess ?? (window.isEmpty ? first : nil), index <= PacketIndex.last else {
             return .failure(.old)
         }
-        if let refusal = source.media.refusal(of: index) { return .failure(refusal) }
+        if let refusal = window.refusal(of: index) { return .failure(refusal) }
         func open(_ index: UInt64) -> Bool {
             keys.media.unprotect(
                 bytes.part(packet.headerByteCount..<textEnd),
@@ -100,20 +111,22 @@ package struct SRTPReceiver: ~Copyable {
             )
         }
         if !open(index) {
-            guard source.media.isEmpty, source.former != nil, index > 0xFFFF else { return .failure(.unauthentic) }
+            guard former != nil, index > 0xFFFF else { return .failure(.unauthentic) }
             // GCM has decrypted what it refused, and once more makes it what it was.
             _ = open(index)
             index = UInt64(packet.sequence)
             guard open(index) else { return .failure(.unauthentic) }
         }
-        note(source, place) { $0.media.note(index) }
+        note(packet.ssrc, place) { $0.media.note(index) }
         return .success(textEnd)
     }
 
     // MARK: RTCP
 
-    private mutating func unprotectControl(_ bytes: UnsafeMutableRawBufferPointer) -> Result<Int, SRTPRefusal> {
-        guard let keys else { return .failure(.noKey) }
+    private mutating func unprotectControl(
+        _ bytes: UnsafeMutableRawBufferPointer,
+        by keys: SRTPKeys
+    ) -> Result<Int, SRTPRefusal> {
         let textEnd = bytes.count - keys.controlTrailer.byteCount
         guard textEnd >= 8, let packet = SRTPPacket(control: UnsafeRawBufferPointer(bytes)) else {
             return .failure(.malformed)
@@ -124,8 +137,8 @@ package struct SRTPReceiver: ~Copyable {
         let (isEncrypted, index) = (word >> 31 == 1, UInt64(word & 0x7FFF_FFFF))
         guard isEncrypted || !keys.encryptsControl else { return .failure(.unencrypted) }
         let place = place(of: packet.ssrc)
-        let source = place.map { sources[$0] } ?? Source(ssrc: packet.ssrc)
-        if let refusal = source.control.refusal(of: index) { return .failure(refusal) }
+        let window = place.map { sources[$0].control } ?? ReplayWindow()
+        if let refusal = window.refusal(of: index) { return .failure(refusal) }
         let textStart = isEncrypted ? packet.headerByteCount : textEnd
         let isAuthentic = keys.control.unprotect(
             bytes.part(textStart..<textEnd),
@@ -136,7 +149,7 @@ package struct SRTPReceiver: ~Copyable {
             tag: bytes.part(trailer.tag)
         )
         guard isAuthentic else { return .failure(.unauthentic) }
-        note(source, place) { $0.control.note(index) }
+        note(packet.ssrc, place) { $0.control.note(index) }
         return .success(textEnd)
     }
 
@@ -148,15 +161,16 @@ package struct SRTPReceiver: ~Copyable {
     }
 
     /// Notes an authentic packet of the source that was at `place`, or is new: then the one that was quiet longest may go.
-    private mutating func note(_ source: Source, _ place: Int?, _ change: (inout Source) -> Void) {
-        var source = source
-        change(&source)
+    private mutating func note(_ ssrc: UInt32, _ place: Int?, _ change: (inout Source) -> Void) {
+        guard place == nil || place != sourceCount - 1 else { return change(&sources[sourceCount - 1]) }
+        let source = place.map { sources[$0] } ?? Source(ssrc: ssrc)
         if place == nil, sourceCount < sources.count {
             sourceCount += 1
         } else {
             for later in (place ?? 0) + 1..<sourceCount { sources[later - 1] = sources[later] }
         }
         sources[sourceCount - 1] = source
+        change(&sources[sourceCount - 1])
     }
 }
 

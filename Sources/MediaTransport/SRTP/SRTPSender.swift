@@ -6,7 +6,7 @@
 /// Thread: any, one at a time; allocates nothing.
 /// Source: RFC 3711, sections 3.1, 3.3 and 3.4; RFC 7714, sections 8 and 9.
 package struct SRTPSender: ~Copyable {
-    private var keys: SRTPKeys?
+    private var keys: HeldKeys
     /// The newest packet of each source; the first `sourceCount` are known.
     private var sources = InlineArray<64, (ssrc: UInt32, highest: UInt64)>(repeating: (0, 0))
     private var sourceCount = 0
@@ -23,7 +23,8 @@ package struct SRTPSender: ~Copyable {
 
     /// One that goes on where another was.
     init(_ keys: SRTPKeys?, cycles: UInt32, controlIndex: UInt32) {
-        (self.keys, self.controlIndex, firstCycles) = (keys, controlIndex, UInt64(cycles))
+        self.keys = HeldKeys(keys)
+        (self.controlIndex, firstCycles) = (controlIndex, UInt64(cycles))
     }
 
     /// Goes on with other keys; those of the same master key change nothing.
@@ -31,9 +32,9 @@ package struct SRTPSender: ~Copyable {
     /// The counts of cycles go on, as the RFC has it.
     /// - Returns: Those that are to be freed, off the media thread; nil when there were none.
     package mutating func exchange(_ next: SRTPKeys) -> SRTPKeys? {
-        if let keys, next.master.equals(keys.master) { return next }
-        defer { (keys, mediaCount) = (next, 0) }
-        return keys
+        if keys.areOfMasterKey(of: next) { return next }
+        mediaCount = 0
+        return keys.exchange(next)
     }
 
     /// Protects a packet of RTP in place.
@@ -47,7 +48,8 @@ package struct SRTPSender: ~Copyable {
         _ buffer: inout MutableSpan<UInt8>,
         count: Int
     ) -> Result<Int, SRTPRefusal> {
-        buffer.withUnsafeMutableBytes { protect($0, count) }
+        guard let keys = keys.reference else { return .failure(.noKey) }
+        return keys._withUnsafeGuaranteedRef { keys in buffer.withUnsafeMutableBytes { protect($0, count, by: keys) } }
     }
 
     /// Protects compound RTCP in place, as `protect(_:count:)` does RTP.
@@ -55,11 +57,17 @@ package struct SRTPSender: ~Copyable {
         _ buffer: inout MutableSpan<UInt8>,
         count: Int
     ) -> Result<Int, SRTPRefusal> {
-        buffer.withUnsafeMutableBytes { protectControl($0, count) }
+        guard let keys = keys.reference else { return .failure(.noKey) }
+        return keys._withUnsafeGuaranteedRef { keys in
+            buffer.withUnsafeMutableBytes { protectControl($0, count, by: keys) }
+        }
     }
 
-    private mutating func protect(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Result<Int, SRTPRefusal> {
-        guard let keys else { return .failure(.noKey) }
+    private mutating func protect(
+        _ buffer: UnsafeMutableRawBufferPointer,
+        _ count: Int,
+        by keys: SRTPKeys
+    ) -> Result<Int, SRTPRefusal> {
         guard count <= buffer.count, let packet = SRTPPacket(media: UnsafeRawBufferPointer(buffer.part(..<count)))
         else {
             return .failure(.malformed)
@@ -107,9 +115,9 @@ package struct SRTPSender: ~Copyable {
 
     private mutating func protectControl(
         _ buffer: UnsafeMutableRawBufferPointer,
-        _ count: Int
+        _ count: Int,
+        by keys: SRTPKeys
     ) -> Result<Int, SRTPRefusal> {
-        guard let keys else { return .failure(.noKey) }
         guard count <= buffer.count, let packet = SRTPPacket(control: UnsafeRawBufferPointer(buffer.part(..<count)))
         else { return .failure(.malformed) }
         let trailer = SRTPTrailer(behind: count, keys.controlTrailer)

@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func `of a call's ports both move or none`() throws {
-        let sockets = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, clock: nil)
+        let sockets = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, sharing: nil)
         let port = sockets.local.port
         let host = try #require(SocketAddress(host: "127.0.0.2", port: 0))
         let taken = try UDPSocket(bind: host.with(port: port + 1))
@@ -185,11 +185,11 @@ import Testing
             let host = try #require(SocketAddress(host: foreign, port: 0))
             #expect(throws: NetworkError.self) { try sockets.move(to: host) }
         }
-        let alone = try CallSockets(bind: host, hasControlPort: false, clock: nil)
+        let alone = try CallSockets(bind: host, hasControlPort: false, sharing: nil)
         #expect(throws: NetworkError.self) { try sockets.move(to: alone) }
         try expectToBe(at: port)
         // Other ports go with it from then on.
-        let others = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, clock: nil)
+        let others = try CallSockets(bind: .loopback(port: 0), hasControlPort: true, sharing: nil)
         let other = others.local.port
         try sockets.move(to: others)
         others.close()

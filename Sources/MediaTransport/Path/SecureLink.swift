@@ -13,6 +13,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
     private let handshakes: HandshakeQueue?
+    /// Packets that were here before the first keys: whoever proves the own certificate last has the keys first, and sends at once.
+    private let early: DatagramPipe?
     /// The packet that is being sent, behind the bytes that a relay wants before it.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     private let body: UnsafeMutableBufferPointer<UInt8>
@@ -23,6 +25,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     init(_ path: SecurePath, _ handshakes: HandshakeQueue?, over base: any DatagramLink) {
         (self.path, self.handshakes, self.base) = (path, handshakes, base)
+        early = handshakes.map { _ in DatagramPipe(capacity: Self.earlyCapacity) }
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
         body = UnsafeMutableBufferPointer(rebasing: buffer[ChannelData.headerByteCount...])
@@ -65,7 +68,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         path.beginReading()
         defer { path.endReading() }
         while reading.count < Self.datagramsInTick {
-            guard let datagram = base.receive(into: &buffer, at: now) else { return nil }
+            guard let datagram = next(into: &buffer, at: now) else { return nil }
             reading.count += 1
             var (place, source) = (0..<datagram.byteCount, datagram.source)
             if let handshakes {
@@ -76,10 +79,36 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
             if place.lowerBound > 0 {
                 buffer.withUnsafeMutableBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[place])) }
             }
+            if path.awaitsKeys, keep(buffer.span, place.count, source, datagram.arrival) { continue }
             guard let count = path.unprotect(&buffer, count: place.count) else { continue }
             return ReceivedDatagram(byteCount: count, source: source, arrival: datagram.arrival)
         }
         return nil
+    }
+
+    /// The next of those that were early, once there are keys, and else of the network.
+    private func next(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
+        if let early, !path.awaitsKeys,
+            let datagram = early.receive(into: &buffer, dueBy: MediaTime(nanoseconds: .max))
+        {
+            return datagram
+        }
+        return base.receive(into: &buffer, at: now)
+    }
+
+    /// Keeps a packet until there are keys; answers false where there is no room, or it is none.
+    private func keep(
+        _ buffer: Span<UInt8>,
+        _ byteCount: Int,
+        _ source: SocketAddress,
+        _ arrival: MediaTime
+    ) -> Bool {
+        guard let early, byteCount <= buffer.count else { return false }
+        let bytes = buffer.extracting(..<byteCount)
+        switch DatagramKind(of: bytes) {
+        case .rtp, .rtcp: return early.send(bytes, from: source, due: arrival)
+        case .stun, .dtls, .unknown: return false
+        }
     }
 
     @discardableResult
@@ -95,4 +124,6 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     /// As long as whatever is taken from the queue of handshakes.
     private static let bufferByteCount = DatagramPipe.maximumByteCount
     private static let datagramsInTick = 512
+    /// The keys of a handshake come a tick later than its end: four packets are 20 ms of the shortest.
+    private static let earlyCapacity = 4
 }

@@ -78,6 +78,9 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
         pass(nextReceiving) { receiver.exchange($0) }
     }
 
+    /// Whether there have been no keys yet, for the packets that are read.
+    var awaitsKeys: Bool { !reading.takesNothing && !receiver.hasKeys }
+
     /// Tells what was refused since `beginReading`, at once for all of a flood.
     func endReading() {
         if reading.hasRefused { published.publish(counts) }

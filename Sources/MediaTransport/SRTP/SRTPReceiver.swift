@@ -30,6 +30,8 @@ package struct SRTPReceiver: ~Copyable {
         firstCycles = UInt64(cycles)
     }
 
+    var hasKeys: Bool { keys.reference != nil }
+
     /// Goes on with other keys; those of the same master key change nothing.
     ///
     /// The RFC keeps the counts of cycles over that, and many peers begin at 0: until a source's first packet both are tried.

@@ -50,6 +50,34 @@ import Testing
         #expect(farPath.statistics.early == 1 && farPath.statistics.malformed == 1)
     }
 
+    /// Who has proved the own certificate may send before the other side has the keys.
+    @Test func `what comes before the keys of a handshake is read with them, and forgeries are not`() throws {
+        let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
+        nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)
+        let link = SecureLink(nearPath, over: near)
+        send(Packets.media(1), near)
+        for packet in [Packets.media(1), Packets.control(), Packets.media(2), Packets.media(3)] { send(packet, link) }
+        #expect(receive(other, at: .zero) == nil)
+        #expect(farPath.statistics.early == 1, "four find room")
+        farPath.offer(sending: nil, receiving: try Packets.keys(.aes128CM80, seed: 1))
+        send(Packets.media(4), link)
+        let later = MediaTime.zero + .milliseconds(10)
+        for packet in [Packets.media(1), Packets.control(), Packets.media(2), Packets.media(4)] {
+            #expect(receive(other, at: later) == packet)
+        }
+        #expect(receive(other, at: later) == nil)
+        #expect(farPath.statistics.unauthentic == 1 && farPath.statistics.early == 1)
+    }
+
+    /// What the other side sends after its own end is nobody's.
+    @Test func `what comes after the end is not kept`() throws {
+        let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
+        farPath.stop()
+        send(Packets.media(1), near)
+        #expect(receive(other) == nil)
+        #expect(farPath.statistics.early == 1)
+    }
+
     @Test(arguments: SRTPSuite.allCases) func `what is sent arrives, and is not in the clear on the way`(
         suite: SRTPSuite
     ) throws {

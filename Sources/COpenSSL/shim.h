@@ -49,7 +49,7 @@ static inline int gcm_get_tag(EVP_CIPHER_CTX *context, void *tag, size_t count) 
     return EVP_CIPHER_CTX_get_params(context, parameters);
 }
 
-/// Has a context that decrypts take nonces by `gcm_begin_opening`; 1 when it does.
+/// Prepares a context that decrypts for `gcm_begin_opening`; 1 when that was possible.
 static inline int gcm_prepare_opening(EVP_CIPHER_CTX *context) {
     // How TLS begins: a part of the nonce that stays. What comes with a packet is put over it.
     uint8_t none[4] = {0};

@@ -1,7 +1,7 @@
 /// A part of a value that may be missing, and stands in memory of its own: a copy of the whole copies a reference to it.
 ///
 /// It is a value all the same; who changes it while others share it gets one of its own.
-@propertyWrapper struct Boxed<Value: Sendable>: Sendable {
+@propertyWrapper package struct Boxed<Value: Sendable>: Sendable {
     /// Nobody changes one that is shared.
     private final class Box: @unchecked Sendable {
         var value: Value?
@@ -11,9 +11,9 @@
 
     private var box: Box?
 
-    init(wrappedValue: Value?) { box = wrappedValue.map { Box($0) } }
+    package init(wrappedValue: Value?) { box = wrappedValue.map { Box($0) } }
 
-    var wrappedValue: Value? {
+    package var wrappedValue: Value? {
         get { box?.value }
         _modify {
             var value: Value?
@@ -21,7 +21,7 @@
             defer { put(value) }
             yield &value
         }
-        set { box = newValue.map { Box($0) } }
+        set { put(newValue) }
     }
 
     private mutating func put(_ value: Value?) {

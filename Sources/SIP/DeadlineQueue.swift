@@ -5,8 +5,8 @@ package import CallBasics
 /// Setting one takes time by the logarithm of their count; a slot is in it once at most.
 package struct DeadlineQueue: Sendable {
     private var heap: [(time: MediaTime, slot: Int)] = []
-    /// The place in the heap by slot; nil for a slot without deadline.
-    private var places: [Int?] = []
+    /// The place in the heap by slot; below 0 for a slot without deadline.
+    private var places: [Int] = []
 
     package init() {}
 
@@ -15,9 +15,10 @@ package struct DeadlineQueue: Sendable {
 
     /// Sets the deadline of a slot, or takes it away.
     package mutating func set(_ slot: Int, to time: MediaTime?) {
-        while places.count <= slot { places.append(nil) }
+        while places.count <= slot { places.append(-1) }
         guard let time else { return remove(slot) }
-        guard let place = places[slot] else {
+        let place = places[slot]
+        guard place >= 0 else {
             heap.append((time, slot))
             places[slot] = heap.count - 1
             return raise(heap.count - 1)
@@ -27,8 +28,9 @@ package struct DeadlineQueue: Sendable {
     }
 
     private mutating func remove(_ slot: Int) {
-        guard let place = places[slot] else { return }
-        places[slot] = nil
+        let place = places[slot]
+        guard place >= 0 else { return }
+        places[slot] = -1
         let last = heap.removeLast()
         guard place < heap.count else { return }
         heap[place] = last

@@ -11,7 +11,14 @@ package protocol SlotName: Hashable, Sendable {
 ///
 /// The earliest deadline is known at once; setting one takes time by the logarithm of their count.
 struct SlotTable<Name: SlotName, Entry: Sendable>: Sendable {
-    private var entries: [(serial: UInt64, entry: Entry?)] = []
+    /// The entry stands by itself, so that slots that wait for one take no room for it.
+    private struct Slot: Sendable {
+        /// 0 while there is none.
+        var serial: UInt64 = 0
+        @Boxed var entry: Entry? = nil
+    }
+
+    private var entries: [Slot] = []
     private var freed: [Int] = []
     private var nextSerial: UInt64 = 0
     private var deadlines = DeadlineQueue()
@@ -21,7 +28,7 @@ struct SlotTable<Name: SlotName, Entry: Sendable>: Sendable {
     /// All names, in no order.
     var names: [Name] {
         entries.indices.compactMap { slot in
-            entries[slot].entry == nil ? nil : Name(slot: slot, serial: entries[slot].serial)
+            entries[slot].serial == 0 ? nil : Name(slot: slot, serial: entries[slot].serial)
         }
     }
 
@@ -44,9 +51,9 @@ struct SlotTable<Name: SlotName, Entry: Sendable>: Sendable {
     mutating func insert(_ make: (Name) -> Entry) -> Name {
         nextSerial += 1
         let slot = freed.popLast() ?? entries.count
-        if slot == entries.count { entries.append((0, nil)) }
+        if slot == entries.count { entries.append(Slot()) }
         let name = Name(slot: slot, serial: nextSerial)
-        entries[slot] = (nextSerial, make(name))
+        entries[slot] = Slot(serial: nextSerial, entry: make(name))
         return name
     }
 
@@ -59,13 +66,12 @@ struct SlotTable<Name: SlotName, Entry: Sendable>: Sendable {
     mutating func remove(_ name: Name) -> Entry? {
         guard holds(name), let entry = entries[name.slot].entry else { return nil }
         deadlines.set(name.slot, to: nil)
-        entries[name.slot].entry = nil
+        entries[name.slot] = Slot()
         freed.append(name.slot)
         return entry
     }
 
     private func holds(_ name: Name) -> Bool {
-        entries.indices.contains(name.slot) && entries[name.slot].serial == name.serial
-            && entries[name.slot].entry != nil
+        name.serial != 0 && entries.indices.contains(name.slot) && entries[name.slot].serial == name.serial
     }
 }

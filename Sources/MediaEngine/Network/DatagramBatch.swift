@@ -1,4 +1,4 @@
-import CLinux
+internal import CLinux
 import CallBasics
 import Glibc
 import Synchronization
@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// While few come, a call for each is quicker: with a batch, there is always a look at an empty socket behind the last one. So a
 /// socket begins with it when many have come in one tick, as in a flood of forged packets.
-/// All sockets of a media thread share one, so that it stays in the processor's cache. It is one's own until it is empty;
-/// others read without it meanwhile.
+/// All sockets of a media thread share one, so that it stays in the processor's cache. The socket that has filled it owns it
+/// until it is empty; the others read one by one meanwhile.
 /// Thread: media; `leave` control.
 final class DatagramBatch: @unchecked Sendable {
     /// More in one call gain nothing.
@@ -26,7 +26,8 @@ final class DatagramBatch: @unchecked Sendable {
     /// Whose datagrams wait; 0 for nobody's.
     private let owner = Atomic<UInt>(0)
     /// Those that wait.
-    private var waiting = 0..<0
+    // One thread owns it, as the rest of what reads.
+    @exclusivity(unchecked) private var waiting = 0..<0
 
     /// What the system takes and tells about a datagram: struct mmsghdr (recvmmsg(2)), which Glibc hides from Swift.
     private struct Message {

@@ -33,9 +33,9 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// What was read in one tick.
     private struct Look {
         var tick = MediaTime(nanoseconds: .min)
-        /// Datagrams that a call of their own has taken.
+        /// Reads of one datagram each.
         var count = 0
-        /// Whether a batch has emptied the socket.
+        /// Whether a batch found no more: the socket is empty, or an answer to what was sent stands before the rest.
         var isDrained = false
     }
 
@@ -113,7 +113,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
     /// Where it is bound now.
     var port: UInt16 { (try? Self.boundAddress(of: descriptor, asked: localAddress))?.port ?? localAddress.port }
 
-    /// Goes to where `twin` is, of the same family; what waits at the former address is lost.
+    /// Goes to where `twin` is, of the same family; what waits at the former address in the kernel is lost.
     ///
     /// The descriptor stays, so that the media thread goes on in the same tick, and so does the kernel's filter of sources.
     /// Thread: control; nobody waits.
@@ -207,11 +207,7 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         now: MediaTime
     ) -> ReceivedDatagram? {
         if !batch.holdsThose(of: self) {
-            guard !look.isDrained else {
-                lastEmpty = now
-                return nil
-            }
-            guard fill(batch, now) else { return nil }
+            guard !look.isDrained, fill(batch, now) else { return nil }
         }
         return batch.takeNext(into: bytes) { byteCount, source, control, controlByteCount in
             ReceivedDatagram(

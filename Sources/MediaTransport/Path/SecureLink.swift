@@ -13,8 +13,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
     private let handshakes: HandshakeQueue?
-    /// Packets that were here before the first keys: whoever proves the own certificate last has the keys first, and sends at once.
-    private let early: DatagramPipe?
+    /// Packets that came before the first keys: the DTLS server has them first, and may send before its last flight is here.
+    private let early: EarlyPackets?
     /// The packet that is being sent, behind the bytes that a relay wants before it.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     private let body: UnsafeMutableBufferPointer<UInt8>
@@ -25,7 +25,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     init(_ path: SecurePath, _ handshakes: HandshakeQueue?, over base: any DatagramLink) {
         (self.path, self.handshakes, self.base) = (path, handshakes, base)
-        early = handshakes.map { _ in DatagramPipe(capacity: Self.earlyCapacity) }
+        early = handshakes.map { _ in EarlyPackets() }
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
         body = UnsafeMutableBufferPointer(rebasing: buffer[ChannelData.headerByteCount...])
@@ -88,15 +88,16 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     /// The next of those that were early, once there are keys, and else of the network.
     private func next(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
-        if let early, !path.awaitsKeys,
-            let datagram = early.receive(into: &buffer, dueBy: MediaTime(nanoseconds: .max))
-        {
-            return datagram
+        if let early, !path.awaitsKeys {
+            while let datagram = early.take(into: &buffer) {
+                if now - datagram.arrival <= Self.longestWait { return datagram }
+                path.refuseEarly()
+            }
         }
         return base.receive(into: &buffer, at: now)
     }
 
-    /// Keeps a packet until there are keys; answers false where there is no room, or it is none.
+    /// Keeps a packet until there are keys; answers false where it is none.
     private func keep(
         _ buffer: Span<UInt8>,
         _ byteCount: Int,
@@ -106,9 +107,13 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         guard let early, byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<byteCount)
         switch DatagramKind(of: bytes) {
-        case .rtp, .rtcp: return early.send(bytes, from: source, due: arrival)
+        case .rtp, .rtcp: break
         case .stun, .dtls, .unknown: return false
         }
+        if early.keep(bytes, ReceivedDatagram(byteCount: byteCount, source: source, arrival: arrival)) {
+            path.refuseEarly()
+        }
+        return true
     }
 
     @discardableResult
@@ -124,6 +129,6 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     /// As long as whatever is taken from the queue of handshakes.
     private static let bufferByteCount = DatagramPipe.maximumByteCount
     private static let datagramsInTick = 512
-    /// The keys of a handshake come a tick later than its end: four packets are 20 ms of the shortest.
-    private static let earlyCapacity = 4
+    /// What is older when the keys are there is no beginning of the sound that comes now, but a hole before it.
+    private static let longestWait = Duration.milliseconds(40)
 }

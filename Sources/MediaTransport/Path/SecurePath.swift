@@ -81,6 +81,12 @@ package final class SecurePath: LinkSecurity, @unchecked Sendable {
     /// Whether there have been no keys yet, for the packets that are read.
     var awaitsKeys: Bool { !reading.takesNothing && !receiver.hasKeys }
 
+    /// Notes that a packet waited for keys in vain.
+    func refuseEarly() {
+        counts.early += 1
+        reading.hasRefused = true
+    }
+
     /// Tells what was refused since `beginReading`, at once for all of a flood.
     func endReading() {
         if reading.hasRefused { published.publish(counts) }
@@ -124,7 +130,7 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
     package var withheld = 0
     /// Not sent, since the key may protect no more, or not this one, or it is too long, or no RTP or RTCP.
     package var unsent = 0
-    /// Came before there were keys.
+    /// Came before there were keys, and too long before them, or others came behind it.
     package var early = 0
     /// Too short, or no RTP or RTCP.
     package var malformed = 0

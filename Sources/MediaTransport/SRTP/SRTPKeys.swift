@@ -38,7 +38,7 @@ package final class SRTPKeys: @unchecked Sendable {
     }
 }
 
-/// The keys of one direction as sender and receiver hold them: nobody counts that they are used, packet by packet.
+/// The keys of one direction as sender and receiver hold them: without counting references for each packet.
 ///
 /// Thread: any, one at a time.
 struct HeldKeys: ~Copyable {

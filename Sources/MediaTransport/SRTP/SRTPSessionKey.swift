@@ -55,9 +55,9 @@ struct SRTPSessionKey: ~Copyable, @unchecked Sendable {
 
     /// Uses the key once, for nothing: what OpenSSL makes at the first time is there then.
     func warmUp() {
-        withUnsafeTemporaryAllocation(byteCount: 32, alignment: 16) { bytes in
+        withUnsafeTemporaryAllocation(byteCount: 48, alignment: 16) { bytes in
             bytes.initializeMemory(as: UInt8.self, repeating: 0)
-            let (text, tag) = (bytes.part(..<16), bytes.part(16...))
+            let (header, text, tag) = (bytes.part(..<16), bytes.part(16..<32), bytes.part(32...))
             switch cipher {
             case .counter(let mode):
                 mode.cipher.apply(from: 0, to: text)
@@ -65,8 +65,9 @@ struct SRTPSessionKey: ~Copyable, @unchecked Sendable {
             case .galois(let cipher):
                 // No packet has a nonce that begins like this.
                 let nonce = ~salt & 0xFFFF << 80
-                cipher.seal(text, UnsafeRawBufferPointer(tag), 0, nonce: nonce, into: tag)
-                _ = cipher.open(text, UnsafeRawBufferPointer(tag), 0, nonce: nonce, tag: tag)
+                cipher.seal(text, UnsafeRawBufferPointer(header), 0, nonce: nonce, into: tag)
+                let isOpen = cipher.open(text, UnsafeRawBufferPointer(header), 0, nonce: nonce, tag: tag)
+                precondition(isOpen, "libcrypto does not open what it has sealed by GCM")
             }
         }
     }

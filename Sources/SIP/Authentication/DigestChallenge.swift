@@ -4,8 +4,6 @@
 ///
 /// Source: RFC 7616, section 3.3; RFC 3261, section 22.4
 package struct DigestChallenge: Hashable, Sendable {
-    package let realm: Bytes
-    package let nonce: Bytes
     package let algorithm: DigestAlgorithm
     /// Auth before auth-int; nil when the challenge has no qop.
     package let qop: DigestQop?
@@ -14,10 +12,15 @@ package struct DigestChallenge: Hashable, Sendable {
     /// Whether the user's name is to be sent as a hash.
     package let hidesUser: Bool
     /// With their quotes, to be sent back as they came.
-    let quotedRealm, quotedNonce: Bytes
+    let quotedRealm: Bytes
+    /// The last one that the server told.
+    var quotedNonce: Bytes
     let quotedOpaque: Bytes?
     /// Whether the challenge named it; else it is MD5, and the answer does not name it.
     let isAlgorithmNamed: Bool
+
+    package var realm: Bytes { quotedRealm.unquoted }
+    package var nonce: Bytes { quotedNonce.unquoted }
 
     /// Nil when it is no digest, lacks something, is too long, or asks for what is not known here.
     package init?(_ value: AuthenticationValue) {
@@ -34,7 +37,6 @@ package struct DigestChallenge: Hashable, Sendable {
         self.algorithm = algorithm
         isAlgorithmNamed = value["algorithm"] != nil
         (quotedRealm, quotedNonce, quotedOpaque) = (realm.detached, nonce.detached, opaque?.detached)
-        (self.realm, self.nonce) = (quotedRealm.unquoted, quotedNonce.unquoted)
         isStale = value["stale"]?.isNamed("true") ?? false
         hidesUser = value["userhash"]?.isNamed("true") ?? false
     }

@@ -132,7 +132,7 @@ package struct DigestClient: Sendable {
     private struct Choice {
         var scope: DigestProtection.Scope
         var challenge: DigestChallenge
-        var credentials: Credentials
+        var credentialsPlace: Int
     }
 
     /// For each realm the topmost challenge that can be answered; the refusal is for when there is none.
@@ -145,9 +145,11 @@ package struct DigestClient: Sendable {
                 else { continue }
                 let scope = DigestProtection.Scope(kind: kind, realm: challenge.realm)
                 guard !choices.contains(where: { $0.scope == scope }) else { continue }
-                let known = credentials.first { $0.ha1(realm: scope.realm, hash: challenge.algorithm.hash) != nil }
-                if let known {
-                    choices.append(Choice(scope: scope, challenge: challenge, credentials: known))
+                let place = credentials.firstIndex {
+                    $0.ha1(realm: scope.realm, hash: challenge.algorithm.hash) != nil
+                }
+                if let place {
+                    choices.append(Choice(scope: scope, challenge: challenge, credentialsPlace: place))
                 } else if refusal == .notUnderstood {
                     refusal = .noCredentials(realm: scope.realm.text)
                 }
@@ -157,7 +159,7 @@ package struct DigestClient: Sendable {
     }
 
     private mutating func remember(_ item: Choice, challengedAt host: Bytes) {
-        var protection = DigestProtection(item.scope, item.challenge, item.credentials)
+        var protection = DigestProtection(item.scope.kind, item.challenge, credentialsPlace: item.credentialsPlace)
         protection.follow(protections.first { $0.scope == item.scope }, challengedAt: host)
         protections.removeAll { $0.scope == item.scope }
         protections.append(protection)
@@ -172,7 +174,8 @@ package struct DigestClient: Sendable {
         var authorized = request
         for kind in DigestKind.allCases { authorized.remove(kind.credentialsHeader) }
         for place in protections.indices where scopes.contains(protections[place].scope) {
-            guard let value = protections[place].credentials(for: request, using: &generator) else { continue }
+            let known = credentials[protections[place].credentialsPlace]
+            guard let value = protections[place].prove(known, in: request, using: &generator) else { continue }
             try authorized.append(protections[place].scope.kind.credentialsHeader, value)
         }
         request = authorized

@@ -30,7 +30,7 @@ extension DigestProtection {
     fileprivate var memory: DigestMemory? {
         guard !challenge.algorithm.isSession else { return nil }
         var parts = [
-            "realm=\(challenge.quotedRealm.text)", "nonce=\(quotedNonce.text)",
+            "realm=\(challenge.quotedRealm.text)", "nonce=\(challenge.quotedNonce.text)",
         ]
         if challenge.isAlgorithmNamed { parts.append("algorithm=\(challenge.algorithm)") }
         if let qop = challenge.qop { parts.append("qop=\"\(qop.name)\"") }
@@ -48,11 +48,11 @@ extension DigestProtection {
     fileprivate init?(_ memory: DigestMemory, _ credentials: [Credentials]) {
         guard let value = try? AuthenticationValue(parsing: Bytes(memory.challenge)),
             let challenge = DigestChallenge(value),
-            let known = credentials.first(where: {
+            let known = credentials.firstIndex(where: {
                 $0.ha1(realm: challenge.realm, hash: challenge.algorithm.hash) != nil
             })
         else { return nil }
-        self.init(Scope(kind: memory.isProxy ? .proxy : .server, realm: challenge.realm), challenge, known)
+        self.init(memory.isProxy ? .proxy : .server, challenge, credentialsPlace: known)
         hosts = memory.hosts.prefix(DigestLimits.hostCount).map { Bytes($0) }
         usedCount = memory.usedCount
     }

@@ -6,27 +6,28 @@ struct DigestProtection: Sendable {
         var realm: Bytes
     }
 
-    let scope: Scope
-    let challenge: DigestChallenge
-    private let credentials: Credentials
+    private let kind: DigestKind
+    /// With the nonce that is next.
+    private(set) var challenge: DigestChallenge
+    /// Which of the client's credentials it is for.
+    let credentialsPlace: Int
     /// The hosts of the Request-URIs that were challenged, the last one at the end.
     var hosts: [Bytes] = []
-    private(set) var nonce: Bytes
-    /// With the quotes that it came with.
-    private(set) var quotedNonce: Bytes
     var usedCount: UInt32 = 0
     private var cnonce: Bytes = []
     /// The hash that a session begins with; the next nonces do not change it.
     private var sessionKey: Secret?
 
-    init(_ scope: Scope, _ challenge: DigestChallenge, _ credentials: Credentials) {
-        (self.scope, self.challenge, self.credentials) = (scope, challenge, credentials)
-        (nonce, quotedNonce) = (challenge.nonce, challenge.quotedNonce)
+    init(_ kind: DigestKind, _ challenge: DigestChallenge, credentialsPlace: Int) {
+        (self.kind, self.challenge, self.credentialsPlace) = (kind, challenge, credentialsPlace)
     }
+
+    var scope: Scope { Scope(kind: kind, realm: challenge.realm) }
+    var nonce: Bytes { challenge.nonce }
 
     /// Whether a request to `host` is to carry credentials unasked: a proxy sees all requests, a server those to it.
     func serves(_ host: Bytes) -> Bool {
-        usedCount < .max && (scope.kind == .proxy || hosts.contains { isSameHost($0, host) })
+        usedCount < .max && (kind == .proxy || hosts.contains { isSameHost($0, host) })
     }
 
     /// Takes over what an earlier one of the same scope knows: hosts, and the count of a nonce that came again.
@@ -39,21 +40,21 @@ struct DigestProtection: Sendable {
     /// Takes the nonce that the server told before it had to refuse the old one.
     mutating func advance(to next: Bytes) {
         guard next.count <= DigestLimits.valueByteCount, next.unquoted != nonce else { return }
-        quotedNonce = next.detached
-        (nonce, usedCount) = (quotedNonce.unquoted, 0)
+        (challenge.quotedNonce, usedCount) = (next.detached, 0)
     }
 
-    /// Credentials for a request, with the next count of the nonce; nil when it can be used no more.
+    /// The value that proves `credentials` in a request, with the next count of the nonce; nil when it can be used no more.
     ///
     /// Source: RFC 7616, section 3.4
-    mutating func credentials(
-        for request: SIPMessage,
+    mutating func prove(
+        _ credentials: Credentials,
+        in request: SIPMessage,
         using generator: inout some RandomNumberGenerator
     ) -> AuthenticationValue? {
         let hash = challenge.algorithm.hash
-        guard usedCount < .max, var key = credentials.ha1(realm: scope.realm, hash: hash) else { return nil }
+        guard usedCount < .max, var key = credentials.ha1(realm: challenge.realm, hash: hash) else { return nil }
         usedCount += 1
-        if sessionKey == nil { cnonce = generator.next().hexadecimal + generator.next().hexadecimal }
+        if sessionKey == nil { cnonce = (generator.next().hexadecimal + generator.next().hexadecimal).detached }
         if challenge.algorithm.isSession {
             key = sessionKey ?? DigestInput.sessionKey(hash, ha1: key, nonce: nonce, cnonce: cnonce)
             sessionKey = key
@@ -69,17 +70,17 @@ struct DigestProtection: Sendable {
             uri: request.startBytes,
             body: request.bodyBytes
         )
-        return value(of: input)
+        return value(of: input, credentials)
     }
 
-    private func value(of input: DigestInput) -> AuthenticationValue {
+    private func value(of input: DigestInput, _ credentials: Credentials) -> AuthenticationValue {
         var value = AuthenticationValue(scheme: "Digest")
         let user =
             challenge.hidesUser
-            ? credentials.userHash(realm: scope.realm, hash: input.hash) : credentials.userName
+            ? credentials.userHash(realm: challenge.realm, hash: input.hash) : credentials.userName
         value.append("username", user, isQuoted: true)
         value.append("realm", challenge.quotedRealm, isQuoted: false)
-        value.append("nonce", quotedNonce, isQuoted: false)
+        value.append("nonce", challenge.quotedNonce, isQuoted: false)
         value.append("uri", input.uri, isQuoted: true)
         value.append("response", input.response(), isQuoted: true)
         if challenge.isAlgorithmNamed {

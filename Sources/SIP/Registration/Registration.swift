@@ -74,7 +74,7 @@ package struct Registration: Sendable {
     package internal(set) var binding: RegistrationBinding?
     /// When `handleTimeout` is to be called; nil when nothing waits for time.
     package internal(set) var deadline: MediaTime?
-    var running: Running?
+    @Boxed var running: Running?
     private var waiting: Wish?
     private var isWanted = false
     private var isReachable = true
@@ -93,7 +93,7 @@ package struct Registration: Sendable {
     /// The generator gives Call-ID and tag, and spreads the times.
     package init(_ configuration: RegistrationConfiguration, generator: SeededGenerator) {
         var generator = generator
-        callID = generator.next().hexadecimal + generator.next().hexadecimal
+        callID = (generator.next().hexadecimal + generator.next().hexadecimal).detached
         tag = generator.next().hexadecimal
         (self.configuration, expires) = (configuration, configuration.expires)
         schedule = RegistrationSchedule(generator)
@@ -173,8 +173,9 @@ package struct Registration: Sendable {
     /// Throws: `badRequest` when no request is under way
     package mutating func renumber(_ request: inout SIPMessage) throws(SIPError) {
         guard running != nil else { throw SIPError(.badRequest, "No REGISTER is under way. Drop the challenge.") }
-        number += 1
-        running?.request.number = number
+        let next = number + 1
+        number = next
+        running?.request.number = next
         try request.set(.cSeq, to: CSeq(number, .register))
     }
 
@@ -184,7 +185,7 @@ package struct Registration: Sendable {
     package mutating func place(_ contact: SIPURI, in request: inout SIPMessage) throws(SIPError) {
         guard var running else { throw SIPError(.badRequest, "No REGISTER is under way. Drop the request.") }
         var changed = configuration
-        changed.contact = contact
+        changed.contact = contact.detached
         running.contact = try running.request.contact(changed)
         try request.set(.contact, to: running.contact)
         (self.running, configuration) = (running, changed)

@@ -8,7 +8,8 @@ package struct RegistrationBinding: Sendable {
     /// The way that later requests of the account go (RFC 3608).
     package let serviceRoutes: [NameAddress]
     /// Addresses of this device; temporary ones hide who it is (RFC 5627).
-    package let publicGRUU, temporaryGRUU: SIPURI?
+    @Boxed package private(set) var publicGRUU: SIPURI?
+    @Boxed package private(set) var temporaryGRUU: SIPURI?
     /// How long a flow may be silent, in seconds (RFC 5626, section 4.4).
     package let flowTimer: UInt32?
     /// Whether the registrar keeps the flow (RFC 5626, section 6).
@@ -18,7 +19,7 @@ package struct RegistrationBinding: Sendable {
     /// How long before its end the network wants the binding refreshed, in seconds.
     package let wakeSeconds: UInt32?
     /// The own address as the first hop saw it.
-    package let receivedHost: Bytes?
+    package let receivedHost: String?
     package let receivedPort: UInt16?
     /// Whether the registrar listed any binding at all, as it must.
     package let isListed: Bool
@@ -48,8 +49,12 @@ package struct RegistrationBinding: Sendable {
         expiresAt = now + .seconds(Int64(granted))
         let routes: [NameAddress] = (try? response.list(.serviceRoute)) ?? []
         serviceRoutes = routes.compactMap { try? NameAddress(parsing: $0.bytes) }
-        publicGRUU = found?.parameters.value("pub-gruu").flatMap { try? SIPURI(parsing: $0.detached) }
-        temporaryGRUU = found?.parameters.value("temp-gruu").flatMap { try? SIPURI(parsing: $0.detached) }
+        _publicGRUU = Boxed(
+            wrappedValue: found?.parameters.value("pub-gruu").flatMap { try? SIPURI(parsing: $0.detached) }
+        )
+        _temporaryGRUU = Boxed(
+            wrappedValue: found?.parameters.value("temp-gruu").flatMap { try? SIPURI(parsing: $0.detached) }
+        )
         let timer: WholeNumber? = try? response.value(.flowTimer)
         flowTimer = timer?.value
         isOutbound = ((try? response.tokens(of: .require)) ?? []).contains { Bytes($0).isNamed("outbound") }
@@ -59,7 +64,7 @@ package struct RegistrationBinding: Sendable {
         }
         wakeSeconds = features.lazy.compactMap { $0.number("+sip.pnsreg") }.first
         let via = try? response.topVia()
-        (receivedHost, receivedPort) = (via?.received?.detached, via?.responsePort)
+        (receivedHost, receivedPort) = (via?.received?.text, via?.responsePort)
     }
 
     /// By instance and reg-id where the registrar tells them, else by the URI.

@@ -6,9 +6,6 @@ internal import CallBasics
 struct Binding: Sendable {
     let user: String
     let contact: NameAddress
-    /// The phone, and which of its flows (RFC 5626, section 4.1).
-    let instance: Bytes?
-    let regID: Bytes?
     /// The REGISTER that made it.
     let callID: Bytes
     let number: UInt32
@@ -17,10 +14,14 @@ struct Binding: Sendable {
     /// The flow that it was made by; nil when there is a proxy between.
     let flow: Flow?
     /// How it can be woken; nil when it cannot be.
-    let push: PushParameters?
+    @Boxed private(set) var push: PushParameters?
     let expiresAt: MediaTime
     /// Counts up: those with a higher one were made later.
     let order: UInt64
+
+    /// The phone, and which of its flows (RFC 5626, section 4.1).
+    var instance: Bytes? { contact.parameters.value("+sip.instance") }
+    var regID: Bytes? { contact.parameters.value("reg-id") }
 
     /// How long it lasts yet, begun seconds counted.
     func seconds(at now: MediaTime) -> Int64 { (expiresAt.nanoseconds(since: now) + 999_999_999) / 1_000_000_000 }

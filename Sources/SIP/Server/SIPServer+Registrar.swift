@@ -133,8 +133,6 @@ private struct RegistrationChange {
         return Binding(
             user: user,
             contact: kept,
-            instance: kept.parameters.value("+sip.instance"),
-            regID: kept.parameters.value("reg-id"),
             callID: callID,
             number: number,
             path: path.map(\.detached),

@@ -193,6 +193,7 @@ struct TransactionSlots: Sendable {
 
     /// Takes an entry out to be changed; then it is put back, or its slot is freed.
     mutating func take(_ slot: Int) -> TransactionEntry? {
+        guard entries.indices.contains(slot) else { return nil }
         var entry: TransactionEntry?
         swap(&entry, &entries[slot])
         return entry
@@ -200,8 +201,17 @@ struct TransactionSlots: Sendable {
 
     mutating func put(_ entry: TransactionEntry, in slot: Int) { entries[slot] = entry }
 
-    mutating func free(_ slot: Int) {
+    /// Frees a slot; after the last of many the memory of all is given back.
+    ///
+    /// - Returns: Whether it was.
+    mutating func free(_ slot: Int) -> Bool {
         entries[slot] = nil
         freed.append(slot)
+        guard count == 0, entries.count > Self.keptCapacity else { return false }
+        (entries, freed) = ([], [])
+        return true
     }
+
+    /// So many slots stay also while nobody has one.
+    private static let keptCapacity = 64
 }

@@ -211,10 +211,10 @@ package struct TransactionTable: Sendable {
         var entry = left
         release(&entry)
         deadlines.set(slot, to: nil)
-        slots.free(slot)
         if let key = entry.clientKey { clients[key] = nil }
         if let key = entry.serverKey { servers[key] = nil }
         if let key = entry.mergeKey { merged[key] = nil }
+        if slots.free(slot) { (clients, servers, merged, deadlines) = ([:], [:], [:], DeadlineQueue()) }
         answered.dropEnded { slots.slot(of: $0) != nil }
     }
 

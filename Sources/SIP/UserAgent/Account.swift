@@ -13,7 +13,7 @@ package struct AccountConfiguration: Sendable {
     package var instance: String?
     package var expires: UInt32 = 3600
     /// How a push service wakes this side; nil when none does.
-    package var push: PushParameters?
+    @Boxed package var push: PushParameters?
     /// Whether this side refreshes in time by itself, also while it sleeps (RFC 8599, section 4.1.4).
     package var wakesItself = false
     /// Headers of its REGISTERs beside those that they have.
@@ -293,9 +293,9 @@ extension RegistrationBinding {
     /// Where nobody listens, it is the own end of the connection, which is all that the server can send by.
     func seen(on flow: Flow, isListening: Bool) -> SocketAddress? {
         guard isListening else {
-            return receivedPort.flatMap { SocketAddress(host: receivedHost?.text ?? flow.local.host, port: $0) }
+            return receivedPort.flatMap { SocketAddress(host: receivedHost ?? flow.local.host, port: $0) }
         }
-        guard let host = receivedHost?.text, let port = receivedPort,
+        guard let host = receivedHost, let port = receivedPort,
             let seen = SocketAddress(host: host, port: port)
         else {
             guard flow.transport == .udp, let port = receivedPort, port != flow.local.port else { return nil }

@@ -50,23 +50,50 @@ import Testing
         #expect(farPath.statistics.early == 1 && farPath.statistics.malformed == 1)
     }
 
-    /// Who has proved the own certificate may send before the other side has the keys.
+    /// The DTLS server has the keys first, and may send before its last flight is there.
     @Test func `what comes before the keys of a handshake is read with them, and forgeries are not`() throws {
         let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
         nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)
         let link = SecureLink(nearPath, over: near)
-        send(Packets.media(1), near)
-        for packet in [Packets.media(1), Packets.control(), Packets.media(2), Packets.media(3)] { send(packet, link) }
+        for _ in 0..<5 { send(Packets.media(1), near) }
+        for packet in [Packets.media(1), Packets.control(), Packets.media(2)] { send(packet, link) }
         #expect(receive(other, at: .zero) == nil)
-        #expect(farPath.statistics.early == 1, "four find room")
+        #expect(farPath.statistics.early == 4, "there is room for the last four")
         farPath.offer(sending: nil, receiving: try Packets.keys(.aes128CM80, seed: 1))
-        send(Packets.media(4), link)
+        send(Packets.media(3), link)
         let later = MediaTime.zero + .milliseconds(10)
-        for packet in [Packets.media(1), Packets.control(), Packets.media(2), Packets.media(4)] {
+        for packet in [Packets.media(1), Packets.control(), Packets.media(2), Packets.media(3)] {
             #expect(receive(other, at: later) == packet)
         }
         #expect(receive(other, at: later) == nil)
-        #expect(farPath.statistics.unauthentic == 1 && farPath.statistics.early == 1)
+        #expect(farPath.statistics.unauthentic == 1 && farPath.statistics.early == 4)
+    }
+
+    @Test func `what waited for keys too long is no sound of now`() throws {
+        let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
+        nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)
+        let link = SecureLink(nearPath, over: near)
+        send(Packets.media(1), link)
+        #expect(receive(other, at: .zero) == nil)
+        farPath.offer(sending: nil, receiving: try Packets.keys(.aes128CM80, seed: 1))
+        send(Packets.media(9), link)
+        let later = MediaTime.zero + .milliseconds(50)
+        #expect(receive(other, at: later) == Packets.media(9))
+        #expect(receive(other, at: later) == nil)
+        #expect(farPath.statistics.early == 1 && farPath.statistics.unauthentic == 0)
+    }
+
+    /// Who has come in the place of another one is not heard by what that one has sent.
+    @Test func `what came before the end of a side is not read by the keys of the next`() throws {
+        let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
+        nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)
+        send(Packets.media(1), SecureLink(nearPath, over: near))
+        #expect(receive(other, at: .zero) == nil)
+        farPath.stop()
+        #expect(receive(other, at: .zero + .milliseconds(10)) == nil)
+        farPath.offer(sending: nil, receiving: try Packets.keys(.aes128CM80, seed: 1))
+        #expect(receive(other, at: .zero + .milliseconds(20)) == nil)
+        #expect(farPath.statistics.early == 1 && farPath.statistics.unauthentic == 0)
     }
 
     /// What the other side sends after its own end is nobody's.

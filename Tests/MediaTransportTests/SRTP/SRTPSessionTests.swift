@@ -214,4 +214,29 @@ import Testing
         }
         #expect(SRTPMasterKey(.aes128CM80, keyAndSalt: [UInt8](repeating: 1, count: 29)) == nil)
     }
+
+    @Test func `keys are held until others take their place, and no longer`() throws {
+        weak var first: SRTPKeys?
+        weak var second: SRTPKeys?
+        do {
+            var receiver = SRTPReceiver()
+            do {
+                let (keys, others) = (try Packets.keys(seed: 1), try Packets.keys(seed: 2))
+                (first, second) = (keys, others)
+                let none = receiver.exchange(keys)
+                #expect(none == nil)
+                let former = receiver.exchange(others)
+                #expect(former === keys)
+                let same = try Packets.keys(seed: 2)
+                let back = receiver.exchange(same)
+                #expect(back === same)
+            }
+            #expect(first == nil && second != nil)
+            var packet = Packets.media(1)
+            var span = packet.mutableSpan
+            let result = receiver.unprotect(&span, count: span.count)
+            #expect(result != .failure(.noKey))
+        }
+        #expect(second == nil)
+    }
 }

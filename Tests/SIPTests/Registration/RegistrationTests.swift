@@ -191,7 +191,7 @@ import Testing
         #expect(binding.flowTimer == 120)
         #expect(binding.isOutbound)
         #expect(binding.isPushServed == true)
-        #expect(binding.receivedHost?.text == "192.0.2.7")
+        #expect(binding.receivedHost == "192.0.2.7")
         #expect(binding.receivedPort == 4711)
         // The network wants 1200 s of the 3600, which is sooner than 85 %.
         #expect(try seconds() == 2400)

@@ -353,6 +353,21 @@ extension TransactionTable {
         #expect(table.counts.transactions == 1)
     }
 
+    @Test func `a table that many have left is used as before`() throws {
+        var table = TransactionTable(seed: 1)
+        for round in 0..<3 as Range<Int64> {
+            let now = MediaTime.ms(round * 100_000)
+            for _ in 0..<200 {
+                _ = try table.send(Transactions.request("OPTIONS"), on: Transactions.clientFlow(.tcp), at: now)
+            }
+            #expect(table.counts.transactions == 200 && table.all().count == 200)
+            if round == 1 { table.handleTransportError(on: Transactions.clientFlow(.tcp), at: now) }
+            table.handleTimeout(at: now + .seconds(32))
+            #expect(table.all().count == 200)
+            #expect(table.counts == none)
+        }
+    }
+
     @Test func `an ACK makes no transaction, a response without one is dropped`() throws {
         var table = TransactionTable(seed: 1)
         #expect(throws: SIPError.self) {

@@ -26,7 +26,7 @@ final class DatagramBatch: @unchecked Sendable {
     /// Whose datagrams wait; 0 for nobody's.
     private let owner = Atomic<UInt>(0)
     /// Those that wait.
-    // One thread owns it, as the rest of what reads.
+    // The media thread alone has it; `leave` does not touch it.
     @exclusivity(unchecked) private var waiting = 0..<0
 
     /// What the system takes and tells about a datagram: struct mmsghdr (recvmmsg(2)), which Glibc hides from Swift.

@@ -4,12 +4,12 @@ internal import MediaEngine
 ///
 /// Thread: media. Allocates nothing after `init`.
 final class EarlyPackets {
-    /// Keys come a tick later than the handshake ends: these are 20 ms of the shortest packets.
+    /// Keys come a tick later than the handshake ends: the shortest packets have 5 ms.
     private static let capacity = 4
     private static let byteCount = DatagramPipe.maximumByteCount
 
     private let bytes: UnsafeMutableRawBufferPointer
-    private var packets: InlineArray<4, ReceivedDatagram?> = InlineArray(repeating: nil)
+    private var packets = [ReceivedDatagram?](repeating: nil, count: capacity)
     private var first = 0
     private var count = 0
 

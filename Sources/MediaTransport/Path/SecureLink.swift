@@ -129,6 +129,6 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     /// As long as whatever is taken from the queue of handshakes.
     private static let bufferByteCount = DatagramPipe.maximumByteCount
     private static let datagramsInTick = 512
-    /// What is older when the keys are there is no beginning of the sound that comes now, but a hole before it.
+    /// If it were older than that when the keys are there, there would be a gap behind it: what came between was not kept.
     private static let longestWait = Duration.milliseconds(40)
 }

@@ -130,7 +130,7 @@ package struct SecurityStatistics: Sendable, Hashable, BitwiseCopyable {
     package var withheld = 0
     /// Not sent, since the key may protect no more, or not this one, or it is too long, or no RTP or RTCP.
     package var unsent = 0
-    /// Came before there were keys, and too long before them, or others came behind it.
+    /// Came while there were no keys, or behind the end; of a handshake, those that waited for its keys in vain.
     package var early = 0
     /// Too short, or no RTP or RTCP.
     package var malformed = 0

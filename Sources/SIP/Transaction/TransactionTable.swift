@@ -214,7 +214,10 @@ package struct TransactionTable: Sendable {
         if let key = entry.clientKey { clients[key] = nil }
         if let key = entry.serverKey { servers[key] = nil }
         if let key = entry.mergeKey { merged[key] = nil }
-        if slots.free(slot) { (clients, servers, merged, deadlines) = ([:], [:], [:], DeadlineQueue()) }
+        // What is empty keeps its room otherwise.
+        if slots.free(slot) {
+            (clients, servers, merged, sources, deadlines) = ([:], [:], [:], [:], DeadlineQueue())
+        }
         answered.dropEnded { slots.slot(of: $0) != nil }
     }
 

@@ -39,8 +39,14 @@ import Testing
     }
 
     /// What an independent server would compute from the values that were sent.
-    private func expected(_ value: AuthenticationValue, _ hash: DigestHash, _ a2: String) throws -> String {
-        let key = hash.hex(Bytes("Mufasa:\(value["realm"]?.text ?? ""):\(Self.password)")).text
+    private func expected(
+        _ value: AuthenticationValue,
+        _ hash: DigestHash,
+        _ a2: String,
+        _ user: String = "Mufasa",
+        _ password: String = password
+    ) throws -> String {
+        let key = hash.hex(Bytes("\(user):\(value["realm"]?.text ?? ""):\(password)")).text
         let parts = try [value["nonce"], value["nc"], value["cnonce"], value["qop"]].map { try #require($0).text }
         return hash.hex(Bytes(([key] + parts + [hash.hex(Bytes(a2)).text]).joined(separator: ":"))).text
     }
@@ -311,6 +317,37 @@ import Testing
         } catch let error as SIPError { code = error.code }
         #expect(code == .invalidCharacter)
         #expect(request.bytes == before)
+    }
+
+    @Test mutating func `each realm is answered by its own credentials, by the next process, too`() throws {
+        let known = ["q", "r"].map { (realm: String) in
+            Credentials(userName: "\(realm)-user", password: "\(realm)-word", realm: realm)
+        }
+        func check(_ request: SIPMessage, nonces: [String]) throws {
+            for (kind, realm, nonce) in [(DigestKind.server, "r", nonces[0]), (.proxy, "q", nonces[1])] {
+                let value = try #require(try Self.sent(request, kind).first)
+                #expect(value["username"]?.text == "\(realm)-user" && value["nonce"]?.text == nonce)
+                let a2 = "REGISTER:sip:example.org"
+                let right = try expected(value, .sha256, a2, "\(realm)-user", "\(realm)-word")
+                #expect(value["response"]?.text == right)
+            }
+        }
+        client.credentials = known
+        var request = try Self.request()
+        func challenge(_ realm: String, _ nonce: String) -> String {
+            "realm=\"\(realm)\", nonce=\"\(nonce)\", qop=\"auth\", algorithm=SHA-256"
+        }
+        try expect(.retry, for: &request, (.server, challenge("r", "1")), (.proxy, challenge("q", "2")))
+        try check(request, nonces: ["1", "2"])
+        var ok = try SIPMessage(status: 200, reason: "OK")
+        try ok.append(.authenticationInfo, Bytes("nextnonce=\"3\""))
+        client.handleSuccess(ok, to: request)
+        let memories = client.memories
+        client = DigestClient(credentials: known.reversed())
+        client.recall(memories)
+        var next = try Self.request()
+        try client.authorize(&next, using: &generator)
+        try check(next, nonces: ["3", "2"])
     }
 
     @Test mutating func `a challenge may be cut or spoiled anywhere`() throws {

@@ -37,8 +37,8 @@ final class DatagramBatch: @unchecked Sendable {
 
     /// A batch that is nobody's.
     init() {
+        // Until there is a flood nothing is written to it, so that it takes no memory.
         bytes = .allocate(byteCount: Self.capacity * Self.stride, alignment: 64)
-        bytes.initializeMemory(as: UInt8.self, repeating: 0, count: Self.capacity * Self.stride)
         messages = .allocate(capacity: Self.capacity)
         messages.initialize(repeating: Message(), count: Self.capacity)
         vectors = .allocate(capacity: Self.capacity)

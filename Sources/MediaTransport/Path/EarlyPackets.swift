@@ -13,10 +13,8 @@ final class EarlyPackets {
     private var first = 0
     private var count = 0
 
-    init() {
-        bytes = .allocate(byteCount: Self.capacity * Self.byteCount, alignment: 16)
-        bytes.initializeMemory(as: UInt8.self, repeating: 0)
-    }
+    /// Memory that nothing is written to is not there yet.
+    init() { bytes = .allocate(byteCount: Self.capacity * Self.byteCount, alignment: 16) }
 
     deinit { bytes.deallocate() }
 

@@ -296,7 +296,9 @@ import Testing
             #expect(encryption == .none || isTold != told)
             let media = try #require(await call.media)
             let former = media.report().received.packets
+            let other = try #require(await made?.media)
             #expect(await Polling.eventually { media.report().received.packets > former + 10 })
+            #expect(await Polling.eventually { other.report().received.packets > 10 })
             await call.hangUp()
             await call.ended()
             // One report has the sound of both.

@@ -33,7 +33,7 @@ final class EngineCore: Sendable {
     let cards: EngineCards
     /// Shared by all calls, which have one media thread.
     let scratch = PacketScratch()
-    /// Nil in virtual time, of which the kernel knows nothing.
+    /// Shared by the sockets of all calls; nil in virtual time, of which the kernel's time stamps know nothing.
     let socketSharing: SocketSharing?
     let phases = EncodingPhases()
     let state: Mutex<State>

@@ -325,6 +325,7 @@ let package = Package(
             dependencies: [
                 "AgentSockets", "MediaEngine", "CallBasics", "TestSupport",
                 messaging("NIOCore", "swift-nio"),
+                messaging("NIOEmbedded", "swift-nio"),
                 messaging("NIOHTTP1", "swift-nio"),
                 messaging("NIOPosix", "swift-nio"),
                 messaging("NIOSSL", "swift-nio-ssl"),

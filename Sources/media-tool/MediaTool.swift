@@ -66,7 +66,7 @@ struct MediaTool: AsyncParsableCommand {
     }
 
     /// Prints what failed as JSON, too, where scripts read it.
-    private static func tellScripts(_ error: any Error) {
+    private static func tellScripts(_ error: any Error, _ code: ExitCode) {
         let arguments = CommandLine.arguments.dropFirst()
         let commands =
             [
@@ -75,7 +75,7 @@ struct MediaTool: AsyncParsableCommand {
         let names = commands.map { $0.configuration.commandName }
         let failure = error as? ToolFailure ?? ToolFailure("\(error)")
         // Who ends by a code alone has said why.
-        guard names.contains(arguments.first), arguments.contains("--json"), exitCode(for: error) == .failure,
+        guard names.contains(arguments.first), arguments.contains("--json"), code == .failure,
             !failure.isReported, !(error is ExitCode)
         else { return }
         StandardOutput.write(failure.json.text + "\n")
@@ -94,9 +94,11 @@ struct MediaTool: AsyncParsableCommand {
                 try command.run()
             }
         } catch {
-            code = exitCode(for: error)
-            tellScripts(error)
-            let message = fullMessage(for: error)
+            // What a command says itself needs no look at what it takes.
+            let failure = error as? ToolFailure
+            code = failure == nil ? exitCode(for: error) : .failure
+            tellScripts(error, code)
+            let message = failure.map { "Error: \($0)" } ?? fullMessage(for: error)
             if !message.isEmpty {
                 // Help and version are no errors.
                 let write = code == .success ? StandardOutput.write : StandardError.write

@@ -37,10 +37,10 @@ import Testing
     func `what is none is refused`(text: String) { #expect(TURNPlace(argument: text) == nil) }
 
     @Test func `certificates are for a server by TLS, and from a file that has some`() async throws {
-        #expect(throws: (any Error).self) { try TURNOptions.parse(["--turn", "host", "--turn-ca", "ca.pem"]) }
-        #expect(throws: (any Error).self) { try TURNOptions.parse(["--turn", "turns:host", "--turn-ca", "-"]) }
-        let options = try TURNOptions.parse(["--turn", "turns:127.0.0.1", "--turn-ca", "/none/ca.pem"])
-        let failure = await #expect(throws: ToolFailure.self) { _ = try await options.server() }
+        #expect(throws: (any Error).self) { try NATServerOptions.parse(["--turn", "host", "--turn-ca", "ca.pem"]) }
+        #expect(throws: (any Error).self) { try NATServerOptions.parse(["--turn", "turns:host", "--turn-ca", "-"]) }
+        let options = try NATServerOptions.parse(["--turn", "turns:127.0.0.1", "--turn-ca", "/none/ca.pem"])
+        let failure = await #expect(throws: ToolFailure.self) { _ = try await options.relay() }
         #expect(failure?.description.contains("/none/ca.pem") == true)
     }
 }

@@ -100,7 +100,7 @@ public final class Call: Sendable {
     public var agreement: MediaAgreement { stream.agreement }
 
     /// Whether the source (file, samples, stream) has been played to its end.
-    public var isSourceEnded: Bool {
+    package var isSourceEnded: Bool {
         engine.loop.serve()
         return state.withLock { $0.isSourceEnded }
     }

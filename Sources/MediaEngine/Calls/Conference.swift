@@ -13,7 +13,7 @@ import Synchronization
 /// Thread: control, any; nothing here blocks.
 public final class Conference: Sendable {
     /// Calls that fit into one.
-    public static let capacity = 32
+    package static let capacity = 32
 
     private struct Member {
         let call: Call

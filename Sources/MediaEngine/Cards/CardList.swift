@@ -14,7 +14,7 @@ public struct CardList: Sendable {
     /// Thread: it blocks while ALSA is asked, some milliseconds as a rule.
     /// - Parameter bindings: What the roles stand for.
     /// - Throws: `CardError` when a binding is the name of a role.
-    public init(bindings: CardBindings = CardBindings()) throws(CardError) {
+    package init(bindings: CardBindings = CardBindings()) throws(CardError) {
         try self.init(devices: ALSAEnumeration.cards() + Self.builtIn(), bindings: bindings)
     }
 

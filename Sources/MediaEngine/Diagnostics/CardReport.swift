@@ -10,19 +10,19 @@ public struct CardReport: Sendable, Hashable {
     /// card without a clock of its own.
     public var ppm: Double?
     /// By how much the ratio between card and graph is corrected, in parts per million.
-    public var correctionPPM: Double
+    package var correctionPPM: Double
     /// Times that the card ran empty or over.
     public var xruns: Int
     /// Sound not heard or not recorded.
     public var lostMs: Double
     /// Silence put in place of what was lost, so that what follows is where it belongs.
-    public var insertedMs: Double
+    package var insertedMs: Double
     /// Times that the card stopped moving without an error.
-    public var stalls: Int
+    package var stalls: Int
     /// Times that the machine slept.
     public var suspends: Int
     /// Times that the card gave too little for a tick, or took too little of one, without an error.
-    public var shortages: Int
+    package var shortages: Int
     /// Times that the card went away.
     public var disappearances: Int
     /// Times that there was a card again after one had gone.

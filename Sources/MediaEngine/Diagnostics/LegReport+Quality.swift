@@ -41,7 +41,7 @@ extension LegReport {
         /// before that is known.
         public var oneWayDelayMs: Double?
         /// Reports of the other side that cannot be true, and were not believed.
-        public var implausibleReports: Int
+        package var implausibleReports: Int
         /// How the other side hears this one; nil until it said so by an extended report.
         public var remote: Remote?
 

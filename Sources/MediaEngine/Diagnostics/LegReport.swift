@@ -80,7 +80,7 @@ public struct LegReport: Sendable, Hashable {
         /// Why, in one line.
         public var reason: String
         /// Times that the mode changed.
-        public var changes: Int
+        package var changes: Int
     }
 
     /// What RTCP told.
@@ -90,17 +90,17 @@ public struct LegReport: Sendable, Hashable {
         /// The share of our packets that the other side lost since its report before, 0 to 1; nil before the first.
         public var fractionLost: Double?
         /// The runs of losses in that time; nil while the other side does not tell them (RFC 3611, section 4.1).
-        public var lossRuns: LossRuns?
+        package var lossRuns: LossRuns?
     }
 
     /// Packets of ours that the other side lost in a row.
-    public struct LossRuns: Sendable, Hashable {
+    package struct LossRuns: Sendable, Hashable {
         /// Runs of one or more packets.
-        public var count: Int
+        package var count: Int
         /// Packets in a run on average; 0 when there was none.
-        public var mean: Double
+        package var mean: Double
         /// Packets in the longest run.
-        public var longest: Int
+        package var longest: Int
 
         init(_ runs: RTP.LossRuns) {
             count = runs.runCount
@@ -116,9 +116,9 @@ public struct LegReport: Sendable, Hashable {
         /// From what is played to its echo; nil until it was found.
         public var delayMs: Double?
         /// How long an echo may last to be cancelled.
-        public var tailMs: Double
+        package var tailMs: Double
         /// Times that the reference was moved because a card had lost samples.
-        public var realignments: Int
+        package var realignments: Int
 
         init(_ statistics: EchoStatistics) {
             erleDb = (statistics.returnLossEnhancement.value * 10).rounded() / 10
@@ -140,7 +140,7 @@ public struct LegReport: Sendable, Hashable {
         public var remoteSSRC: UInt32?
 
         /// Nothing is known.
-        public init() {}
+        package init() {}
     }
 
     /// The leg's name.

@@ -1,17 +1,21 @@
-import CallBasics
+package import CallBasics
 
 /// Datagrams that wait for their time, earliest first, in memory that is allocated once.
 ///
 /// Equal times keep the order of insertion. A full queue refuses, and counts.
 /// Thread: media; nothing allocates after `init`.
-struct DatagramQueue: ~Copyable {
-    static let maximumByteCount = 4096
+package struct DatagramQueue: ~Copyable {
+    /// The longest datagram that it takes.
+    package static let maximumByteCount = 4096
 
+    private let capacity: Int
     private var heap: DatagramHeap
     private var contents: SlotPool
     private(set) var refusedCount = 0
 
-    init(capacity: Int) {
+    /// One in which `capacity` datagrams can wait; memory that none has waited in is not there yet.
+    package init(capacity: Int) {
+        self.capacity = capacity
         heap = DatagramHeap(capacity: capacity)
         contents = SlotPool(capacity: capacity, slotByteCount: Self.maximumByteCount)
     }
@@ -22,19 +26,30 @@ struct DatagramQueue: ~Copyable {
     /// When the first datagram is due; nil when none waits.
     var nextDue: MediaTime? { heap.nextDue }
 
-    /// Adds a copy of `datagram` that is due at `due`.
-    mutating func insert(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) {
+    /// Whether the next one is refused.
+    package var isFull: Bool { heap.count == capacity }
+
+    /// Adds a copy of `datagram` that is due at `due`; answers false, and counts it as refused, when there is no room.
+    @discardableResult
+    package mutating func insert(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) -> Bool {
         guard let slot = contents.claim(datagram) else {
             refusedCount &+= 1
-            return
+            return false
         }
         heap.insert(
             DatagramHeap.Entry(due: due, source: source, byteCount: Int32(datagram.count), slot: slot)
         )
+        return true
+    }
+
+    /// Lets the first datagram go, due or not.
+    package mutating func removeFirst() {
+        guard let due = heap.nextDue, let first = heap.removeFirst(dueBy: due) else { return }
+        contents.release(first.slot)
     }
 
     /// Moves the first datagram that is due by `now` into `buffer`.
-    mutating func remove(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
+    package mutating func remove(into buffer: inout MutableSpan<UInt8>, dueBy now: MediaTime) -> ReceivedDatagram? {
         guard let first = heap.removeFirst(dueBy: now) else { return nil }
         let datagram = contents.memory.read(first, into: &buffer)
         contents.release(first.slot)

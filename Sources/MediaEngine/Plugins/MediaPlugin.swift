@@ -44,13 +44,13 @@ public struct LoadedPlugin: Sendable {
     /// The plugin's name.
     public let name: String
     /// The codecs that it registered, as in `a=rtpmap`, also those that another plugin has overridden since.
-    public internal(set) var codecs: [String] = []
+    package internal(set) var codecs: [String] = []
     /// The ways of processing a voice that it registered.
     package internal(set) var voiceProcessing: [String] = []
     /// What it would offer if it could.
     package internal(set) var missing: [MissingCodec] = []
     /// Why something that it offered was refused.
-    public internal(set) var errors: [String] = []
+    package internal(set) var errors: [String] = []
 
     /// What became of it, in one word.
     package var state: State {

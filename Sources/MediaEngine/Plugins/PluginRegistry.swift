@@ -1,4 +1,4 @@
-public import Logging
+package import Logging
 
 /// The codecs that an engine has, and where each came from.
 ///
@@ -39,7 +39,7 @@ public struct PluginRegistry: Sendable {
     }
 
     /// An empty registry.
-    public init(logger: Logger = Logger(label: "media.plugins")) {
+    package init(logger: Logger = Logger(label: "media.plugins")) {
         self.logger = logger
     }
 

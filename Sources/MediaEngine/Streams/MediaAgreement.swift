@@ -14,14 +14,14 @@ public struct AgreedCodec: Sendable, Hashable, ExpressibleByStringLiteral {
     /// The payload type that it is sent with; nil takes the static one, or 96.
     public var payloadType: UInt8?
     /// The payload type that it comes with, where the other side's number is another.
-    public var receivedPayloadType: UInt8?
+    package var receivedPayloadType: UInt8?
     /// What the other side takes, as in its `a=fmtp` after the payload type; "" when it said nothing.
     public var parameters = ""
     /// Channels of the sound that the other side is likely to send; nil where it has not told.
     ///
     /// Opus alone tells (`sprop-stereo`; RFC 7587, section 6.1). A call hears as many as `EncoderConfiguration.channelCount` of
     /// its stream says: who wants both sets that, and accepts no other codec of one channel.
-    public var receivedChannelCount: Int?
+    package var receivedChannelCount: Int?
 
     /// The codec called `name`, as `payloadType`.
     public init(_ name: String, payloadType: UInt8? = nil) {
@@ -40,7 +40,7 @@ public struct AgreedEvents: Sendable, Hashable {
     /// The payload type that they are sent with, 0 to 127.
     public var payloadType: UInt8
     /// The payload type that they come with, where the other side's number is another.
-    public var receivedPayloadType: UInt8?
+    package var receivedPayloadType: UInt8?
     /// The clock rate of their time stamps, in Hz; nil is the codec's.
     public var clockRate: Int?
     /// Further payload types that they come with, each with its clock rate in Hz.
@@ -75,7 +75,7 @@ public struct MediaAgreement: Sendable, Hashable {
     /// The payload type of redundant audio (RED, RFC 2198); nil sends and takes none.
     public var redPayloadType: UInt8?
     /// The payload type that redundant audio comes with, where the other side's number is another.
-    public var receivedREDPayloadType: UInt8?
+    package var receivedREDPayloadType: UInt8?
     /// Audio in each packet that is sent; nil takes the codec's default.
     public var packetTime: Duration?
     /// Which way sound flows.

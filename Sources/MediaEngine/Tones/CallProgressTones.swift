@@ -15,7 +15,7 @@ public struct CallProgressTones: Hashable, Sendable {
     private let specs: [CallProgressTone: ToneSpec]
 
     /// The tones that the country has, in the order of `CallProgressTone`.
-    public var tones: [CallProgressTone] { CallProgressTone.allCases.filter { specs[$0] != nil } }
+    package var tones: [CallProgressTone] { CallProgressTone.allCases.filter { specs[$0] != nil } }
 
     /// The tone, or nil when the country does not define it.
     public subscript(tone: CallProgressTone) -> ToneSpec? { specs[tone] }

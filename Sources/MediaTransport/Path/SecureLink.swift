@@ -13,8 +13,10 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let base: any DatagramLink
     private let path: SecurePath
     private let handshakes: HandshakeQueue?
-    /// Packets that came before the first keys: the DTLS server has them first, and may send before its last flight is here.
-    private let early: EarlyPackets?
+    /// The newest packets that came before the first keys; none without handshakes.
+    ///
+    /// The DTLS server has keys first, and may send before its last flight is here.
+    private var early: DatagramQueue
     /// The packet that is being sent, behind the bytes that a relay wants before it.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     private let body: UnsafeMutableBufferPointer<UInt8>
@@ -25,7 +27,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     init(_ path: SecurePath, _ handshakes: HandshakeQueue?, over base: any DatagramLink) {
         (self.path, self.handshakes, self.base) = (path, handshakes, base)
-        early = handshakes.map { _ in EarlyPackets() }
+        early = DatagramQueue(capacity: handshakes == nil ? 0 : Self.earlyCapacity)
         buffer = .allocate(capacity: Self.bufferByteCount)
         buffer.initialize(repeating: 0)
         body = UnsafeMutableBufferPointer(rebasing: buffer[ChannelData.headerByteCount...])
@@ -88,8 +90,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
 
     /// The next of those that were early, once there are keys, and else of the network.
     private func next(into buffer: inout MutableSpan<UInt8>, at now: MediaTime) -> ReceivedDatagram? {
-        if let early, !path.awaitsKeys {
-            while let datagram = early.take(into: &buffer) {
+        if !path.awaitsKeys {
+            while let datagram = early.remove(into: &buffer, dueBy: now) {
                 if now - datagram.arrival <= Self.longestWait { return datagram }
                 path.refuseEarly()
             }
@@ -104,15 +106,17 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
         _ source: SocketAddress,
         _ arrival: MediaTime
     ) -> Bool {
-        guard let early, byteCount <= buffer.count else { return false }
+        guard handshakes != nil, byteCount <= buffer.count else { return false }
         let bytes = buffer.extracting(..<byteCount)
         switch DatagramKind(of: bytes) {
         case .rtp, .rtcp: break
         case .stun, .dtls, .unknown: return false
         }
-        if early.keep(bytes, ReceivedDatagram(byteCount: byteCount, source: source, arrival: arrival)) {
+        if early.isFull {
+            early.removeFirst()
             path.refuseEarly()
         }
+        if !early.insert(bytes, from: source, due: arrival) { path.refuseEarly() }
         return true
     }
 
@@ -129,6 +133,8 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     /// As long as whatever is taken from the queue of handshakes.
     private static let bufferByteCount = DatagramPipe.maximumByteCount
     private static let datagramsInTick = 512
+    /// Keys come a tick later than the handshake ends: the shortest packets have 5 ms.
+    private static let earlyCapacity = 4
     /// If it were older than that when the keys are there, there would be a gap behind it: what came between was not kept.
     private static let longestWait = Duration.milliseconds(40)
 }

@@ -37,10 +37,10 @@ public enum MediaDirection: String, Sendable, CaseIterable {
     }
 
     /// Whether media leaves the one who says so.
-    public var sends: Bool { self == .sendReceive || self == .sendOnly }
+    package var sends: Bool { self == .sendReceive || self == .sendOnly }
 
     /// Whether media comes to the one who says so.
-    public var receives: Bool { self == .sendReceive || self == .receiveOnly }
+    package var receives: Bool { self == .sendReceive || self == .receiveOnly }
 
     /// The same, seen from the other side.
     var reversed: MediaDirection { MediaDirection(sends: receives, receives: sends) }

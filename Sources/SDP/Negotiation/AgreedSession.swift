@@ -72,9 +72,9 @@ public struct AgreedMedia: Hashable, Sendable {
         /// Telephone events, one for each clock rate; their parameters are events that both sides know.
         public internal(set) var telephoneEvents: [PayloadFormat] = []
         /// Comfort noise, one for each clock rate.
-        public internal(set) var comfortNoise: [PayloadFormat] = []
+        package internal(set) var comfortNoise: [PayloadFormat] = []
         /// Redundant audio, by the types that it repeats.
-        public internal(set) var redundancy: [PayloadFormat] = []
+        package internal(set) var redundancy: [PayloadFormat] = []
     }
 
     /// The place of its m= line, from 0.
@@ -84,29 +84,29 @@ public struct AgreedMedia: Hashable, Sendable {
     /// What it is, in lower case: "audio".
     public internal(set) var kind: String
     /// How it travels.
-    public internal(set) var transport: MediaProtocol
+    package internal(set) var transport: MediaProtocol
     /// Where we take media.
-    public internal(set) var local: Address
+    package internal(set) var local: Address
     /// Where we take RTCP.
-    public internal(set) var localControl: Address
+    package internal(set) var localControl: Address
     /// Where media goes to; nil while the other side has told no address that can be sent to.
     ///
     /// A side that holds by the address 0.0.0.0 keeps the one that it had.
     public internal(set) var remote: Address?
     /// Where RTCP goes to; nil with `remote`.
-    public internal(set) var remoteControl: Address?
+    package internal(set) var remoteControl: Address?
     /// Whether RTP and RTCP share one port.
-    public internal(set) var isMultiplexed: Bool
+    package internal(set) var isMultiplexed: Bool
     /// What we may send, with the other side's numbers and parameters.
     public internal(set) var sending: Formats
     /// What we take, with our numbers and parameters.
     public internal(set) var receiving: Formats
     /// Audio for each packet that the other side wants to get, or else that we want, in ms; nil leaves it to the codec.
-    public internal(set) var packetTime: Int?
+    package internal(set) var packetTime: Int?
     /// The most audio for each packet that the other side takes, in ms; nil leaves it to the codec.
-    public internal(set) var maximumPacketTime: Int?
+    package internal(set) var maximumPacketTime: Int?
     /// What media may take on the wire towards the other side, in bit/s; nil when it says nothing.
-    public internal(set) var maximumBitRate: Int?
+    package internal(set) var maximumBitRate: Int?
     /// Which way media flows, seen from us.
     public internal(set) var direction: MediaDirection
     /// Whether we hold the session.
@@ -114,9 +114,9 @@ public struct AgreedMedia: Hashable, Sendable {
     /// Whether the other side wants no media from us, as one that holds the session; it may also be unable to play it.
     public internal(set) var isHeldRemotely: Bool
     /// What our description says of keys and of the path: crypto, fingerprint, setup, ice-ufrag, candidate, mid and the like.
-    public internal(set) var localSecurity: [SDPAttribute]
+    package internal(set) var localSecurity: [SDPAttribute]
     /// What the other side's says of them; attributes of the session are among them.
-    public internal(set) var remoteSecurity: [SDPAttribute]
+    package internal(set) var remoteSecurity: [SDPAttribute]
     /// The keys of both sides; nil unless the descriptions have them.
     package internal(set) var keys: AgreedKeys?
     /// How keys are made by DTLS; nil unless the descriptions have fingerprints.

@@ -65,7 +65,7 @@ public struct MediaConfiguration: Hashable, Sendable {
     /// How media may travel: the first is offered, the others are taken, too, and earlier ones rather than later ones.
     ///
     /// What was agreed by a secured one is not taken in the clear later.
-    public var protocols: [MediaProtocol] = [.rtpAVP, .rtpAVPF]
+    package var protocols: [MediaProtocol] = [.rtpAVP, .rtpAVPF]
     /// Own keys that RTP/SAVP and RTP/SAVPF are offered and answered with (SDES), the preferred line first.
     ///
     /// Without any, keys are the application's: `attributes`.

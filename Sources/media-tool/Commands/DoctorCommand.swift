@@ -9,7 +9,7 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Each role's card is opened briefly; where both directions of the call card open, silence is played for a \
             second and the latency is read. A warning means that calls work, though worse than they could. The exit \
-            code is 1 when something failed, else 0.
+            code is 1 when something failed, else 0. Two servers at --stun tell what kind of NAT is in between.
 
             EXAMPLES
               media-tool doctor
@@ -22,27 +22,19 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "A server that tells how this side is seen from outside (STUN); two tell what kind of NAT is in between.",
-            valueName: "host"
-        )
-    )
-    var stun: [STUNServer] = []
-
-    @OptionGroup var relay: TURNOptions
+    @OptionGroup var servers: NATServerOptions
 
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
-        let relay = try await relay.server()
+        let relay = try await servers.relay()
         let bindings = try roles.bindings()
         var findings = try await CardCheckup(cards: CardList(bindings: bindings), bindings: bindings).findings()
         findings += try await MachineCheckup.scheduling()
         findings += MachineCheckup.codecs(PluginRegistry.standard())
         findings.append(await MachineCheckup.network())
         findings += await SIPCheckup.findings()
-        if !stun.isEmpty { findings += await NATCheckup.findings(by: stun) }
+        if !servers.stun.isEmpty { findings += await NATCheckup.findings(by: servers.stun) }
         if let relay { findings.append(await NATCheckup.finding(of: relay)) }
         let failures = findings.count { $0.status == .failure }
         let warnings = findings.count { $0.status == .warning }

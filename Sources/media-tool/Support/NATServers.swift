@@ -9,26 +9,6 @@ struct NATServerOptions: ParsableArguments {
     @Option(help: STUNServer.help)
     var stun: [STUNServer] = []
 
-    @OptionGroup var relay: TURNOptions
-
-    /// Refuses them where nobody looks for the way.
-    ///
-    /// - Throws: `ValidationError`, which names the option that is missing
-    func requireSearch(_ isThere: Bool, by option: String) throws {
-        guard !isThere, let name = relay.turn != nil ? "--turn" : stun.isEmpty ? nil : "--stun" else { return }
-        throw ValidationError("'\(name)' is for a side that looks for the way. Add '\(option)', or leave it out.")
-    }
-
-    /// This side of ICE, which looks for the way by them.
-    ///
-    /// - Throws: `ToolFailure` when a server has no address, or its password is not there or cannot be read
-    func configuration() async throws -> ICEConfiguration {
-        ICEConfiguration(servers: try await STUNServer.addresses(of: stun), relay: try await relay.server())
-    }
-}
-
-/// A server that passes on what both sides send.
-struct TURNOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
@@ -71,10 +51,10 @@ struct TURNOptions: ParsableArguments {
         }
     }
 
-    /// The server; nil without.
+    /// The one that passes on; nil without.
     ///
     /// - Throws: `ToolFailure` when it has no address, or its password is not there or cannot be read
-    func server() async throws -> TURNServer? {
+    func relay() async throws -> TURNServer? {
         guard let turn else { return nil }
         let password =
             try turnPasswordFile.map { try SecretFile.line(of: $0) }
@@ -96,6 +76,21 @@ struct TURNOptions: ParsableArguments {
         }
         server.authoritiesPath = turnCa
         return server
+    }
+
+    /// Refuses them where nobody looks for the way.
+    ///
+    /// - Throws: `ValidationError`, which names the option that is missing
+    func requireSearch(_ isThere: Bool, by option: String) throws {
+        guard !isThere, let name = turn != nil ? "--turn" : stun.isEmpty ? nil : "--stun" else { return }
+        throw ValidationError("'\(name)' is for a side that looks for the way. Add '\(option)', or leave it out.")
+    }
+
+    /// This side of ICE, which looks for the way by them.
+    ///
+    /// - Throws: `ToolFailure` when a server has no address, or its password is not there or cannot be read
+    func configuration() async throws -> ICEConfiguration {
+        ICEConfiguration(servers: try await STUNServer.addresses(of: stun), relay: try await relay())
     }
 }
 

@@ -37,6 +37,28 @@ import Testing
         #expect(queue.count == 15 && queue.refusedCount == 985)
     }
 
+    @Test func `a full queue that lets its first one go has room for the next`() {
+        var queue = DatagramQueue(capacity: 3)
+        var kept: [Bool] = []
+        for value in 1...5 {
+            if queue.isFull { queue.removeFirst() }
+            kept.append(queue.insert([UInt8(value)].span, from: Self.source, due: Self.at(value)))
+        }
+        #expect(kept == [true, true, true, true, true] && queue.count == 3 && queue.refusedCount == 0)
+        var buffer: [UInt8] = [0]
+        var order: [UInt8] = []
+        for _ in 0..<4 {
+            var target = buffer.mutableSpan
+            if queue.remove(into: &target, dueBy: Self.at(5)) != nil { order.append(buffer[0]) }
+        }
+        #expect(order == [3, 4, 5])
+        queue.removeFirst()
+        #expect(queue.count == 0)
+        var none = DatagramQueue(capacity: 0)
+        let isKept = none.insert([1].span, from: Self.source, due: .zero)
+        #expect(none.isFull && !isKept)
+    }
+
     @Test func `what nobody takes from a link in memory is bounded`() {
         let (left, right) = MemoryLink.pair()
         for _ in 0..<100_000 { left.send([1, 2, 3].span, to: right.localAddress, at: .zero) }

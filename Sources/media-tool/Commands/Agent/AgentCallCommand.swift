@@ -31,6 +31,7 @@ struct AgentCallCommand: AsyncParsableCommand {
     @OptionGroup var agent: AgentOptions
     @OptionGroup var sip: SIPOptions
     @OptionGroup var session: SIPSessionOptions
+    @OptionGroup var security: MediaSecurityOptions
     @OptionGroup var format: MediaFormatOptions
 
     @Option(help: ArgumentHelp("How long to talk.", valueName: "n"))
@@ -57,7 +58,7 @@ struct AgentCallCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try session.security.secrets.begin()
+        try security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let target = try SIPOptions.uri(uri, "URI")
@@ -115,7 +116,7 @@ struct AgentCallCommand: AsyncParsableCommand {
             engine: engine,
             target: target,
             uri: uri,
-            session: session,
+            security: security,
             format: format,
             teller: teller,
             ringLimit: sip.ringLimit(ringTimeout)

@@ -41,6 +41,7 @@ struct AgentServeCommand: AsyncParsableCommand {
 
     @OptionGroup var sip: SIPOptions
     @OptionGroup var session: SIPSessionOptions
+    @OptionGroup var security: MediaSecurityOptions
     @OptionGroup var format: MediaFormatOptions
 
     @Option(help: ArgumentHelp("How many calls at once; more find it busy (486).", valueName: "n"))
@@ -71,7 +72,7 @@ struct AgentServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try session.security.secrets.begin()
+        try security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let connector = try await AgentConnector(agent)
@@ -80,16 +81,16 @@ struct AgentServeCommand: AsyncParsableCommand {
             var sip = sip
             sip.local = place ?? sip.local ?? (sip.hasAccount ? nil : LocalAddress(argument: "127.0.0.1:5060"))
             let party = try await sip.open(towards: nil, headersOnRegister: true) { session.change(&$0) }
-            session.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+            security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
             do {
                 let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-                let reception = SIPReception(party: party, teller: teller, security: session.security)
+                let reception = SIPReception(party: party, teller: teller, security: security)
                 let taker = Taker(
                     command: self,
                     connector: connector,
                     reception: reception,
                     engine: engine,
-                    ice: try await session.security.way()
+                    ice: try await security.way()
                 )
                 try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
                 await taker.talks.finish()
@@ -115,12 +116,12 @@ struct AgentServeCommand: AsyncParsableCommand {
             let isFull = await talks.count >= command.atOnce
             let isLast = await talks.begunCount >= command.calls ?? .max
             guard !isFull, !isLast else { return await reception.refuse(handle, status: 486) }
-            let (session, agent) = (command.session, command.agent)
+            let (session, security, agent) = (command.session, command.security, command.agent)
             let talk = AgentTalk(invite.callID?.text, reception.teller)
             let media: CallSound
             do {
                 let host = reception.host(for: invite)
-                media = try await session.sound(of: engine, at: host, command.format, ice: ice) { talk.connect(&$0) }
+                media = try await security.sound(of: engine, at: host, command.format, ice: ice) { talk.connect(&$0) }
             } catch {
                 // The other calls go on.
                 StandardError.write("Note: a call was refused: \(error)\n")

@@ -36,7 +36,10 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
     @OptionGroup var told: StoryOptions
     @OptionGroup var sip: SIPOptions
-    @OptionGroup var sound: SIPCallOptions
+    @OptionGroup var audio: CallSoundOptions
+    @OptionGroup var keys: SIPKeyOptions
+    @OptionGroup var session: SIPSessionOptions
+    @OptionGroup var security: MediaSecurityOptions
 
     @Flag(help: "Send back what is heard.")
     var echo = false
@@ -85,7 +88,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
                 "'--provider' has a screen say what is done with a call. Leave out '\(other)', or it."
             )
         }
-        guard provider == nil || !sound.session.followTransfers else {
+        guard provider == nil || !session.followTransfers else {
             throw ValidationError("A call screen cannot call here. Leave out '--follow-transfers', or '--provider'.")
         }
         if provider?.isEmpty == true {
@@ -94,7 +97,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         guard code == nil || policy == .reject else {
             throw ValidationError("'--code' says how a call is refused. Give '--policy reject', or leave it out.")
         }
-        try sound.audio.check(echo: echo)
+        try audio.check(echo: echo)
         let rings = provider != nil || way == .ring || wait > 0 && (way == .accept || way == .reject)
         guard !earlyMedia || rings else {
             throw ValidationError("'--early-media' is about ringing. Give '--after', '--policy ring' or '--provider'.")
@@ -102,11 +105,11 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         guard sip.header.isEmpty || sip.hasAccount && !sip.noRegister else {
             throw ValidationError("'--header' is about the REGISTER. Give '--account', or leave it out.")
         }
-        guard sound.audio.pcap == nil || calls == 1 else {
+        guard audio.pcap == nil || calls == 1 else {
             throw ValidationError("'--pcap' is the capture of one call. Give '--calls 1', or leave it out.")
         }
         var files = FileArguments()
-        try sound.audio.check(&files)
+        try audio.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
         guard told.story == nil || calls == 1 else {
@@ -121,21 +124,21 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try sound.session.security.secrets.begin()
+        try security.secrets.begin()
         Interruption.catchSignals()
         StandardOutput.watch()
         let group = try provider.map { try GroupContainer(directory: $0) }
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
-        try await CallEngine.session(try sound.audio.engineConfiguration()) { engine in
+        try await CallEngine.session(try audio.engineConfiguration()) { engine in
             try await recorder.telling {
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
-                    sound.session.change(&$0)
+                    session.change(&$0)
                 }
-                sound.session.security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+                security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
                 do {
                     let teller = SIPTeller(isJSON: common.json, hasEvents: true)
-                    let reception = SIPReception(party: party, teller: teller, security: sound.session.security)
-                    let ice = try await sound.session.security.way()
+                    let reception = SIPReception(party: party, teller: teller, security: security)
+                    let ice = try await security.way()
                     let taker = Taker(command: self, reception: reception, engine: engine, ice: ice, recorder: recorder)
                     if let group { try await serve(taker, screensOf: group) } else { try await serve(taker) }
                     await party.close()
@@ -185,19 +188,19 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
         /// Does with a call what the policy says, or the screen.
         func receive(_ invite: SIPMessage, _ handle: CallHandle) async throws {
-            let (sound, way, wait) = (command.sound, command.way, command.wait)
+            let (audio, way, wait) = (command.audio, command.way, command.wait)
             // One file takes one call at a time.
-            let hasFile = sound.audio.output != nil || sound.audio.pcap != nil || command.told.story != nil
+            let hasFile = audio.output != nil || audio.pcap != nil || command.told.story != nil
             let isTaken = await !reception.desk.isEmpty && hasFile
             if isTaken || way == .busy { return await reception.refuse(handle, status: 486) }
-            let media = try await sound.session.sound(
+            let media = try await command.security.sound(
                 of: engine,
                 at: reception.host(for: invite),
-                sound.audio.format,
+                audio.format,
                 ice: ice,
-                sound.audio.ends(echo: command.echo)
+                audio.ends(echo: command.echo)
             )
-            _ = await reception.begin(invite, handle, media, sound.wishes)
+            _ = await reception.begin(invite, handle, media, command.keys.wishes(command.session))
             if let screen { return await screen.receive(invite, handle) }
             let (endpoint, session) = (reception.party.endpoint, media.session)
             if wait > 0 && way != .defer || way == .ring {
@@ -218,7 +221,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
 
         func note(_ event: AgentEvent, of run: SIPCallRun, _ handle: CallHandle) async {
             await screen?.note(event, of: handle)
-            guard case .established(run.handle) = event, command.sound.dtmf != nil else { return }
+            guard case .established(run.handle) = event, command.keys.dtmf != nil else { return }
             Task {
                 guard await Interruption.wait(.milliseconds(500)), await !run.hasEnded else { return }
                 await run.sendKeys()

@@ -32,7 +32,10 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     @OptionGroup var told: StoryOptions
     @OptionGroup var sip: SIPOptions
-    @OptionGroup var sound: SIPCallOptions
+    @OptionGroup var audio: CallSoundOptions
+    @OptionGroup var keys: SIPKeyOptions
+    @OptionGroup var session: SIPSessionOptions
+    @OptionGroup var security: MediaSecurityOptions
 
     @Option(help: ArgumentHelp("How long to talk.", valueName: "n"))
     var seconds: Double?
@@ -115,7 +118,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             throw ValidationError("'--events' is about JSON. Give '--json', or leave it out.")
         }
         var files = FileArguments()
-        try sound.audio.check(&files)
+        try audio.check(&files)
         try files.write("--sip-trace", sip.sipTrace)
         try files.write("--story", told.story)
     }
@@ -136,13 +139,13 @@ struct SIPCallCommand: AsyncParsableCommand {
             [
                 ("<uri>", uri != nil), ("--hold-after", holdAfter != nil), ("--update-after", updateAfter != nil),
                 ("--cancel-after", cancelAfter != nil), ("--events", events), ("--ring-timeout", ringTimeout != nil),
-                ("--dtmf-way", sound.dtmfWay != nil), ("--delayed-offer", delayedOffer),
+                ("--dtmf-way", keys.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
-                ("--follow-transfers", sound.session.followTransfers), ("--100rel", sound.session.hundredRel),
-                ("--device", sound.audio.device != nil), ("--pcap", sound.audio.pcap != nil),
-                ("--story", told.story != nil), ("--session-expires", sound.session.sessionExpires != nil),
-                ("--transport tls", sip.transport == .tls), ("--srtp dtls", sound.session.security.srtp == .dtls),
-                ("--srtp auto", sound.session.security.srtp == .auto),
+                ("--follow-transfers", session.followTransfers), ("--100rel", session.hundredRel),
+                ("--device", audio.device != nil), ("--pcap", audio.pcap != nil),
+                ("--story", told.story != nil), ("--session-expires", session.sessionExpires != nil),
+                ("--transport tls", sip.transport == .tls), ("--srtp dtls", security.srtp == .dtls),
+                ("--srtp auto", security.srtp == .auto),
             ] + sip.ofNetworks
         if let wrong = given.first(where: \.1)?.0 {
             throw ValidationError("'\(wrong)' needs a network that is there. Leave out '--virtual', or it.")
@@ -151,12 +154,12 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     func run() async throws {
         common.startLogging()
-        try sound.session.security.secrets.begin()
+        try security.secrets.begin()
         Interruption.catchSignals()
         guard let uri else { return try await runVirtual() }
         let target = try SIPOptions.uri(uri, "URI")
         let recorder = told.recorder("call", [sip.account ?? "this side", uri])
-        let report = try await CallEngine.session(try sound.audio.engineConfiguration()) { engine in
+        let report = try await CallEngine.session(try audio.engineConfiguration()) { engine in
             try await recorder.telling {
                 var report = try await call(target, uri, engine, recorder)
                 report.story = told.story
@@ -178,7 +181,14 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     private func runVirtual() async throws {
         let report = try await CallEngine.session(.virtual(seed: network.seed)) { engine in
-            let call = SIPVirtualCall(sound: sound, network: network, transport: sip.transport, seconds: seconds)
+            let call = SIPVirtualCall(
+                audio: audio,
+                keys: keys.dtmf,
+                encryption: security.srtp.encryption,
+                network: network,
+                transport: sip.transport,
+                seconds: seconds
+            )
             return try await call.run(on: engine)
         }
         show(report)
@@ -189,7 +199,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         -> SIPCallReport
     {
         let party = try await sip.open(towards: target, story: recorder) { agent in
-            sound.session.change(&agent)
+            session.change(&agent)
             sip.limitRinging(of: &agent, ringTimeout)
         }
         do {
@@ -218,14 +228,14 @@ struct SIPCallCommand: AsyncParsableCommand {
             engine: engine,
             target: target,
             uri: uri,
-            session: sound.session,
-            format: sound.audio.format,
+            security: security,
+            format: audio.format,
             teller: teller,
             ringLimit: sip.ringLimit(ringTimeout)
         )
         (call.headers, call.isOfferDelayed, call.cancelAfter) = (try sip.headers(), delayedOffer, cancelAfter)
         call.isByTLS = sip.transport == .tls
-        return try await call.run(sound.wishes, sound.audio.ends()) { run, makeSound in
+        return try await call.run(keys.wishes(session), audio.ends()) { run, makeSound in
             await talk(run) { try await makeSound { ($0.source, $0.sink) = (.silence, .none) } }
         }
     }
@@ -234,7 +244,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     private func talk(_ run: SIPCallRun, _ silence: @escaping @Sendable () async throws -> CallSound) async {
         let start = MonotonicClock.current
         var steps: [(time: Double, what: @Sendable () async -> Void)] = []
-        if sound.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
+        if keys.dtmf != nil { steps.append((0.5, { await run.sendKeys() })) }
         if let holdAfter { steps.append((holdAfter, { await run.setHeld(true) })) }
         if let resumeAfter { steps.append((resumeAfter, { await run.setHeld(false) })) }
         if let updateAfter { steps.append((updateAfter, { await run.update() })) }
@@ -251,11 +261,11 @@ struct SIPCallCommand: AsyncParsableCommand {
             }
             await step.what()
         }
-        guard seconds == nil, sound.audio.input != nil else { return }
-        let keys = sound.dtmf.map {
+        guard seconds == nil, audio.input != nil else { return }
+        let keyLength = keys.dtmf.map {
             0.5 + $0.length(duration: .milliseconds(100), gap: .milliseconds(100)).roundedSeconds
         }
-        let keyEnd = start + .seconds(fraction: (keys ?? 0) + 0.1)
+        let keyEnd = start + .seconds(fraction: (keyLength ?? 0) + 0.1)
         while await !run.isInputOver || MonotonicClock.current < keyEnd {
             guard await Interruption.wait(.milliseconds(20)), !Task.isCancelled else { return }
         }

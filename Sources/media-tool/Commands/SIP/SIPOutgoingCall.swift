@@ -11,7 +11,7 @@ struct SIPOutgoingCall {
     let target: SIPURI
     /// As it was given.
     let uri: String
-    let session: SIPSessionOptions
+    let security: MediaSecurityOptions
     let format: MediaFormatOptions
     let teller: SIPTeller
     /// How long it may ring, in s.
@@ -79,12 +79,12 @@ struct SIPOutgoingCall {
 
     private func soundMaker() async throws -> MakeSound {
         let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
-        session.security.srtp.warn(at: party.local, isTLS: isByTLS || target.goesByTLS)
+        security.srtp.warn(at: party.local, isTLS: isByTLS || target.goesByTLS)
         // A proxy on the way, or another target, may go by something else.
         let isPrivate = isByTLS || party.local.isLoopback
-        let ice = try await session.security.way()
-        return { [session, engine, format] ends in
-            try await session.sound(of: engine, at: host, format, ice: ice, isPrivate: isPrivate, ends)
+        let ice = try await security.way()
+        return { [security, engine, format] ends in
+            try await security.sound(of: engine, at: host, format, ice: ice, isPrivate: isPrivate, ends)
         }
     }
 

@@ -9,7 +9,9 @@ import SIPTesting
 ///
 /// Alice calls Bob, who rings for half a second and answers. The same seed gives the same bytes.
 struct SIPVirtualCall {
-    let sound: SIPCallOptions
+    let audio: CallSoundOptions
+    let keys: Digits?
+    let encryption: MediaEncryption
     let network: ImpairmentOptions
     let transport: SIPTransportName?
     let seconds: Double?
@@ -31,8 +33,8 @@ struct SIPVirtualCall {
     func run(on engine: CallEngine) async throws -> SIPCallReport {
         var world = VirtualNetwork(seed: network.seed, conditions)
         for name in ["alice", "bob"] { _ = try world.add(name) }
-        let codec = try engine.registry.codec(named: sound.audio.format.codecs[0]).description
-        let input = try AudioInput(path: sound.audio.input, seconds: seconds ?? 3, format: codec.format)
+        let codec = try engine.registry.codec(named: audio.format.codecs[0]).description
+        let input = try AudioInput(path: audio.input, seconds: seconds ?? 3, format: codec.format)
         let (left, right) = MemoryLink.pair()
         let sounds = try [left, right].enumerated().map { index, link in
             try sound(engine, link, input.makePlayback().source, index)
@@ -80,13 +82,13 @@ struct SIPVirtualCall {
     private func sound(_ engine: CallEngine, _ link: MemoryLink, _ source: CallSource, _ index: Int) throws -> CallSound
     {
         let (impairment, seed) = (network.impairment, network.seed &+ UInt64(1 - index))
-        let output = index == Self.alice ? sound.audio.output : nil
+        let output = index == Self.alice ? audio.output : nil
         return try CallSound(
             engine,
             .link(link),
-            codecs: sound.audio.format.codecs,
-            packetTime: sound.audio.format.ptime,
-            encryption: sound.session.encryption
+            codecs: audio.format.codecs,
+            packetTime: audio.format.ptime,
+            encryption: encryption
         ) { configuration in
             configuration.name = index == Self.alice ? "alice" : "bob"
             (configuration.impairment, configuration.impairmentSeed) = (impairment, seed)
@@ -140,7 +142,7 @@ struct SIPVirtualCall {
         guard course.end == nil, let start = course.answerTime else { return }
         if !course.isKeyed, world.now >= start + EncoderOptions.keyStart {
             course.isKeyed = true
-            if let keys = sound.dtmf { try await sounds[Self.alice].call?.sendDTMF(keys.sequence.description) }
+            if let keys { try await sounds[Self.alice].call?.sendDTMF(keys.sequence.description) }
         }
         guard world.now >= start + talk else { return }
         let handle = course.handle

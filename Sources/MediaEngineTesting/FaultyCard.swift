@@ -54,7 +54,7 @@ public final class FaultyCard: SoundCard {
             id: "builtin:faulty",
             name: "faulty",
             backend: "built-in",
-            capabilities: card.description.capabilities
+            directions: card.description.directions
         )
     }
 

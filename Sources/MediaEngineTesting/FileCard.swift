@@ -16,14 +16,14 @@ public final class FileCard: SoundCard {
     public init(capturePath: String? = nil, playbackPath: String? = nil) {
         self.capturePath = capturePath
         self.playbackPath = playbackPath
-        var capabilities: CardCapabilities = []
-        if capturePath != nil { capabilities.insert(.capture) }
-        if playbackPath != nil { capabilities.insert(.playback) }
+        var directions: Set<CardDirection> = []
+        if capturePath != nil { directions.insert(.capture) }
+        if playbackPath != nil { directions.insert(.playback) }
         description = CardDescription(
             id: "builtin:file",
             name: "file",
             backend: "built-in",
-            capabilities: capabilities
+            directions: directions
         )
     }
 

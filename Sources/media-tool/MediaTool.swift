@@ -94,11 +94,13 @@ struct MediaTool: AsyncParsableCommand {
                 try command.run()
             }
         } catch {
-            // What a command says itself needs no look at what it takes.
-            let failure = error as? ToolFailure
-            code = failure == nil ? exitCode(for: error) : .failure
+            let message: String
+            // ArgumentParser makes the usage of the command before it prints any error, which a failure of its work does not need.
+            (code, message) =
+                (error as? ToolFailure).map { (.failure, "Error: \($0)") } ?? (
+                    exitCode(for: error), fullMessage(for: error)
+                )
             tellScripts(error, code)
-            let message = failure.map { "Error: \($0)" } ?? fullMessage(for: error)
             if !message.isEmpty {
                 // Help and version are no errors.
                 let write = code == .success ? StandardOutput.write : StandardError.write

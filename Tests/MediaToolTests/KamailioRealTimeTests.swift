@@ -47,24 +47,33 @@ struct KamailioRealTimeTests {
         let scratch = try Scratch()
         let kamailio = try KamailioRun()
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
-        for side in ["us", "them"] {
-            var called = ["--echo", "--calls", "1", "--json"]
-            if side == "them" { called += ["--seconds", "3"] }
-            let answering = try ToolRun(["sip", "answer"] + kamailio.account("bob", by: transport) + called)
-            try #require(answering.printed(#""event":"registered""#), "\(answering.errors)")
-            let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav"), "--dtmf", "159#"]
+        let calls = [("us", "alice", "bob"), ("them", "carol", "dave")]
+        // Both at once.
+        let answering = try calls.map { side, _, called in
+            let seconds = side == "them" ? ["--seconds", "3"] : []
+            let account = try kamailio.account(called, by: transport)
+            return try ToolRun(["sip", "answer", "--echo", "--calls", "1", "--json"] + account + seconds)
+        }
+        for run in answering { try #require(run.printed(#""event":"registered""#), "\(run.errors)") }
+        let calling = try calls.map { side, caller, called in
+            let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("\(caller).wav")]
             let talk = side == "us" ? ["--seconds", "2"] : []
-            let account = try kamailio.account("alice", by: transport)
-            let call = try ToolRun(["sip", "call", "sip:bob@example.test", "--json"] + account + files + talk)
-            #expect(call.wait() == 0, "\(call.errors)")
-            #expect(answering.wait() == 0, "\(answering.errors)")
-            #expect(try call.json()["endedBy"] as? String == side)
-            let report = try #require(try answering.jsonLines().last)
+            let account = try kamailio.account(caller, by: transport)
+            let command = ["sip", "call", "sip:\(called)@example.test", "--dtmf", "159#", "--json"]
+            return try ToolRun(command + account + files + talk)
+        }
+        for (index, (side, caller, _)) in calls.enumerated() {
+            #expect(calling[index].wait() == 0, "\(calling[index].errors)")
+            #expect(answering[index].wait() == 0, "\(answering[index].errors)")
+            #expect(try calling[index].json()["endedBy"] as? String == side)
+            let report = try #require(try answering[index].jsonLines().last)
             #expect(report["status"] as? String == "ok" && report["dtmf"] as? String == "159#", "\(report)")
             // What comes back was heard there.
-            #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
+            #expect(try Tone.ours.tenths(of: scratch.file("\(caller).wav")).count { $0 } >= 5)
         }
-        #expect(kamailio.output.contains("in a call: ACK") && kamailio.output.contains("in a call: BYE"))
+        for method in ["ACK", "BYE"] {
+            #expect(kamailio.output.matches(of: /in a call: (\w+)/).count { $0.output.1 == method } >= 2)
+        }
     }
 
     @Test func `a call that rings there is taken back, and one to nobody is told`() throws {

@@ -48,11 +48,11 @@ final class KamailioRun {
 
     deinit { stop() }
 
-    /// Ends it without a farewell: asked to end while it works, it may stand for a minute.
+    /// Kills it: after SIGTERM while it works, Kamailio may hang for a minute.
     ///
     /// `timeout` leads the group of its processes.
     private func stop() {
-        kill(-run.processIdentifier, SIGKILL)
+        if run.isRunning { kill(-run.processIdentifier, SIGKILL) }
         run.wait()
     }
 

@@ -72,6 +72,8 @@ import Testing
         #expect(described.contains("a=fmtp:121 77/77") == !options.isEmpty)
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
         #expect(sender.wait() == 0)
+        // The sender has said that it leaves: silence alone would last for 2 s.
+        #expect(receiver.ends(within: .seconds(1)))
         #expect(receiver.wait() == 0)
         #expect(try receiver.json()["codec"] as? String == "PCMA")
         #expect(try leg(receiver)["dtmf"] as? String == "19*")
@@ -221,9 +223,12 @@ import Testing
         }
         if let listener {
             var bytes = [UInt8](repeating: 0, count: 2048)
+            // At the first packet the report's `seconds` are still 0.
+            var count = 0
             let hasSent = Polling.wait {
                 var span = bytes.mutableSpan
-                return listener.receive(into: &span, at: .zero) != nil
+                if listener.receive(into: &span, at: .zero) != nil { count += 1 }
+                return count == 10
             }
             #expect(hasSent)
         } else {

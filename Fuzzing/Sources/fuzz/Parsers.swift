@@ -1,9 +1,9 @@
 import NIOCore
-import SDP
 
 @testable import LocalMessaging
 @testable import MediaEngine
 @testable import RTP
+@testable import SDP
 
 /// What is fuzzed: one line each, by the name that Scripts/fuzz and the folders in Seeds have.
 ///

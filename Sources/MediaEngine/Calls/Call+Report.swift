@@ -61,6 +61,12 @@ extension Call {
     /// What was sent and received, with the source that is heard, as of the last tick.
     package var rtpStatistics: RTPStatistics { stream.rtpStatistics }
 
+    /// How long what came last may still wait to be heard, as of the last tick.
+    package var playoutDelay: Duration {
+        let buffer = stream.playout.statistics.buffer
+        return .nanoseconds(max(buffer.playoutDelayNanoseconds, buffer.targetDelayNanoseconds))
+    }
+
     /// What went through the card that this call alone plays on; nil when it plays on none, or on the engine's.
     package var playbackStatistics: CardStatistics? { sink.route?.statistics }
 

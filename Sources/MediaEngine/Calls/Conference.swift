@@ -70,7 +70,7 @@ public final class Conference: Sendable {
 
     /// Takes in a call of the same engine; one that is in it already stays.
     ///
-    /// - Throws: `EngineError` when it is in another conference, `capacity` calls are in this one, or it has ended
+    /// - Throws: `EngineError` when it is in another conference, 32 calls are in this one already, or it has ended
     public func add(_ call: Call) async throws(EngineError) {
         guard call.engine === engine else {
             throw .state(.other, "\(call.name) is a call of another engine. A conference has calls of one.")

@@ -13,7 +13,7 @@ package final class ALSACard: SoundCard {
         self.init(
             pcm: pcm,
             control: Self.controlName(of: pcm),
-            CardDescription(id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", capabilities: .duplex)
+            CardDescription(id: CardID("alsa:\(pcm)"), name: pcm, backend: "alsa", directions: .duplex)
         )
     }
 
@@ -31,7 +31,7 @@ package final class ALSACard: SoundCard {
         _ configuration: CardConfiguration,
         at now: MediaTime
     ) throws(CardError) -> any CardEndpoint {
-        guard description.capabilities.contains(direction.capability) else { throw lacking(direction) }
+        guard description.directions.contains(direction) else { throw lacking(direction) }
         return try ALSAEndpoint(pcm, direction, configuration)
     }
 

@@ -25,7 +25,7 @@ enum ALSAEnumeration {
     static func devices(ofCard index: Int, identity: String, name: String, proc: String) -> [ALSACard] {
         let folder = "\(proc)/card\(index)"
         let shortName = SystemFile.read("\(folder)/id") ?? "\(index)"
-        var found: [Int: CardCapabilities] = [:]
+        var found: [Int: Set<CardDirection>] = [:]
         var isInUse: Set<Int> = []
         for entry in SystemFile.names(in: folder) where entry.hasPrefix("pcm") {
             guard let number = Int(entry.dropFirst(3).dropLast()) else { continue }
@@ -37,7 +37,7 @@ enum ALSAEnumeration {
             let status = SystemFile.read("\(folder)/\(entry)/sub0/status")
             if let status, status != "closed" { isInUse.insert(number) }
         }
-        return found.sorted { $0.key < $1.key }.map { number, capabilities in
+        return found.sorted { $0.key < $1.key }.map { number, directions in
             let suffix = number == 0 ? "" : ",\(number)"
             return ALSACard(
                 pcm: "plughw:CARD=\(shortName),DEV=\(number)",
@@ -46,7 +46,7 @@ enum ALSAEnumeration {
                     id: CardID("alsa:\(identity)\(suffix)"),
                     name: number == 0 ? name : "\(name), device \(number)",
                     backend: "alsa",
-                    capabilities: capabilities,
+                    directions: directions,
                     state: isInUse.contains(number) ? .inUse : .available
                 )
             )
@@ -72,11 +72,11 @@ enum ALSAEnumeration {
             next += 1
             // PCMs of hardware cards are listed above, under an identity that lasts.
             guard let pcm = text("NAME", of: hint), !pcm.contains("CARD=") else { continue }
-            let capabilities: CardCapabilities
+            let directions: Set<CardDirection>
             switch text("IOID", of: hint) {
-            case "Input": capabilities = .capture
-            case "Output": capabilities = .playback
-            default: capabilities = .duplex
+            case "Input": directions = [.capture]
+            case "Output": directions = [.playback]
+            default: directions = .duplex
             }
             cards.append(
                 ALSACard(
@@ -86,7 +86,7 @@ enum ALSAEnumeration {
                         id: CardID("alsa:\(pcm)"),
                         name: pcm,
                         backend: "alsa",
-                        capabilities: capabilities
+                        directions: directions
                     )
                 )
             )

@@ -13,30 +13,12 @@ public struct CardID: Hashable, Sendable, CustomStringConvertible, ExpressibleBy
     public init(stringLiteral value: String) { description = value }
 }
 
-/// What a card can do.
-public struct CardCapabilities: OptionSet, Hashable, Sendable {
-    /// The bits of the set.
-    public let rawValue: UInt8
-
-    /// The set with the given bits.
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    /// It records.
-    public static let capture = CardCapabilities(rawValue: 1)
-    /// It plays.
-    public static let playback = CardCapabilities(rawValue: 2)
-    /// It records and plays.
-    public static let duplex: CardCapabilities = [.capture, .playback]
+extension Set<CardDirection> {
+    /// Of a card that records and plays.
+    package static var duplex: Self { [.capture, .playback] }
 
     /// "duplex", "capture", "playback" or "none".
-    package var text: String {
-        switch self {
-        case .duplex: "duplex"
-        case .capture: "capture"
-        case .playback: "playback"
-        default: "none"
-        }
-    }
+    package var text: String { count > 1 ? "duplex" : first?.rawValue ?? "none" }
 }
 
 /// Whether a card can be used now, as far as one can tell without opening it.
@@ -57,8 +39,8 @@ public struct CardDescription: Hashable, Sendable {
     public let name: String
     /// Who drives it: "alsa", "built-in" or "application".
     public let backend: String
-    /// What it can do.
-    public let capabilities: CardCapabilities
+    /// Which ways sound goes through it.
+    public let directions: Set<CardDirection>
     /// Whether it can be used now.
     public let state: CardState
 
@@ -68,19 +50,19 @@ public struct CardDescription: Hashable, Sendable {
     ///   - id: The identity, which no other card has.
     ///   - name: What people call it; `CardList.card(named:)` finds it by this too.
     ///   - backend: Who drives it, in one word.
-    ///   - capabilities: What it can do.
+    ///   - directions: Whether it records, plays, or both.
     ///   - state: Whether it can be used now.
     public init(
         id: CardID,
         name: String,
         backend: String = "application",
-        capabilities: CardCapabilities,
+        directions: Set<CardDirection>,
         state: CardState = .available
     ) {
         self.id = id
         self.name = name
         self.backend = backend
-        self.capabilities = capabilities
+        self.directions = directions
         self.state = state
     }
 }

@@ -7,7 +7,4 @@ public enum CardDirection: String, Hashable, Sendable, BitwiseCopyable, CustomSt
 
     /// "capture" or "playback".
     public var description: String { rawValue }
-
-    /// What a card must be capable of.
-    package var capability: CardCapabilities { self == .capture ? .capture : .playback }
 }

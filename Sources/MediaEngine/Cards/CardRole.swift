@@ -55,7 +55,7 @@ package final class RoleCard: SoundCard {
             id: role.id,
             name: role.rawValue,
             backend: playbackCard.description.backend,
-            capabilities: captureCard == nil ? .playback : .duplex,
+            directions: captureCard == nil ? [.playback] : .duplex,
             state: playbackCard.description.state
         )
     }

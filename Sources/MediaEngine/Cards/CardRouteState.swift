@@ -196,7 +196,7 @@ struct CardRouteState: Sendable {
         queue = [wanted]
         if current == nil {
             queue += fallbacks.filter { card in
-                !opensSame(card, wanted) && card.description.capabilities.contains(direction.capability)
+                !opensSame(card, wanted) && card.description.directions.contains(direction)
             }
         }
         queue = queue.filter { card in !hanging.contains { opensSame($0.card, card) } }

@@ -29,7 +29,7 @@ package final class LoopbackCard: SoundCard {
             id: CardID("builtin:\(name)"),
             name: name,
             backend: "built-in",
-            capabilities: .duplex
+            directions: .duplex
         )
         self.outgoing = outgoing
         self.incoming = incoming

@@ -18,7 +18,7 @@ package final class NullCard: SoundCard {
             id: CardID("builtin:\(name)"),
             name: name,
             backend: "built-in",
-            capabilities: .duplex
+            directions: .duplex
         )
         self.driftPPM = driftPPM
     }

@@ -5,7 +5,7 @@ public import CallBasics
 /// Thread: opening may take long (a sound server, a USB card waking up); the engine does it on a thread of its own. The
 /// rest control.
 public protocol SoundCard: AnyObject, Sendable {
-    /// Identity, name, capabilities and state.
+    /// Identity, name, directions and state.
     var description: CardDescription { get }
 
     /// Opens the card in one direction.

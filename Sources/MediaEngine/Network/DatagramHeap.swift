@@ -37,6 +37,9 @@ struct DatagramHeap: ~Copyable {
         nodes.deallocate()
     }
 
+    /// Whether there is no room for another.
+    var isFull: Bool { count == capacity }
+
     /// When the first datagram is due; nil when none waits.
     var nextDue: MediaTime? { count == 0 ? nil : nodes[0].entry.due }
 

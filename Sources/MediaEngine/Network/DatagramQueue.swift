@@ -8,14 +8,12 @@ package struct DatagramQueue: ~Copyable {
     /// The longest datagram that it takes.
     package static let maximumByteCount = 4096
 
-    private let capacity: Int
     private var heap: DatagramHeap
     private var contents: SlotPool
     private(set) var refusedCount = 0
 
-    /// One in which `capacity` datagrams can wait; memory that none has waited in is not there yet.
+    /// One in which `capacity` datagrams can wait; memory is touched only when one is put there.
     package init(capacity: Int) {
-        self.capacity = capacity
         heap = DatagramHeap(capacity: capacity)
         contents = SlotPool(capacity: capacity, slotByteCount: Self.maximumByteCount)
     }
@@ -27,7 +25,7 @@ package struct DatagramQueue: ~Copyable {
     var nextDue: MediaTime? { heap.nextDue }
 
     /// Whether the next one is refused.
-    package var isFull: Bool { heap.count == capacity }
+    package var isFull: Bool { heap.isFull }
 
     /// Adds a copy of `datagram` that is due at `due`; answers false, and counts it as refused, when there is no room.
     @discardableResult

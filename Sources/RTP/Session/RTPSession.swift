@@ -292,6 +292,7 @@ package final class RTPSession {
         guard let source = receiver.source else { return }
         result.remoteSSRC = source.ssrc
         result.remoteAddress = receiver.policy.lockedAddress
+        result.hasSourceLeft = hasSourceLeft
         result.tell(receiver.statistics)
     }
 

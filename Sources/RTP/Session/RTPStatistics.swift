@@ -10,6 +10,8 @@ package struct RTPStatistics: Hashable, Sendable, BitwiseCopyable {
     package var remoteSSRC: UInt32?
     /// The address that is heard now; nil before it is sure.
     package var remoteAddress: SocketAddress?
+    /// Whether it has said goodbye (RTCP BYE), and sends no more.
+    package var hasSourceLeft = false
 
     /// RTP packets sent.
     package var sentPacketCount: UInt64 = 0

@@ -68,13 +68,13 @@ public struct MediaConfiguration: Hashable, Sendable {
     package var protocols: [MediaProtocol] = [.rtpAVP, .rtpAVPF]
     /// Own keys that RTP/SAVP and RTP/SAVPF are offered and answered with (SDES), the preferred line first.
     ///
-    /// Without any, keys are the application's: `attributes`.
+    /// Without any, `attributes` have them.
     package var keys: [CryptoAttribute] = []
     /// Further own keys, which answer and are not offered.
     package var answeringKeys: [CryptoAttribute] = []
     /// The own certificate, by which UDP/TLS/RTP/SAVP and UDP/TLS/RTP/SAVPF are offered and answered (DTLS-SRTP).
     ///
-    /// Without one, keys are the application's: `attributes`.
+    /// Without one, `attributes` have it.
     package var certificate: OwnCertificate?
     /// Whether a medium that was agreed on goes on with keys from where they came, or in the clear, and is not taken otherwise.
     package var keepsKeying = false
@@ -82,7 +82,7 @@ public struct MediaConfiguration: Hashable, Sendable {
     package var ice: OwnICE?
     /// What the medium may take on the wire, in bit/s; nil says nothing.
     public var maximumBitRate: Int?
-    /// Further attributes, such as those of keys and of the path.
+    /// Further attributes.
     public var attributes: [SDPAttribute] = []
 
     /// Audio to `port` in one of `formats`.

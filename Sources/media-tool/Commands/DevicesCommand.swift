@@ -56,7 +56,7 @@ struct DevicesCommand: AsyncParsableCommand {
             "name": .string(card.name),
             "id": .string(card.id.description),
             "backend": .string(card.backend),
-            "capabilities": .string(card.capabilities.text),
+            "capabilities": .string(card.directions.text),
             "state": .string(card.state.rawValue),
             "playbackProblem": JSONValue(trial.problems[.playback]),
             "captureProblem": JSONValue(trial.problems[.capture]),
@@ -73,7 +73,7 @@ struct DevicesCommand: AsyncParsableCommand {
         let rows = trials.map { trial in
             let card = trial.card
             return [
-                card.name, card.id.description, card.backend, card.capabilities.text, card.state.rawValue, trial.opens,
+                card.name, card.id.description, card.backend, card.directions.text, card.state.rawValue, trial.opens,
             ]
         }
         let problems = trials.flatMap(\.explanation)

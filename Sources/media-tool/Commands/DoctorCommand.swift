@@ -9,7 +9,7 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Each role's card is opened briefly; where both directions of the call card open, silence is played for a \
             second and the latency is read. A warning means that calls work, though worse than they could. The exit \
-            code is 1 when something failed, else 0. Two servers at --stun tell what kind of NAT is in between.
+            code is 1 when something failed, else 0. With two servers at --stun it tells the kind of NAT.
 
             EXAMPLES
               media-tool doctor

@@ -9,9 +9,9 @@ struct ReceiveCommand: AsyncParsableCommand {
         commandName: "receive",
         abstract: "Receives RTP, and plays it on a sound card or into a WAV file.",
         discussion: """
-            It ends 2 s after RTP stops, after --seconds, or at Ctrl-C. One source is heard at a time; packets of \
-            another, of a payload type that was not named, and bytes that are no RTP are counted as rejected. RTCP \
-            uses the next port, or the same one when the description says rtcp-mux.
+            It ends 2 s after RTP stops; when the sender has left (RTCP BYE), once all that came has been heard; after --seconds; \
+            or at Ctrl-C. One source is heard at a time; packets of another, of a payload type that was not named, and bytes \
+            that are no RTP are counted as rejected. RTCP uses the next port, or the same one when the description says rtcp-mux.
 
             A description of RTP/SAVP has the key (RFC 4568): what is not encrypted and signed by it is refused.
 
@@ -81,6 +81,8 @@ struct ReceiveCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     private static let silenceToEnd = Duration.seconds(2)
+    /// What a card adds, and the network, on which a packet may come behind the goodbye.
+    private static let goodbyeToEnd = Duration.milliseconds(300)
 
     func validate() throws {
         try Quantity.check("--port", port, in: 1...65_535)
@@ -197,8 +199,15 @@ struct ReceiveCommand: AsyncParsableCommand {
                 silence = .zero
             }
             if let limit, now >= limit { return }
-            if packetCount > 0, silence >= Self.silenceToEnd { return }
+            if packetCount > 0, silence >= patience(call) { return }
             progress.show((now - start).roundedSeconds)
         }
+    }
+
+    /// How long nothing may come before the end: of a sender who has left, until all was heard.
+    private func patience(_ call: Call) -> Duration {
+        guard call.rtpStatistics.hasSourceLeft else { return Self.silenceToEnd }
+        let waiting = max(call.playoutDelay, .milliseconds(playoutDelay ?? 0))
+        return min(waiting + Self.goodbyeToEnd, Self.silenceToEnd)
     }
 }

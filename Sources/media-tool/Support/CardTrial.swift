@@ -33,7 +33,7 @@ struct CardTrial: Sendable {
     }
 
     private var directions: [CardDirection] {
-        [CardDirection.playback, .capture].filter { card.capabilities.contains($0.capability) }
+        [CardDirection.playback, .capture].filter { card.directions.contains($0) }
     }
 
     /// "yes", "no", or the one direction in which it opens.

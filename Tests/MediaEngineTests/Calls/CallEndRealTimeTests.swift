@@ -165,7 +165,7 @@ import Testing
 
 /// A card that opens when it is told to.
 private final class SlowCard: SoundCard {
-    let description = CardDescription(id: "test:slow", name: "slow", backend: "test", capabilities: .playback)
+    let description = CardDescription(id: "test:slow", name: "slow", backend: "test", directions: [.playback])
     let isOpening = Watched(false)
     private let mayOpen = Mutex(false)
     private let card = NullCard()

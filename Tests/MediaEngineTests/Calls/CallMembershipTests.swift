@@ -224,7 +224,7 @@ import Testing
 
 /// A card that another program has until some moment.
 private final class BusyCard: SoundCard {
-    let description = CardDescription(id: "test:busy", name: "busy", backend: "test", capabilities: .playback)
+    let description = CardDescription(id: "test:busy", name: "busy", backend: "test", directions: [.playback])
     private let free: MediaTime
     private let card = NullCard()
 

@@ -10,7 +10,7 @@ import Testing
 @Suite struct EngineCardsTests {
     /// A card that is listed and never opens.
     private final class DeafCard: SoundCard {
-        let description = CardDescription(id: "test:deaf", name: "deaf", backend: "test", capabilities: .duplex)
+        let description = CardDescription(id: "test:deaf", name: "deaf", backend: "test", directions: .duplex)
 
         func open(
             _ direction: CardDirection,

@@ -94,7 +94,7 @@ import Testing
 
     /// A card that says that it is not there when it is let.
     private final class LateCard: SoundCard {
-        let description = CardDescription(id: "test:late", name: "late", backend: "test", capabilities: .duplex)
+        let description = CardDescription(id: "test:late", name: "late", backend: "test", directions: .duplex)
         let isOpening = Watched(false)
         let gate = DispatchSemaphore(value: 0)
 

@@ -99,7 +99,7 @@ private let configuration = CardConfiguration(format: AudioFormat(sampleRate: 48
 
     @Test func `the ringer has no capture and no volume of its own`() throws {
         let role = RoleCard(.ringer, playback: NullCard(), capture: nil)
-        #expect(role.description.capabilities == .playback)
+        #expect(role.description.directions == [.playback])
         #expect(throws: CardError.self) { try role.open(.capture, configuration, at: .zero) }
         #expect(try role.volume(.playback) == nil)
         #expect(throws: CardError.self) { try role.setVolume(0.5, .playback) }
@@ -160,7 +160,7 @@ private let configuration = CardConfiguration(format: AudioFormat(sampleRate: 48
         let cards = ALSAEnumeration.devices(ofCard: 1, identity: "pci-0000:00:1b.0", name: "HDA", proc: root.path)
         #expect(cards.map(\.pcm) == ["plughw:CARD=PCH,DEV=0", "plughw:CARD=PCH,DEV=3"])
         #expect(cards.map(\.description.id) == ["alsa:pci-0000:00:1b.0", "alsa:pci-0000:00:1b.0,3"])
-        #expect(cards.map(\.description.capabilities) == [.duplex, .playback])
+        #expect(cards.map(\.description.directions) == [.duplex, [.playback]])
         #expect(cards.map(\.description.state) == [.inUse, .available])
         #expect(ALSACard.controlName(of: "plughw:CARD=PCH,DEV=3") == "hw:PCH")
         #expect(ALSACard.controlName(of: "hw:1,0") == "hw:1" && ALSACard.controlName(of: "default") == "default")

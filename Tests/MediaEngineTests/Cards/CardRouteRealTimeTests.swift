@@ -48,7 +48,7 @@ private final class GatedCard: SoundCard, Sendable {
     private let inner = NullCard()
 
     init(name: String, isOpen: Bool = true) {
-        description = CardDescription(id: CardID("test:\(name)"), name: name, backend: "test", capabilities: .duplex)
+        description = CardDescription(id: CardID("test:\(name)"), name: name, backend: "test", directions: .duplex)
         mayOpen = Watched(isOpen)
     }
 

@@ -13,7 +13,7 @@ private func faults(_ script: (ScriptedFault.Kind, Double)...) -> [ScriptedFault
 
 /// A duplex card that one program has in one direction at a time, and that counts how often it is open.
 private final class ExclusiveCard: SoundCard, @unchecked Sendable {
-    let description = CardDescription(id: "test:one", name: "exclusive", backend: "test", capabilities: .playback)
+    let description = CardDescription(id: "test:one", name: "exclusive", backend: "test", directions: [.playback])
     private let inner = NullCard()
     private weak var endpoint: (any CardEndpoint)?
 

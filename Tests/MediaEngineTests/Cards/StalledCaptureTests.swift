@@ -10,7 +10,7 @@ import Testing
 
     /// A microphone with a clock of its own, which hears each frame's number.
     private final class Microphone: SoundCard, CardEndpoint, Sendable {
-        let description = CardDescription(id: "test:real", name: "real", backend: "test", capabilities: .capture)
+        let description = CardDescription(id: "test:real", name: "real", backend: "test", directions: [.capture])
         let direction = CardDirection.capture
         let format = StalledCaptureTests.format
         let periodFrameCount = 480

@@ -7,7 +7,7 @@ import MediaEngine
 /// Its microphone hears `sound`, a function of the card's own frame number; what its loudspeaker plays is kept in
 /// `played`, frame by frame. A buffer that runs empty or over costs exactly the frames of that time.
 final class ClockworkCard: SoundCard, @unchecked Sendable {
-    let description = CardDescription(id: "test:clockwork", name: "clockwork", backend: "test", capabilities: .duplex)
+    let description = CardDescription(id: "test:clockwork", name: "clockwork", backend: "test", directions: .duplex)
     let driftPPM: Double
     let hasDriftingClock: Bool
     var faults: [MediaTime]

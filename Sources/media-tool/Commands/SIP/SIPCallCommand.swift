@@ -183,7 +183,7 @@ struct SIPCallCommand: AsyncParsableCommand {
         let report = try await CallEngine.session(.virtual(seed: network.seed)) { engine in
             let call = SIPVirtualCall(
                 audio: audio,
-                keys: keys.dtmf,
+                dtmf: keys.dtmf,
                 encryption: security.srtp.encryption,
                 network: network,
                 transport: sip.transport,

@@ -10,7 +10,7 @@ import SIPTesting
 /// Alice calls Bob, who rings for half a second and answers. The same seed gives the same bytes.
 struct SIPVirtualCall {
     let audio: CallSoundOptions
-    let keys: Digits?
+    let dtmf: Digits?
     let encryption: MediaEncryption
     let network: ImpairmentOptions
     let transport: SIPTransportName?
@@ -142,7 +142,7 @@ struct SIPVirtualCall {
         guard course.end == nil, let start = course.answerTime else { return }
         if !course.isKeyed, world.now >= start + EncoderOptions.keyStart {
             course.isKeyed = true
-            if let keys { try await sounds[Self.alice].call?.sendDTMF(keys.sequence.description) }
+            if let dtmf { try await sounds[Self.alice].call?.sendDTMF(dtmf.sequence.description) }
         }
         guard world.now >= start + talk else { return }
         let handle = course.handle

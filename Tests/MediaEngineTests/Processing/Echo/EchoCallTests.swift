@@ -91,7 +91,7 @@ private final class RoomCard: SoundCard {
         id: CardID("builtin:room"),
         name: "room",
         backend: "built-in",
-        capabilities: .duplex
+        directions: .duplex
     )
     private let room = Room()
 

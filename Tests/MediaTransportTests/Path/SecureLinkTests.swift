@@ -69,6 +69,18 @@ import Testing
         #expect(farPath.statistics.unauthentic == 1 && farPath.statistics.early == 4)
     }
 
+    /// A tick takes what comes while it works, which is later than its own time.
+    @Test func `what came after the time of its tick is read with the keys all the same`() throws {
+        let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
+        nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)
+        let (link, later) = (SecureLink(nearPath, over: near), MediaTime.zero + .milliseconds(5))
+        link.send(Packets.media(1).span, to: far.localAddress, at: later)
+        #expect(receive(other, at: later) == nil)
+        farPath.offer(sending: nil, receiving: try Packets.keys(.aes128CM80, seed: 1))
+        #expect(receive(other, at: .zero) == Packets.media(1))
+        #expect(farPath.statistics.early == 0)
+    }
+
     @Test func `what waited for keys too long is no sound of now`() throws {
         let other = SecureLink(farPath, HandshakeQueue(checksFor: nil, by: LegServer()), over: far)
         nearPath.offer(sending: try Packets.keys(.aes128CM80, seed: 1), receiving: nil)

@@ -15,6 +15,7 @@ import Testing
     @Test func `of too many that say nothing the oldest goes, and no other`() throws {
         let admission = Admission(subprotocol: "media")
         let silent = try (0..<130).map { _ in try Self.connection() }
+        defer { for channel in silent { _ = try? channel.finish(acceptAlreadyClosed: true) } }
         #expect(silent.prefix(128).map { admission.enter($0) } == Array(1...128))
         #expect(silent.count { $0.isActive } == 130)
         // One that has said where to is none of them.
@@ -28,6 +29,7 @@ import Testing
     @Test func `nobody enters a place that is closed, and who is there goes`() throws {
         let admission = Admission(subprotocol: "media")
         let (first, second) = (try Self.connection(), try Self.connection())
+        defer { for channel in [first, second] { _ = try? channel.finish(acceptAlreadyClosed: true) } }
         #expect(admission.enter(first) == 1)
         admission.close()
         #expect(!first.isActive)

@@ -116,7 +116,7 @@ public struct LegReport: Sendable, Hashable {
         /// From what is played to its echo; nil until it was found.
         public var delayMs: Double?
         /// How long an echo may last to be cancelled.
-        package var tailMs: Double
+        public var tailMs: Double
         /// Times that the reference was moved because a card had lost samples.
         package var realignments: Int
 

@@ -27,17 +27,15 @@ package struct DatagramQueue: ~Copyable {
     /// Whether the next one is refused.
     package var isFull: Bool { heap.isFull }
 
-    /// Adds a copy of `datagram` that is due at `due`; answers false, and counts it as refused, when there is no room.
-    @discardableResult
-    package mutating func insert(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) -> Bool {
+    /// Adds a copy of `datagram` that is due at `due`.
+    package mutating func insert(_ datagram: Span<UInt8>, from source: SocketAddress, due: MediaTime) {
         guard let slot = contents.claim(datagram) else {
             refusedCount &+= 1
-            return false
+            return
         }
         heap.insert(
             DatagramHeap.Entry(due: due, source: source, byteCount: Int32(datagram.count), slot: slot)
         )
-        return true
     }
 
     /// Lets the first datagram go, due or not.

@@ -86,9 +86,9 @@ public struct AgreedMedia: Hashable, Sendable {
     /// How it travels.
     package internal(set) var transport: MediaProtocol
     /// Where we take media.
-    package internal(set) var local: Address
+    public internal(set) var local: Address
     /// Where we take RTCP.
-    package internal(set) var localControl: Address
+    public internal(set) var localControl: Address
     /// Where media goes to; nil while the other side has told no address that can be sent to.
     ///
     /// A side that holds by the address 0.0.0.0 keeps the one that it had.
@@ -106,7 +106,7 @@ public struct AgreedMedia: Hashable, Sendable {
     /// The most audio for each packet that the other side takes, in ms; nil leaves it to the codec.
     package internal(set) var maximumPacketTime: Int?
     /// What media may take on the wire towards the other side, in bit/s; nil when it says nothing.
-    package internal(set) var maximumBitRate: Int?
+    public internal(set) var maximumBitRate: Int?
     /// Which way media flows, seen from us.
     public internal(set) var direction: MediaDirection
     /// Whether we hold the session.
@@ -114,9 +114,9 @@ public struct AgreedMedia: Hashable, Sendable {
     /// Whether the other side wants no media from us, as one that holds the session; it may also be unable to play it.
     public internal(set) var isHeldRemotely: Bool
     /// What our description says of keys and of the path: crypto, fingerprint, setup, ice-ufrag, candidate, mid and the like.
-    package internal(set) var localSecurity: [SDPAttribute]
+    public internal(set) var localSecurity: [SDPAttribute]
     /// What the other side's says of them; attributes of the session are among them.
-    package internal(set) var remoteSecurity: [SDPAttribute]
+    public internal(set) var remoteSecurity: [SDPAttribute]
     /// The keys of both sides; nil unless the descriptions have them.
     package internal(set) var keys: AgreedKeys?
     /// How keys are made by DTLS; nil unless the descriptions have fingerprints.

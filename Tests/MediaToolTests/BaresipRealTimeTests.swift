@@ -14,7 +14,7 @@ import Testing
 struct BaresipRealTimeTests {
     // MARK: baresip is called
 
-    @Test(arguments: ["opus", "PCMU"])
+    @Test(arguments: thorough(["opus", "PCMU"], quick: ["opus"]))
     func `baresip answers: both hear the other's tone, and baresip our keys`(codec: String) throws {
         let scratch = try Scratch()
         let baresip = try BaresipRun(codec: codec)
@@ -112,7 +112,7 @@ struct BaresipRealTimeTests {
 
     // MARK: baresip calls
 
-    @Test(arguments: ["udp", "tcp"])
+    @Test(arguments: thorough(["udp", "tcp"], quick: ["tcp"]))
     func `baresip calls: it hears itself, its keys arrive, and it hangs up`(transport: String) throws {
         let baresip = try BaresipRun()
         let run = try answer()

@@ -10,9 +10,8 @@ import Testing
     .enabled(if: SoundServer.isThere, "run under Scripts/virtual-cards")
 )
 struct CardLossRealTimeTests {
-    @Test(arguments: ["play", "record"]) func `a card that goes is told when it goes and comes, and is a failure`(
-        verb: String
-    ) throws {
+    @Test(arguments: thorough(["play", "record"], quick: ["play"]))
+    func `a card that goes is told when it goes and comes, and is a failure`(verb: String) throws {
         let scratch = try Scratch()
         let (file, isPlayed) = (scratch.file("x.wav"), verb == "play")
         if isPlayed {

@@ -8,7 +8,10 @@ import Testing
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct GStreamerRealTimeTests {
     // MARK: Keys that are given
 
-    @Test(.enabled(if: GStreamerRun.hasSRTP, "needs srtpenc (Debian: gstreamer1.0-plugins-bad)"), arguments: suites)
+    @Test(
+        .enabled(if: GStreamerRun.hasSRTP, "needs srtpenc (Debian: gstreamer1.0-plugins-bad)"),
+        arguments: thorough(suites, quick: [suites[0]])
+    )
     func `what GStreamer sends is received by the key of the description`(suite: Protection) throws {
         let (scratch, port) = (try Scratch(), try FreePort.pair())
         let key = (0..<suite.keyByteCount).map { _ in UInt8.random(in: .min ... .max) }
@@ -35,7 +38,10 @@ import Testing
         #expect(tone.count { $0 } >= 8, "\(tone) \(sender.errors)")
     }
 
-    @Test(.enabled(if: GStreamerRun.hasSRTP, "needs srtpdec (Debian: gstreamer1.0-plugins-bad)"), arguments: suites)
+    @Test(
+        .enabled(if: GStreamerRun.hasSRTP, "needs srtpdec (Debian: gstreamer1.0-plugins-bad)"),
+        arguments: thorough(suites, quick: [suites[0]])
+    )
     func `GStreamer hears a call by the key of the answer`(suite: Protection) throws {
         let (scratch, port) = (try Scratch(), try FreePort.pair())
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 8000)

@@ -42,7 +42,7 @@ struct KamailioRealTimeTests {
         #expect(run.errors.contains("another password (401)"), "\(run.errors)")
     }
 
-    @Test(arguments: thorough(["udp", "tcp", "tls"], quick: ["udp", "tls"]))
+    @Test(arguments: thorough(["udp", "tcp", "tls"], quick: ["tls"]))
     func `a call goes through it both ways: tone and keys, and either side hangs up`(transport: String) throws {
         let scratch = try Scratch()
         let kamailio = try KamailioRun()

@@ -14,7 +14,7 @@ import Testing
 struct LinphoneRealTimeTests {
     // MARK: linphonec is called
 
-    @Test(arguments: ["opus", "PCMU"])
+    @Test(arguments: thorough(["opus", "PCMU"], quick: ["opus"]))
     func `linphonec answers: both hear the other's tone, and linphonec our keys`(codec: String) throws {
         let scratch = try Scratch()
         let linphone = try LinphoneRun()

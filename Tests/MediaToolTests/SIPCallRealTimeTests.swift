@@ -16,7 +16,7 @@ import Testing
         return path
     }
 
-    @Test(arguments: ["udp", "tcp"])
+    @Test(arguments: thorough(["udp", "tcp"], quick: ["udp"]))
     func `a call is answered, echoed, keyed and ended, with sound both ways`(transport: String) throws {
         let scratch = try Scratch()
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
@@ -230,7 +230,7 @@ import Testing
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).contains(true))
     }
 
-    @Test(arguments: ["udp", "tcp"])
+    @Test(arguments: thorough(["udp", "tcp"], quick: ["tcp"]))
     func `a peer is scored by its answers to messages that are hard to read`(transport: String) throws {
         let scratch = try Scratch()
         let (way, end) = (

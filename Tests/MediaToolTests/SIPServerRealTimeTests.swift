@@ -33,7 +33,7 @@ import Testing
         try ToolRun(["sip"] + arguments + account(name), environment: ["MEDIA_TOOL_SIP_PASSWORD": password])
     }
 
-    @Test(arguments: ["udp", "tcp"])
+    @Test(arguments: thorough(["udp", "tcp"], quick: ["tcp"]))
     func `a call between two accounts goes through the server`(transport: String) throws {
         let answering = try run(
             ["answer", "--echo", "--calls", "1", "--transport", transport],

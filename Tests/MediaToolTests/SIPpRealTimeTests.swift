@@ -188,7 +188,7 @@ struct SIPpRealTimeTests {
         try expectEnd(run, by: "them")
     }
 
-    @Test(arguments: ["uas-pending", "uas-glare"])
+    @Test(arguments: thorough(["uas-pending", "uas-glare"], quick: ["uas-glare"]))
     func `a hold that SIPp refuses by 491 goes out again`(scenario: String) throws {
         let run = try call(scenario, ["--hold-after", "0"])
         #expect(try events(run) == ["calling", "connected", "held", "ended"])

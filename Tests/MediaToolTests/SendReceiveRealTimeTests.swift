@@ -58,7 +58,8 @@ import Testing
         #expect(samples.count == packets * format.sampleRate * format.channelCount / perPacket)
     }
 
-    @Test(arguments: [[], ["--red"]]) func `keys and a described stream are received`(options: [String]) throws {
+    @Test(arguments: thorough([[], ["--red"]], quick: [["--red"]]))
+    func `keys and a described stream are received`(options: [String]) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()
         let sender = try ToolRun(

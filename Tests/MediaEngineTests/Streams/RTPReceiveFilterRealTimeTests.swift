@@ -4,7 +4,7 @@ import Testing
 
 /// A stream at a real socket that others send to, too.
 @Suite(.serialized, .timeLimit(.minutes(1)), .tags(.realtime), .onSteadyMachine) struct RTPReceiveFilterRealTimeTests {
-    @Test(arguments: [false, true])
+    @Test(arguments: thorough([false, true], quick: [true]))
     func `20,000 foreign packets a second change nothing, and cost at most 1 % of the real ones`(isBehindNAT: Bool)
         throws
     {

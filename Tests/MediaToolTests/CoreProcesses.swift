@@ -132,10 +132,7 @@ final class CoreProcesses {
     /// Waits until the group is in `state`.
     func reaches(_ state: CoreState) throws -> Bool {
         let store = try SharedStore(group: container)
-        let lock = try CoreLock(group: container)
-        return try Polling.wait {
-            try (lock.owner() != nil || state == .free) && Self.state(of: store) == state
-        }
+        return try Polling.wait { try Self.state(of: store) == state }
     }
 
     /// Waits until somebody waits for the message.

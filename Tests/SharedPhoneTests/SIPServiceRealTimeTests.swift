@@ -195,7 +195,7 @@ import Testing
     @Test func `what cannot be kept is not taken, and comes again`() async throws {
         try await GroupAccounts(group: group).set(account())
         let store = try SharedStore(group: group)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let kept = Watched<[String]>([])
         let isFull = Watched(true)
         let context = CoreContext(

@@ -6,7 +6,8 @@ internal import Synchronization
 ///
 /// Thread: control.
 final class RunningCore: Sendable {
-    let epoch: Epoch
+    var epoch: Epoch { record.epoch }
+    private let record: OwnerRecord
     private let store: SharedStore
     private let lock: CoreLock
     private let service: any CoreService
@@ -36,10 +37,11 @@ final class RunningCore: Sendable {
         do {
             // So that whoever has to end this process knows which it is, also before it has an epoch.
             try lock.write(OwnerRecord(process: .current, role: role, epoch: Epoch(rawValue: 0), why: why))
-            let begun = try await store.beginEpoch(role: role, process: .current)
+            let begun = try await store.beginEpoch()
             epoch = begun
             witness = CoreWitness.begin(begun)
-            try lock.write(OwnerRecord(process: .current, role: role, epoch: begun, why: why))
+            let record = OwnerRecord(process: .current, role: role, epoch: begun, why: why)
+            try lock.write(record)
             let signals = CoreSignals(role: role)
             let serving = try await serve(group, signals, fetchSoon: { await service.fetchSoon() }) { change in
                 try await store.apply(change, as: begun)
@@ -47,7 +49,7 @@ final class RunningCore: Sendable {
             }
             server = serving
             let core = RunningCore(
-                epoch: begun,
+                record: record,
                 store: store,
                 lock: lock,
                 service: service,
@@ -69,7 +71,7 @@ final class RunningCore: Sendable {
     }
 
     private init(
-        epoch: Epoch,
+        record: OwnerRecord,
         store: SharedStore,
         lock: CoreLock,
         service: any CoreService,
@@ -78,7 +80,7 @@ final class RunningCore: Sendable {
         received: @escaping @Sendable (CoreArrival) -> Void,
         witness: CoreWitness?
     ) {
-        self.epoch = epoch
+        self.record = record
         self.store = store
         self.lock = lock
         self.service = service
@@ -283,7 +285,7 @@ final class RunningCore: Sendable {
         }
         for task in tasks { task.cancel() }
         signals.end()
-        if isAskedToYield { try? await store.setState(.askedToStop, as: epoch) }
+        if isAskedToYield { try? lock.write(record.stopping) }
         await service.stop()
         for task in tasks { await task.value }
         // A core that was fenced has no epoch to end any more.

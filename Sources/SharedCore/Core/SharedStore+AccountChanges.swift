@@ -36,7 +36,7 @@ extension SharedStore {
         try lock.write(
             OwnerRecord(process: .current, role: .executor, epoch: Epoch(rawValue: 0), why: "an account is changed")
         )
-        let epoch = try await beginEpoch(role: .executor, process: .current)
+        let epoch = try await beginEpoch()
         do {
             try await apply(change, as: epoch)
         } catch {

@@ -17,7 +17,7 @@ package enum FaultPoint: String, CaseIterable, Sendable {
     // The store comes into being: complete under another name, and under its own.
     case beforeCreate, afterCreate
     // Transactions of the store.
-    case beforeEpoch, afterEpoch, beforeFence, afterFence, beforeState, afterState
+    case beforeEpoch, afterEpoch, beforeFence, afterFence, beforeEnd, afterEnd
     case beforeInsert, afterInsert, beforeClaim, afterClaim, beforeRelease, afterRelease
     case beforeAcknowledge, afterAcknowledge, beforeWaiter, afterWaiter, beforeAction, afterAction
     case beforeSetting, afterSetting, beforeImport, afterImport

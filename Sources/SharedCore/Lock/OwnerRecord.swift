@@ -16,8 +16,9 @@ package enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
 /// It informs; it grants nothing. Ownership is the lock that the kernel holds.
 ///
 /// Shape: one line of JSON, filled with spaces to `byteCount` bytes so that it is written by one call and never leaves the end of a
-/// longer one behind: `{"check":1234567,"epoch":17,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}`.
-/// `check` is the FNV-1a hash of the other fields: half of one record with half of another is none.
+/// longer one behind: `{"check":1234567,"epoch":17,"isStopping":false,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}`.
+/// `check` is the FNV-1a hash of the other fields: half of one record with half of another is none. An executor that gives way adds
+/// `"isStopping":true`.
 public struct OwnerRecord: Codable, Hashable, Sendable {
     /// The owner's process number.
     public let pid: pid_t
@@ -27,20 +28,28 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     package let startTime: UInt64
     /// The kind of core it runs.
     package let role: CoreRole
-    /// The epoch it began.
+    /// The epoch it began; 0 before.
     package let epoch: Epoch
+    /// Whether it was asked to give way, and ends its work.
+    package let isStopping: Bool
     /// What it was started for, in words; cut to 100 Unicode scalars.
     package let why: String
     private let check: UInt32
 
     /// A record of what a process owns.
-    package init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, why: String) {
+    package init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, isStopping: Bool = false, why: String) {
         pid = process.pid
         startTime = process.startTime
         self.role = role
         self.epoch = epoch
+        self.isStopping = isStopping
         self.why = String(String.UnicodeScalarView(why.unicodeScalars.prefix(Self.mostReason)))
-        check = Self.hash(process, role, epoch, self.why)
+        check = Self.hash(process, role, epoch, isStopping, self.why)
+    }
+
+    /// The same, of an owner that gives way.
+    package var stopping: OwnerRecord {
+        OwnerRecord(process: process, role: role, epoch: epoch, isStopping: true, why: why)
     }
 
     /// The owner's process.
@@ -50,7 +59,7 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     init?(parsing bytes: some BidirectionalCollection<UInt8>) {
         guard bytes.count == Self.byteCount, bytes.last == UInt8(ascii: "\n"),
             let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.pid > 0,
-            record.check == Self.hash(record.process, record.role, record.epoch, record.why)
+            record.check == Self.hash(record.process, record.role, record.epoch, record.isStopping, record.why)
         else { return nil }
         self = record
     }
@@ -64,12 +73,15 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
         return bytes + [UInt8(ascii: "\n")]
     }
 
-    private static func hash(_ process: ProcessIdentity, _ role: CoreRole, _ epoch: Epoch, _ why: String) -> UInt32 {
-        "\(process.pid) \(process.startTime) \(role.rawValue) \(epoch) \(why)".utf8.reduce(2_166_136_261) {
-            hash,
-            byte in
-            (hash ^ UInt32(byte)) &* 16_777_619
-        }
+    private static func hash(
+        _ process: ProcessIdentity,
+        _ role: CoreRole,
+        _ epoch: Epoch,
+        _ isStopping: Bool,
+        _ why: String
+    ) -> UInt32 {
+        let fields = "\(process.pid) \(process.startTime) \(role.rawValue) \(epoch) \(isStopping) \(why)"
+        return fields.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
     }
 
     /// Room for the longest reason with every scalar escaped, and the other fields.

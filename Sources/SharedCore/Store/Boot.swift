@@ -23,7 +23,7 @@ struct Boot: Sendable {
                 sql: """
                     UPDATE message SET claimedByPid = NULL, claimedByStart = NULL WHERE claimedByPid IS NOT NULL;
                     DELETE FROM wish;
-                    UPDATE state SET state = 'free', ownerPid = NULL, ownerStart = NULL;
+                    UPDATE fence SET isOpen = 0;
                     UPDATE meta SET bootBase = MAX((SELECT COALESCE(MAX(acknowledgedAt), 0) FROM message),
                         (SELECT COALESCE(MAX(queuedAt), 0) FROM action));
                     """

@@ -7,7 +7,7 @@ enum Schema {
     /// Marks the file as a store of this project: "SHCR".
     static var applicationID: Int { 0x5348_4352 }
     /// The version that this code writes; a database with a higher one is refused.
-    static var version: Int { 3 }
+    static var version: Int { 4 }
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -108,6 +108,7 @@ enum Schema {
             try db.execute(sql: third)
             try db.execute(sql: "UPDATE action SET queuedAt = ?", arguments: [try Boot.groupTime(db)])
         }
+        migrator.registerMigration("4") { db in try db.execute(sql: fourth) }
         return migrator
     }
 
@@ -176,5 +177,18 @@ enum Schema {
         ALTER TABLE action ADD COLUMN refusal BLOB;
 
         PRAGMA user_version = 3;
+        """
+
+    /// Who owns the group is told by its lock alone.
+    private static let fourth = """
+        CREATE TABLE fence (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            epoch INTEGER NOT NULL,
+            isOpen INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO fence SELECT 1, epoch, state != 'free' FROM state;
+        DROP TABLE state;
+
+        PRAGMA user_version = 4;
         """
 }

@@ -5,10 +5,10 @@ public import LocalMessaging
 
 /// What the processes of a group share: one SQLite database in the group directory.
 ///
-///     database/shared.sqlite   state and epoch · accounts, settings · messages, waiters, rooms, calls, actions
+///     database/shared.sqlite   epoch · accounts, settings · messages, waiters, rooms, calls, actions
 ///
-/// Every process reads. Only the core that owns the group writes its state, accounts, settings and what it receives: it
-/// does so as an `Epoch`, which each of its transactions checks, so that a core whose time is over can write nothing
+/// Every process reads. Only the core that owns the group writes accounts, settings and what it receives: it does
+/// so as an `Epoch`, which each of its transactions checks, so that a core whose time is over can write nothing
 /// any more. Any process claims and acknowledges messages, says what it waits for, and queues actions.
 ///
 /// A method that writes returns after the commit has reached the disk. Cancelling the task does not interrupt it:
@@ -21,6 +21,7 @@ public final class SharedStore: Sendable {
     package let path: String
     /// How much is kept of what is done with.
     package let limits: StoreLimits
+    let group: GroupContainer
     private let pool: DatabasePool
 
     /// Opens the store of a group, and creates it when the group has none.
@@ -49,7 +50,7 @@ public final class SharedStore: Sendable {
         let file = try DatabaseFile(group: group)
         try file.createIfMissing()
         path = file.path
-        self.limits = limits
+        (self.group, self.limits) = (group, limits)
         do {
             pool = try DatabasePool(
                 path: file.path,
@@ -146,9 +147,9 @@ extension SharedStore {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         try await write(before: before, after: after) { db in
-            let status = try CoreStatus(fetching: db)
-            guard status.state != .free, status.epoch == epoch else {
-                throw StoreError.fenced(epoch: epoch, current: status.epoch, path: self.path)
+            let fence = try Fence(fetching: db)
+            guard fence.isOpen, fence.epoch == epoch else {
+                throw StoreError.fenced(epoch: epoch, current: fence.epoch, path: self.path)
             }
             return try body(db)
         }

@@ -19,8 +19,6 @@ public enum StoreFault: Hashable, Sendable {
     case foreign(version: Int)
     /// A later owner began, or a main fenced the group: the writer's epoch is over.
     case fenced(epoch: Epoch, current: Epoch)
-    /// The event cannot happen in the state in which the group is.
-    case illegalTransition(from: CoreState)
     /// The directory is on a network file system, where locks and shared memory cannot be trusted.
     case networkFileSystem
     /// A value cannot be encoded as JSON, or one in the store is of another type than was asked for.

@@ -142,18 +142,6 @@ public struct MessageCounts: Hashable, Codable, Sendable {
     public let acknowledged: Int
 }
 
-/// What runs in the group, and since when.
-public struct CoreStatus: Hashable, Sendable {
-    /// The state.
-    public let state: CoreState
-    /// The process that owns the core; nil when the state is `free`.
-    public let owner: ProcessIdentity?
-    /// The epoch that is valid now.
-    public let epoch: Epoch
-    /// When the state began, by the wall clock; nil in a group that never had a core.
-    public let since: Date?
-}
-
 /// How much a store keeps of what is done with.
 public struct StoreLimits: Hashable, Sendable {
     /// How many acknowledged messages are remembered, so that a late duplicate is known.

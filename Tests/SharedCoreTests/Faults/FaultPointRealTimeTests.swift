@@ -40,7 +40,7 @@ struct FaultPointRealTimeTests {
             (.afterRelease, .new), (.beforeAcknowledge, .repeated), (.afterAcknowledge, .acknowledged),
             (.beforeWaiter, .acknowledged), (.afterWaiter, .acknowledged), (.beforeAction, .acknowledged),
             (.afterAction, .acknowledged), (.beforeSetting, .acknowledged), (.afterSetting, .acknowledged),
-            (.beforeState, .acknowledged), (.afterState, .acknowledged), (.beforeUnlock, .acknowledged),
+            (.beforeEnd, .acknowledged), (.afterEnd, .acknowledged), (.beforeUnlock, .acknowledged),
             (.afterUnlock, .acknowledged), (.beforeFence, .acknowledged), (.afterFence, .acknowledged),
         ] as [(FaultPoint, Fate)]
     )
@@ -59,7 +59,7 @@ struct FaultPointRealTimeTests {
         #expect(try lock.tryLock(.writer))
         let store = try SharedStore(group: GroupContainer(directory: path))
         let before = try await store.status().epoch
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         #expect(epoch > before)
         #expect(try await store.waiters().isEmpty)
         #expect(try await store.insert(.sample("a"), as: epoch) == (fate == .absent))
@@ -78,7 +78,7 @@ struct FaultPointRealTimeTests {
         let lock = try CoreLock(group: GroupContainer(directory: path))
         let store = try SharedStore(group: GroupContainer(directory: path))
         guard try lock.tryLock(.writer) else { return }
-        let epoch = try await store.beginEpoch(role: .executor, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         if let claim = try await store.claim(callID: "a", by: .current) { try await store.release(claim) }
         _ = try await store.claim(callID: "a", by: .current)

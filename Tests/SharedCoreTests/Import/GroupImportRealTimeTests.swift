@@ -39,7 +39,7 @@ struct GroupImportRealTimeTests {
             setenv("SHARED_CORE_FAULT", fault, 1)
             let group = try GroupContainer(directory: path)
             let store = try SharedStore(group: group)
-            let epoch = try await store.beginEpoch(role: .main, process: .current)
+            let epoch = try await store.beginEpoch()
             let sources: [GroupImport.Part: String] = [
                 .configuration: old + "/config", .data: old + "/data", .downloads: old + "/downloads",
             ]
@@ -47,7 +47,7 @@ struct GroupImportRealTimeTests {
         }
         // Whatever has a name is complete.
         if let text = group.text(of: "data/friends.db") { #expect(text.count == 600_000) }
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await tests.work.run(store: store, as: epoch)
         #expect(group.text(of: "config/rc") == "[sip]\n")
         #expect(group.text(of: "data/friends.db")?.count == 600_000)

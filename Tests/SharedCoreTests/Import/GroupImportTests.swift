@@ -36,7 +36,7 @@ import Testing
     @Test func `files come into the group once`() async throws {
         try fill()
         chmod(old.path + "/data/friends.db", 0o644)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let report = try await work.run(store: store, as: epoch)
         #expect(
             report.copied.sorted() == [
@@ -72,7 +72,7 @@ import Testing
         try fill()
         try group.write("new", to: "config/rc")
         try group.write("a file where a directory would go", to: "downloads/2024")
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let report = try await work.run(store: store, as: epoch)
         #expect(
             Set(report.skipped) == [
@@ -92,7 +92,7 @@ import Testing
         symlink("/nowhere", old.path + "/data/dangling")
         mkfifo(old.path + "/data/pipe", 0o600)
         symlink(old.path + "/secret", old.path + "/config")
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let report = try await work.run(store: store, as: epoch)
         #expect(report.copied == ["data/1"])
         #expect(
@@ -112,7 +112,7 @@ import Testing
         try fill()
         let elsewhere = try TemporaryDirectory()
         symlink(elsewhere.path, group.path + "/data")
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let error = await #expect(throws: StoreError.self) { try await work.run(store: store, as: epoch) }
         #expect(error?.code == .system)
         #expect(try elsewhere.names(in: "").isEmpty)
@@ -123,7 +123,7 @@ import Testing
         let inner = old.path + "/group"
         mkdir(inner, 0o700)
         let store = try SharedStore(group: GroupContainer(directory: inner))
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let work = try GroupImport(group: GroupContainer(directory: inner), sources: [.data: old.path])
         let report = try await work.run(store: store, as: epoch)
         #expect(report.copied == ["data/one"])
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func `a source that is missing is looked for again`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let first = try await work.run(store: store, as: epoch)
         #expect(first.copied.isEmpty && first.skipped.allSatisfy { $0.reason == .missing } && first.skipped.count == 3)
         try fill()
@@ -141,7 +141,7 @@ import Testing
     @Test func `directories without end are followed only so far`() async throws {
         let deep = (0..<40).map { "d\($0)" }.joined(separator: "/")
         try old.write("deep", to: "data/\(deep)/file")
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let report = try await work.run(store: store, as: epoch)
         #expect(report.copied.isEmpty)
         #expect(report.skipped.filter { $0.reason == .tooDeep }.count == 1)
@@ -149,7 +149,7 @@ import Testing
 
     @Test func `only the owner imports`() async throws {
         try fill()
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let fence = try await store.fence()
         let error = await #expect(throws: StoreError.self) { try await work.run(store: store, as: epoch) }
         #expect(error?.code == .fenced(epoch: epoch, current: fence))

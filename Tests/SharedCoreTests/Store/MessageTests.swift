@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `a message is kept until it is acknowledged`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let message = IncomingMessage(
             callID: "a",
             messageID: "m",
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `messages come back in the order in which they came`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let names = ["c", "a", "b", "d"]
         for name in names { _ = try await store.insert(.sample(name), as: epoch) }
         try store.close()
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func `a repeat is known by its message-id, else its call-id, also after its acknowledgement`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         #expect(try await store.insert(.sample("a", messageID: "m"), as: epoch))
         #expect(try await !store.insert(.sample("b", messageID: "m"), as: epoch))
         _ = try await store.claim(callID: "a", by: .current)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `messages of one call-id are told apart, and each is shown once`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for number in 1...3 {
             var message = IncomingMessage.sample("a", text: "\(number)")
             message.distinction = "\(number)"
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a call-id is that of its first sender, also when another uses it`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a", text: "first"), as: epoch)
         _ = try await store.claim(callID: "a", by: .current)
         #expect(try await store.acknowledge(callID: "a", by: .current))
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func `a receipt is queued with its message, once, and a later one takes its place`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         var message = IncomingMessage(callID: "a", messageID: "m", sender: "sip:anna@x", text: "")
         (message.account, message.wantedReceipts) = ("sip:bob@x", [.delivered, .displayed])
         _ = try await store.insert(message, as: epoch)
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func `a registration and what a service keeps are for the next core to read`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let first = StoredRegistration(address: "sip:a@x", state: "failed", reason: "403")
         let second = StoredRegistration(
             address: "sip:a@x",
@@ -154,7 +154,7 @@ import Testing
     }
 
     @Test func `identifiers that differ behind a NUL differ`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         #expect(try await store.insert(.sample("a\u{0}1"), as: epoch))
         #expect(try await store.insert(.sample("a\u{0}2"), as: epoch))
         #expect(try await store.claim(callID: "a", by: .current) == nil)
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func `of many who claim at once exactly one wins`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let stores = [store, try SharedStore(group: directory.group)]
         for round in 0..<10 {
             let callID = "race \(round)"
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test func `a message given back unshown is as if it had never been claimed`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         let claim = try #require(try await store.claim(callID: "a", by: .current))
         #expect(try await store.release(claim))
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func `a repeated message given back stays repeated`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         _ = try await store.claim(callID: "a", by: .dead)
         let claim = try #require(try await store.claim(callID: "a", by: .current))
@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test func `only who claimed acknowledges, and only once`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         #expect(try await !store.acknowledge(callID: "a", by: .current))
         _ = try await store.claim(callID: "a", by: .current)
@@ -217,7 +217,7 @@ import Testing
         var limits = StoreLimits()
         limits.acknowledgedCount = 3
         let store = try SharedStore(group: directory.group, limits: limits)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for number in 0..<10 {
             _ = try await store.insert(.sample("\(number)"), as: epoch)
             _ = try await store.claim(callID: "\(number)", by: .current)
@@ -230,7 +230,7 @@ import Testing
     }
 
     @Test func `acknowledged messages are remembered for a time`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for name in ["old", "young", "now"] {
             _ = try await store.insert(.sample(name), as: epoch)
             _ = try await store.claim(callID: name, by: .current)
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test func `a restart of the machine frees what its processes held`() async throws {
-        let epoch = try await store.beginEpoch(role: .executor, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         _ = try await store.insert(.sample("b"), as: epoch)
         _ = try await store.claim(callID: "a", by: .current)
@@ -262,14 +262,15 @@ import Testing
         }
         let again = try SharedStore(group: directory.group)
         // Processes of this boot have the same numbers, and are others.
-        #expect(try await again.status().state == .free)
+        let error = await #expect(throws: StoreError.self) { try await again.endEpoch(epoch) }
+        #expect(error?.code == .fenced(epoch: epoch, current: epoch))
         #expect(try await again.waiters().isEmpty)
         #expect(try await again.claim(callID: "a", by: .parent)?.isRepeated == true)
         #expect(try await again.claim(callID: "b", by: .parent)?.isRepeated == false)
     }
 
     @Test func `a jump of the wall clock frees nothing and forgets nothing`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for name in ["a", "b"] {
             _ = try await store.insert(.sample(name), as: epoch)
             _ = try await store.claim(callID: name, by: .current)
@@ -278,7 +279,6 @@ import Testing
         for jump in [-1e9, 1e9] {
             try await store.write(before: .beforeInsert, after: .afterInsert) { db in
                 try db.execute(sql: "UPDATE message SET receivedAt = receivedAt + ?", arguments: [jump])
-                try db.execute(sql: "UPDATE state SET since = since + ?", arguments: [jump])
             }
             #expect(try await store.claim(callID: "a", by: .parent) == nil)
             #expect(try await !store.insert(.sample("b"), as: epoch))

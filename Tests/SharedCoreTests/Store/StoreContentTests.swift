@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `a room is known once`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let invitation = RoomInvitation(address: "sip:room@x", subject: "Friends", invitedBy: "sip:a@x")
         #expect(try await store.insert(invitation, as: epoch))
         #expect(try await !store.insert(RoomInvitation(address: "sip:room@x", invitedBy: "sip:b@x"), as: epoch))
@@ -29,7 +29,7 @@ import Testing
         var limits = StoreLimits()
         limits.callCount = 3
         let store = try SharedStore(group: directory.group, limits: limits)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let start = Date(timeIntervalSince1970: 1_700_000_000)
         for number in 0..<5 {
             let call = CallRecord(callID: "\(number)", remote: "sip:a@x", direction: .incoming, startedAt: start)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `settings and accounts count their changes`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let other = try SharedStore(group: directory.group)
         #expect(try await other.settingsVersion() == 0)
         try await store.set(["a": 1], for: "numbers", as: epoch)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `a setting of another type is an error, not a value`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         try await store.set("text", for: "key", as: epoch)
         let error = await #expect(throws: StoreError.self) { try await store.setting("key", as: Int.self) }
         #expect(error?.code == .badValue)
@@ -91,7 +91,7 @@ import Testing
         #expect(try await store.enqueue(first))
         #expect(try await store.enqueue(second))
         #expect(try await !store.enqueue(MessageAction(id: "1", callID: "b", kind: .markAsSeen)))
-        let epoch = try await store.beginEpoch(role: .executor, process: .current)
+        let epoch = try await store.beginEpoch()
         #expect(try await store.nextAction(as: epoch)?.action == first)
         // It failed.
         #expect(try await store.nextAction(as: epoch)?.action == second)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `replies to one receiver are carried out in order, and hold up no others`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for (callID, sender) in [("a", "sip:b@x"), ("b", "sip:b@x"), ("c", "sip:c@x")] {
             let message = IncomingMessage(callID: callID, messageID: nil, sender: sender, text: "?")
             _ = try await store.insert(message, as: epoch)
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `an action that was refused is kept as such, until it is queued again`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         let action = MessageAction(id: "1", callID: "a", kind: .reply("yes"))
         try await store.enqueue(action)
         try await store.refuse(action, "404", as: epoch)
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func `an action of three days ago is late`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         try await store.enqueue(MessageAction(id: "1", callID: "a", kind: .reply("yes")))
         for (seconds, isLate) in [(3 * 24 * 3600 - 60, false), (60, true)] {
             try await DatabaseQueue(path: store.path).write {

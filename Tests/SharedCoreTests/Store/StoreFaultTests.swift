@@ -23,7 +23,7 @@ import Testing
     /// The bytes of a database that holds `messages`, closed in order.
     private func bytesOfDatabase() async throws -> Data {
         let store = try SharedStore(group: directory.group)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for message in Self.messages { _ = try await store.insert(message, as: epoch) }
         try store.close()
         return try Data(contentsOf: URL(fileURLWithPath: database))
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `a log cut at any byte loses whole commits from its end, and never mixes them`() async throws {
         let store = try SharedStore(group: directory.group)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for message in Self.messages { _ = try await store.insert(message, as: epoch) }
         let bytes = try Data(contentsOf: URL(fileURLWithPath: database))
         let log = try Data(contentsOf: URL(fileURLWithPath: database + "-wal"))
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `a database that was cut while its log is in use is refused, or has lost nothing`() async throws {
         let store = try SharedStore(group: directory.group)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for message in Self.messages.prefix(30) { _ = try await store.insert(message, as: epoch) }
         try await DatabaseQueue(path: database).writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         for message in Self.messages.dropFirst(30) { _ = try await store.insert(message, as: epoch) }
@@ -148,7 +148,7 @@ import Testing
 
     @Test func `a log without its database is a damaged store, not a new one`() async throws {
         let store = try SharedStore(group: directory.group)
-        _ = try await store.beginEpoch(role: .main, process: .current)
+        _ = try await store.beginEpoch()
         let group = try TemporaryDirectory()
         mkdir(group.path + "/database", 0o700)
         try FileManager.default.copyItem(atPath: database + "-wal", toPath: group.path + "/database/shared.sqlite-wal")
@@ -188,7 +188,7 @@ import Testing
             try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
         }
         let store = try SharedStore(group: directory.group)
-        #expect(try await store.beginEpoch(role: .main, process: .current) == Epoch(rawValue: 1))
+        #expect(try await store.beginEpoch() == Epoch(rawValue: 1))
     }
 
     @Test func `messages of the first version stay, and their repeats are known`() async throws {
@@ -222,7 +222,7 @@ import Testing
         let store = try SharedStore(group: directory.group)
         let kept = [IncomingMessage.sample("a", messageID: "m"), .sample("b")]
         #expect(try await store.pending().map(\.message) == kept)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         for message in kept + [.sample("shown", messageID: "s")] {
             #expect(try await !store.insert(message, as: epoch))
         }
@@ -233,7 +233,7 @@ import Testing
 
     @Test func `a database that stays locked is an error after the time-out, and works afterwards`() async throws {
         let store = try SharedStore(group: directory.group, busyTimeout: .milliseconds(50))
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let other = try DatabaseQueue(path: database, configuration: configuration)
@@ -248,7 +248,7 @@ import Testing
 
     @Test func `a store that is full says so, and keeps what it has`() async throws {
         let full = try SharedStore(group: directory.group) { try $0.execute(sql: "PRAGMA max_page_count = 60") }
-        let epoch = try await full.beginEpoch(role: .main, process: .current)
+        let epoch = try await full.beginEpoch()
         var kept: [IncomingMessage] = []
         var failure: StoreError?
         while failure == nil, kept.count < 1000 {
@@ -277,7 +277,7 @@ import Testing
         #expect(error?.code == .full)
         try Data(count: 640_000).write(to: ballast)
         let store = try SharedStore(group: directory.group)
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         var kept: [IncomingMessage] = []
         var failure: StoreError?
         while failure == nil, kept.count < 1000 {
@@ -302,7 +302,7 @@ import Testing
     func `a read-only group is refused with its name`() async throws {
         let mount = Mount.isPossible ? try Mount(directory.path, options: "size=1m") : nil
         let store = try SharedStore(group: directory.group)
-        _ = try await store.beginEpoch(role: .main, process: .current)
+        _ = try await store.beginEpoch()
         try store.close()
         if let mount { try mount.makeReadOnly() } else { chmod(directory.path + "/database", 0o500) }
         let error = #expect(throws: StoreError.self) { try SharedStore(group: directory.group) }
@@ -337,7 +337,7 @@ import Testing
         let epochs = try await withThrowingTaskGroup(of: Epoch.self) { tasks in
             for _ in 0..<8 {
                 tasks.addTask {
-                    try await SharedStore(group: group).beginEpoch(role: .executor, process: .current)
+                    try await SharedStore(group: group).beginEpoch()
                 }
             }
             return try await tasks.reduce(into: Set()) { $0.insert($1) }

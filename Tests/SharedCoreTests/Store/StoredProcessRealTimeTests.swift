@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `the message of a dead claimant comes back once, as repeated`() async throws {
-        let epoch = try await store.beginEpoch(role: .main, process: .current)
+        let epoch = try await store.beginEpoch()
         _ = try await store.insert(.sample("a"), as: epoch)
         let child = try Child()
         #expect(try await store.claim(callID: "a", by: child.identity)?.isRepeated == false)

@@ -30,34 +30,27 @@ struct CoreStatusCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         if follow { StandardOutput.watch() }
-        var files = Files()
+        var store: SharedStore?
         var last: Snapshot?
         repeat {
-            try files.open(in: groupOption)
-            let now = try await Snapshot(files)
+            if store == nil { store = try openStore() }
+            let now = try await Snapshot(store)
             if now != last { common.show(now.json, text: now.text) }
             last = now
             if follow { await Interruption.wait(for: .milliseconds(20)) }
         } while follow && !Interruption.hasCome
     }
 
-    /// What there is of a group's files; who only asks makes none of them.
-    private struct Files {
-        var store: SharedStore?
-        var lock: CoreLock?
-
-        mutating func open(in option: GroupOption) throws {
-            guard store == nil || lock == nil else { return }
-            let group: GroupContainer
-            do throws(GroupError) {
-                group = try option.container(isCreated: false)
-            } catch {
-                guard error.code == .missing else { throw error }
-                return
-            }
-            if store == nil, SharedStore.exists(in: group) { store = try SharedStore(group: group) }
-            if lock == nil, CoreLock.exists(in: group) { lock = try CoreLock(group: group) }
+    /// The store of the group, if there is one; who only asks makes none.
+    private func openStore() throws -> SharedStore? {
+        let group: GroupContainer
+        do throws(GroupError) {
+            group = try groupOption.container(isCreated: false)
+        } catch {
+            guard error.code == .missing else { throw error }
+            return nil
         }
+        return SharedStore.exists(in: group) ? try SharedStore(group: group) : nil
     }
 
     /// What is printed.
@@ -74,21 +67,19 @@ struct CoreStatusCommand: AsyncParsableCommand {
         let actionCount: Int
         let refusedCount: Int
 
-        init(_ files: Files) async throws {
-            let status = try await files.store?.status()
-            owner = try files.lock?.owner()
-            // What a killed core left in the store is no state: the lock is free.
-            state = owner == nil ? .free : status?.state ?? .free
+        init(_ store: SharedStore?) async throws {
+            let status = try await store?.status()
+            (owner, state) = (status?.owner, status?.state ?? .free)
             epoch = status?.epoch ?? Epoch(rawValue: 0)
-            let counts = try await files.store?.counts()
+            let counts = try await store?.counts()
             pending = counts?.pending ?? 0
             acknowledged = counts?.acknowledged ?? 0
-            accounts = try await files.store?.accounts() ?? []
-            registrations = try await files.store?.registrations() ?? []
-            callCount = try await files.store?.calls().count ?? 0
-            receiptCount = try await files.store?.receipts().count ?? 0
-            actionCount = try await files.store?.actions().count ?? 0
-            refusedCount = try await files.store?.refusedActions().count ?? 0
+            accounts = try await store?.accounts() ?? []
+            registrations = try await store?.registrations() ?? []
+            callCount = try await store?.calls().count ?? 0
+            receiptCount = try await store?.receipts().count ?? 0
+            actionCount = try await store?.actions().count ?? 0
+            refusedCount = try await store?.refusedActions().count ?? 0
         }
 
         /// How an account is registered; `expiresAt` is in seconds since 1970, UTC.

@@ -121,15 +121,6 @@ final class Scratch {
     func bytes(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: file(name)))) }
 }
 
-/// Programs that other projects made, to check ours against.
-enum Program {
-    static func path(_ name: String) -> String? {
-        ["/usr/bin/", "/usr/sbin/", "/usr/local/bin/"].map { $0 + name }.first {
-            FileManager.default.isExecutableFile(atPath: $0)
-        }
-    }
-}
-
 /// UDP ports that were free a moment ago.
 enum FreePort {
     /// An even port that is free, as the three behind it.

@@ -70,8 +70,6 @@ struct CoreCommandRealTimeTests {
             let processes = try CoreProcesses(messages: [CoreProcesses.message("a", delay: 60_000)])
             let executor = try processes.notify("a", deadline: 25)
             #expect(try processes.reaches(.executor))
-            // It owns the lock a little before it begins.
-            #expect(Polling.wait { processes.hasBegun })
             if isStopped { #expect(try processes.stop(executor)) }
             let main = try processes.main()
             #expect(main.printed("running"), "\(main.errors)")

@@ -94,12 +94,6 @@ final class CoreProcesses {
         return try #require(CoreWitnessLog(text, deaths: deaths), "\(text)")
     }
 
-    /// Whether a core has begun its work.
-    var hasBegun: Bool {
-        let text = try? String(contentsOfFile: scratch.file("witness"), encoding: .utf8)
-        return text?.contains("\n") == true
-    }
-
     /// The process of the mailbox.
     var mailboxProcess: Int32 { mailbox?.processIdentifier ?? 0 }
 

@@ -24,7 +24,10 @@ enum CorePeer {
     static func start(_ role: Role, in directory: String) async throws -> CInt {
         let process = try spawn(role, in: directory)
         let store = try SharedStore(group: GroupContainer(directory: directory))
-        try await wait(for: process, directory) { try await store.status().owner?.pid == process }
+        try await wait(for: process, directory) {
+            let status = try await store.status()
+            return status.state != .free && status.owner?.pid == process
+        }
         return process
     }
 

@@ -285,7 +285,7 @@ final class RunningCore: Sendable {
         }
         for task in tasks { task.cancel() }
         signals.end()
-        if isAskedToYield { try? lock.write(record.stopping) }
+        if isAskedToYield { try? lock.write(record.givingWay) }
         await service.stop()
         for task in tasks { await task.value }
         // A core that was fenced has no epoch to end any more.

@@ -190,7 +190,9 @@ extension CoreLock {
     /// Who owns the core, as far as can be read: nil when nobody holds WRITER, or its holder has not yet said who it is.
     public func owner() throws(LockError) -> OwnerRecord? {
         if !holds(.writer), try !isHeldElsewhere(.writer) { return nil }
-        guard let record = OwnerRecord(parsing: content()), record.process.isAlive else { return nil }
+        // It may be half written at this moment.
+        guard let record = OwnerRecord(parsing: content()) ?? OwnerRecord(parsing: content()), record.process.isAlive
+        else { return nil }
         return record
     }
 

@@ -16,7 +16,7 @@ package enum CoreRole: String, Codable, Hashable, Sendable, CaseIterable {
 /// It informs; it grants nothing. Ownership is the lock that the kernel holds.
 ///
 /// Shape: one line of JSON, filled with spaces to `byteCount` bytes so that it is written by one call and never leaves the end of a
-/// longer one behind: `{"check":1234567,"epoch":17,"isStopping":false,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}`.
+/// longer one behind: `{"check":1234567,"epoch":17,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}`.
 /// `check` is the FNV-1a hash of the other fields: half of one record with half of another is none. An executor that gives way adds
 /// `"isStopping":true`.
 public struct OwnerRecord: Codable, Hashable, Sendable {
@@ -30,11 +30,16 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
     package let role: CoreRole
     /// The epoch it began; 0 before.
     package let epoch: Epoch
-    /// Whether it was asked to give way, and ends its work.
-    package let isStopping: Bool
+    /// Written only when it is so, as earlier versions know no more.
+    private let stopping: Bool?
     /// What it was started for, in words; cut to 100 Unicode scalars.
     package let why: String
     private let check: UInt32
+
+    private enum CodingKeys: String, CodingKey {
+        case pid, startTime, role, epoch, why, check
+        case stopping = "isStopping"
+    }
 
     /// A record of what a process owns.
     package init(process: ProcessIdentity, role: CoreRole, epoch: Epoch, isStopping: Bool = false, why: String) {
@@ -42,13 +47,16 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
         startTime = process.startTime
         self.role = role
         self.epoch = epoch
-        self.isStopping = isStopping
+        stopping = isStopping ? true : nil
         self.why = String(String.UnicodeScalarView(why.unicodeScalars.prefix(Self.mostReason)))
         check = Self.hash(process, role, epoch, isStopping, self.why)
     }
 
+    /// Whether it was asked to give way, and ends its work.
+    package var isStopping: Bool { stopping == true }
+
     /// The same, of an owner that gives way.
-    package var stopping: OwnerRecord {
+    package var givingWay: OwnerRecord {
         OwnerRecord(process: process, role: role, epoch: epoch, isStopping: true, why: why)
     }
 
@@ -80,7 +88,8 @@ public struct OwnerRecord: Codable, Hashable, Sendable {
         _ isStopping: Bool,
         _ why: String
     ) -> UInt32 {
-        let fields = "\(process.pid) \(process.startTime) \(role.rawValue) \(epoch) \(isStopping) \(why)"
+        let end = isStopping ? " stopping" : ""
+        let fields = "\(process.pid) \(process.startTime) \(role.rawValue) \(epoch) \(why)\(end)"
         return fields.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
     }
 

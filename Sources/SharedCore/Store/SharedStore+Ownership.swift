@@ -3,7 +3,8 @@ internal import GRDB
 extension SharedStore {
     /// What runs, and as which epoch: the lock says whether a core is there, the record in its file which.
     ///
-    /// Between two cores, and until one that has the lock has begun its epoch, the state is `free`.
+    /// Between two cores, and until one that has the lock has begun its epoch, the state is `free`; so it is while a process without
+    /// a core has the lock for a moment, to change an account.
     public func status() async throws(StoreError) -> CoreStatus {
         let owner = try owner()
         let fence = try await read { try Fence(fetching: $0) }

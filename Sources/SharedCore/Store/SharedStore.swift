@@ -56,9 +56,7 @@ public final class SharedStore: Sendable {
                 path: file.path,
                 configuration: Self.configuration(file, busyTimeout: busyTimeout, preparing: prepare)
             )
-            if try !pool.writeWithoutTransaction(Schema.migrator.hasCompletedMigrations) {
-                try Schema.migrator.migrate(pool)
-            }
+            try Self.migrate(pool)
             try pool.writeWithoutTransaction { db in
                 // The pool chose NORMAL, which may lose the last commits with the power.
                 try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -74,6 +72,24 @@ public final class SharedStore: Sendable {
     /// A store that is let go closes by itself.
     public func close() throws(StoreError) {
         do { try pool.close() } catch { throw StoreError(error, path: path) }
+    }
+
+    /// Brings the tables to the version of this code; another process may do so at the same time.
+    private static func migrate(_ pool: DatabasePool) throws {
+        while true {
+            let applied = try pool.writeWithoutTransaction { db in
+                try Schema.migrator.hasCompletedMigrations(db) ? nil : Schema.migrator.appliedIdentifiers(db)
+            }
+            guard let applied else { return }
+            do {
+                try Schema.migrator.migrate(pool)
+            } catch {
+                // A step that another process took first fails here, and is taken.
+                guard try pool.writeWithoutTransaction(Schema.migrator.appliedIdentifiers) != applied else {
+                    throw error
+                }
+            }
+        }
     }
 
     private static func configuration(

@@ -55,9 +55,11 @@ struct OneProcessRealTimeTests {
             let executor = try bench.slowExecutor()
             #expect(try await executor.newMessage(callID: "a").text == "text of a")
             let epoch = try await executor.store.status().epoch
+            #expect(try await executor.store.status().state == .executor)
             let main = try bench.main(yieldLimit: Self.forEver)
             let start = Task { try await main.start() }
             await bench.gate.reached()
+            #expect(try await executor.store.status().state == .executorStopping)
             if isStopped { await main.stop() } else { start.cancel() }
             await #expect(throws: CancellationError.self) { try await start.value }
             #expect(await !main.isRunning)

@@ -14,11 +14,10 @@ import Testing
         let bytes = try Self.record.serialize()
         #expect(bytes.count == OwnerRecord.byteCount)
         #expect(OwnerRecord(parsing: bytes) == Self.record)
-        let stopping = OwnerRecord(parsing: try Self.record.stopping.serialize())
+        let stopping = OwnerRecord(parsing: try Self.record.givingWay.serialize())
         #expect(stopping?.isStopping == true && stopping?.process == Self.record.process)
         let line = String(decoding: bytes, as: UTF8.self)
-        #expect(line.contains(#","epoch":17,"isStopping":false,"pid":4711,"role":"executor","startTime":123456,"#))
-        #expect(line.contains(#","why":"push 1234@host"}"#))
+        #expect(line.contains(#","epoch":17,"pid":4711,"role":"executor","startTime":123456,"why":"push 1234@host"}"#))
     }
 
     @Test func `no part of a record is a record`() throws {

@@ -50,12 +50,12 @@ import Testing
         try lock.write(record)
         var status = try await store.status()
         #expect(status.state == runs && status.owner == record && status.epoch == epoch)
-        try lock.write(record.stopping)
+        try lock.write(record.givingWay)
         status = try await store.status()
-        #expect(status.state == stops && status.owner == record.stopping)
+        #expect(status.state == stops && status.owner == record.givingWay)
         try await store.endEpoch(epoch)
         status = try await store.status()
-        #expect(status.state == .free && status.owner == record.stopping)
+        #expect(status.state == .free && status.owner == record.givingWay)
         lock.unlock(.writer)
         status = try await store.status()
         #expect(status.state == .free && status.owner == nil && status.epoch == epoch)
@@ -86,24 +86,46 @@ import Testing
         #expect(error?.message.contains("core.lock") == true)
     }
 
-    @Test func `a store of the third version keeps its epoch, and who could write`() async throws {
-        let epoch = try await store.beginEpoch()
+    /// As an earlier version wrote it.
+    private func goBack(to state: String) async throws {
         try await store.write(before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(
                 sql: """
                     DROP TABLE fence;
                     CREATE TABLE state (one INTEGER PRIMARY KEY, state TEXT NOT NULL, epoch INTEGER NOT NULL, ownerPid INTEGER,
                         ownerStart INTEGER, since REAL) STRICT;
-                    INSERT INTO state VALUES (1, 'main', 1, 4711, 1, 1.0);
+                    INSERT INTO state VALUES (1, '\(state)', 1, 4711, 1, 1.0);
                     DELETE FROM grdb_migrations WHERE identifier = '4';
                     PRAGMA user_version = 3;
                     """
             )
         }
         try store.close()
+    }
+
+    @Test(arguments: ["main", "free"])
+    func `a store of the third version keeps its epoch, and whether somebody may write`(state: String) async throws {
+        let epoch = try await store.beginEpoch()
+        try await goBack(to: state)
         let again = try SharedStore(group: directory.group)
-        #expect(try await again.insert(.sample("a"), as: epoch))
+        if state == "main" {
+            #expect(try await again.insert(.sample("a"), as: epoch))
+        } else {
+            let error = await #expect(throws: StoreError.self) { try await again.insert(.sample("a"), as: epoch) }
+            #expect(error?.code == .fenced(epoch: epoch, current: epoch))
+        }
         #expect(try await again.beginEpoch() == Epoch(rawValue: 2))
+    }
+
+    @Test func `many that open a store of the third version at once all find it whole`() async throws {
+        let epoch = try await store.beginEpoch()
+        try await goBack(to: "main")
+        try await withThrowingTaskGroup(of: Epoch.self) { group in
+            for _ in 0..<8 {
+                group.addTask { [directory] in try await SharedStore(group: directory.group).status().epoch }
+            }
+            for try await found in group { #expect(found == epoch) }
+        }
     }
 
     @Test func `a writer whose epoch is over is refused everything`() async throws {

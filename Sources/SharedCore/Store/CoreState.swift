@@ -1,7 +1,7 @@
 /// What runs in a group, for people to read.
 ///
 /// It is no permission: that is the lock. It is made of what the owner of the lock says of itself (`OwnerRecord`), so it dies
-/// with the owner. A core for calls counts as an executor; the role in the record tells them apart.
+/// with the owner. A core for calls counts as an executor.
 public enum CoreState: String, Codable, Hashable, Sendable, CaseIterable {
     /// No core runs.
     case free

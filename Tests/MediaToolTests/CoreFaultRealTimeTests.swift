@@ -37,7 +37,7 @@ struct CoreFaultRealTimeTests {
         (.beforeFence, [.forcing]), (.afterFence, [.forcing]),
         (.beforeInsert, [.push, .main]), (.afterInsert, [.push, .main]),
         (.beforeSend, [.push, .main]), (.afterSend, [.push, .main]),
-        (.beforeWaiter, [.push]), (.afterWaiter, [.push]), (.beforeClaim, [.push]), (.afterClaim, [.push]),
+        (.beforeClaim, [.push]), (.afterClaim, [.push]),
         (.beforePresent, [.push]), (.afterPresent, [.push]),
         (.beforeAcknowledge, [.push]), (.afterAcknowledge, [.push]),
         (.beforeRelease, [.refusal]), (.afterRelease, [.refusal]),
@@ -342,7 +342,6 @@ extension CoreProcesses {
         let counts = try contents { try await $0.counts() }
         #expect(counts.pending == 0)
         #expect(counts.acknowledged == acknowledged)
-        #expect(try contents { try await $0.waiters() }.isEmpty)
         let drafts = try FileManager.default.contentsOfDirectory(atPath: "\(group)/database")
         #expect(drafts.allSatisfy { ["shared.sqlite", "shared.sqlite-wal", "shared.sqlite-shm"].contains($0) })
     }

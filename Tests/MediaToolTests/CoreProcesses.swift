@@ -105,9 +105,8 @@ final class CoreProcesses {
         let store = try SharedStore(group: container, busyTimeout: .seconds(1))
         return Polling.wait {
             process.signal(SIGSTOP)
-            if let waiter = Answer.of({ try await store.addWaiter(for: .message(callID: "probe"), by: .current) }) {
-                return Answer.of { try await store.removeWaiter(waiter) } != nil
-            }
+            let claim = Answer.of { try await store.claim(callID: "probe", by: .current) }
+            if claim != nil { return true }
             process.signal(SIGCONT)
             return false
         }
@@ -129,11 +128,15 @@ final class CoreProcesses {
         return try Polling.wait { try Self.state(of: store) == state }
     }
 
-    /// Waits until somebody waits for the message.
-    func isWaited(for callID: String) throws -> Bool {
-        let store = try SharedStore(group: container)
-        return try Polling.wait {
-            try #require(Answer.of { try await store.waiters() }).contains { $0.item == .message(callID: callID) }
+    /// Waits until a process that waits has begun to connect to the core that runs.
+    func isWaiting(_ run: ToolRun) -> Bool {
+        let folder = "/proc/\(run.processIdentifier)/fd"
+        return Polling.wait {
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return files.contains {
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+                return target?.hasPrefix("socket:") == true
+            }
         }
     }
 

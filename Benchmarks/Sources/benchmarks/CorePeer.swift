@@ -82,11 +82,11 @@ enum CorePeer {
             let group = try GroupContainer(directory: directory)
             switch role {
             case .executor:
-                let service = DeliveringService(try SharedStore(group: group), delivers: false)
+                let service = DeliveringService(delivers: false)
                 let core = try ExecutorCore(group: group, service: service)
                 _ = try await core.newMessage(callID: "never")
             case .main:
-                let service = DeliveringService(try SharedStore(group: group), delivers: true)
+                let service = DeliveringService(delivers: true)
                 let core = try MainCore(group: group, service: service)
                 try await core.start()
                 if let failure = await core.failed() { throw failure }
@@ -114,34 +114,28 @@ enum CorePeer {
 
 /// A service without a server: it delivers what is waited for, or nothing.
 actor DeliveringService: CoreService {
-    private let store: SharedStore
     private let delivers: Bool
     private var context: CoreContext?
+    private var number = 0
 
-    init(_ store: SharedStore, delivers: Bool) {
-        self.store = store
-        self.delivers = delivers
-    }
+    init(delivers: Bool) { self.delivers = delivers }
 
     func start(_ context: CoreContext) { self.context = context }
     func fetchPending() {}
     func perform(_ action: MessageAction) {}
     func stop() {}
 
-    /// Each message says, by the monotonic clock, when its delivery began.
+    /// Who waits, waits for the next number: each message says, by the monotonic clock, when its delivery began.
+    func fetchSoon() async {
+        guard delivers else { return }
+        // Long enough for the one who waits to fall asleep.
+        try? await Task.sleep(for: .milliseconds(10))
+        let message = IncomingMessage(callID: "\(number)", sender: "well", text: "\(measure_now())")
+        number += 1
+        _ = try? await context?.deliver(message)
+    }
+
     func run() async throws {
-        while true {
-            // Long enough for the one who waits to fall asleep.
-            try await Task.sleep(for: delivers ? .milliseconds(10) : .seconds(60))
-            guard delivers else { continue }
-            for waiter in try await store.waiters() {
-                guard case .message(let callID) = waiter.item, try await store.message(callID: callID) == nil else {
-                    continue
-                }
-                try await Task.sleep(for: .milliseconds(10))
-                let message = IncomingMessage(callID: callID, sender: "well", text: "\(measure_now())")
-                try await context?.deliver(message)
-            }
-        }
+        while true { try await Task.sleep(for: .seconds(60)) }
     }
 }

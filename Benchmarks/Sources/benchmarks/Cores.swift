@@ -113,7 +113,7 @@ enum Cores {
             let main = try await CorePeer.start(.main, in: directory)
             defer { measure_stop(main) }
             let group = try GroupContainer(directory: directory)
-            let service = DeliveringService(try SharedStore(group: group), delivers: false)
+            let service = DeliveringService(delivers: false)
             var times: [Double] = []
             for number in 0..<messageCount {
                 let reader = try ExecutorCore(group: group, service: service)
@@ -148,7 +148,7 @@ enum Cores {
                 let executor = try await CorePeer.start(.executor, in: directory)
                 defer { measure_stop(executor) }
                 let group = try GroupContainer(directory: directory)
-                let service = DeliveringService(try SharedStore(group: group), delivers: false)
+                let service = DeliveringService(delivers: false)
                 let main = try MainCore(group: group, service: service)
                 if isStopped { kill(executor, SIGSTOP) }
                 let begin = measure_now()

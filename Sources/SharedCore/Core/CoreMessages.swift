@@ -13,9 +13,19 @@ struct YieldRequest: LocalRequest {
     }
 }
 
-/// A process to the core that runs: something is waited for, which is not in the store.
-struct FetchWanted: LocalMessage {
-    static let messageType = MessageType(name: "core.fetchWanted")
+/// What a push named.
+enum AwaitedItem: Hashable, Codable, Sendable {
+    /// The message with this call-id.
+    case message(callID: String)
+    /// The chat room at this address.
+    case room(address: String)
+}
+
+/// A process to the core that runs: this is waited for, and not in the store. It is, for as long as the connection lasts.
+struct ItemAwaited: LocalMessage {
+    static let messageType = MessageType(name: "core.itemAwaited")
+
+    let item: AwaitedItem
 }
 
 /// A process to the core that runs: an account is to be added or changed, or removed where there is none.

@@ -6,13 +6,13 @@ final class CoreNews: Sendable {
     /// Notifies of everything that the core tells, and at its end.
     let notifier = Notifier()
     private let group: GroupContainer
-    private let hasAction: Bool
+    private let item: AwaitedItem?
     private let client = Mutex<MessageClient?>(nil)
 
-    /// News from the core of a group, which is told that an action is queued when `hasAction`, else that something is waited for.
-    init(group: GroupContainer, hasAction: Bool) {
+    /// News from the core of a group, which is told what is waited for; nil is an action that is queued.
+    init(group: GroupContainer, item: AwaitedItem?) {
         self.group = group
-        self.hasAction = hasAction
+        self.item = item
     }
 
     /// Connects to the core that runs, unless it is connected; false when there is none, or it does not answer in time.
@@ -29,7 +29,11 @@ final class CoreNews: Sendable {
             configuration: configuration,
             changed: { [notifier] _ in notifier.notify() }
         )
-        if hasAction { try? await client?.send(ActionQueued()) } else { try? await client?.send(FetchWanted()) }
+        if let item {
+            try? await client?.send(ItemAwaited(item: item))
+        } else {
+            try? await client?.send(ActionQueued())
+        }
         self.client.withLock { $0 = client }
         return client != nil
     }

@@ -16,6 +16,8 @@ final class CoreSignals: Sendable {
         var countBefore = 0
         var isEnding = false
         var failure: (any Error)?
+        /// What clients wait for, each for one thing.
+        var awaited: [ObjectIdentifier: AwaitedItem] = [:]
     }
 
     /// Notifies when anything here, in the store or among those who wait may have changed.
@@ -33,6 +35,8 @@ final class CoreSignals: Sendable {
     var isActing: Bool { state.withLock { $0.isActing } }
     var isEnding: Bool { state.withLock { $0.isEnding } }
     var failure: (any Error)? { state.withLock { $0.failure } }
+    /// What clients wait for, whether it is in the store by now or not.
+    var awaited: [AwaitedItem] { state.withLock { Array($0.awaited.values) } }
     /// Whether there were calls, and are none any more.
     var areCallsOver: Bool { state.withLock { $0.calls == .over } }
     /// Whether a call is on.
@@ -60,6 +64,12 @@ final class CoreSignals: Sendable {
         state.withLock { state in
             if isInCall { state.calls = .on } else if state.calls == .on { state.calls = .over }
         }
+        changed.notify()
+    }
+
+    /// A client waits for something, or for nothing any more.
+    func setAwaited(_ item: AwaitedItem?, by client: ObjectIdentifier) {
+        state.withLock { $0.awaited[client] = item }
         changed.notify()
     }
 

@@ -35,6 +35,9 @@ public actor ExecutorCore {
     private let process = ProcessIdentity.current
     private var place = Place.none
     private var deadline: ContinuousClock.Instant
+    /// What the calls of this object wait for.
+    private(set) var waits: [Int: AwaitedItem] = [:]
+    private var lastWait = 0
 
     /// A core of a group; its budget begins now.
     ///
@@ -160,7 +163,7 @@ public actor ExecutorCore {
         while let core, !Task.isCancelled, .now < deadline {
             let count = core.changeCount
             if core.failure != nil || core.isAskedToYield { break }
-            if core.hasFetched, !core.isActing, await !isWaitedFor() { break }
+            if core.hasFetched, !core.isActing, await !isWaitedFor(at: core) { break }
             await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
         }
         await endCore()
@@ -186,11 +189,11 @@ public actor ExecutorCore {
         }
     }
 
-    /// Whether a process waits for what is not in the store yet.
-    private func isWaitedFor() async -> Bool {
+    /// Whether somebody waits for what is not in the store yet: another call of this object, or a process that is connected to the core.
+    private func isWaitedFor(at core: RunningCore) async -> Bool {
         do {
-            for waiter in try await store.waiters() {
-                switch waiter.item {
+            for item in core.awaited + waits.values {
+                switch item {
                 case .message(let callID): if try await store.message(callID: callID) == nil { return true }
                 case .room(let address): if try await store.room(address: address) == nil { return true }
                 }
@@ -209,9 +212,10 @@ public actor ExecutorCore {
         _ look: (_ hasOwnCore: Bool) async throws -> Value?
     ) async throws -> Value? {
         if let found = try await unlessBusy({ try await look(core != nil) }) { return found }
-        var waiter: Waiter?
-        if let item { waiter = try await unlessBusy { try await store.addWaiter(for: item, by: process) } }
-        let news = CoreNews(group: group, hasAction: item == nil)
+        lastWait += 1
+        let wait = lastWait
+        waits[wait] = item
+        let news = CoreNews(group: group, item: item)
         let result: Result<Value?, any Error>
         do {
             result = .success(try await waited(news, look))
@@ -221,7 +225,7 @@ public actor ExecutorCore {
         // The place may have come together with what was waited for.
         if case .none = place { lock.unlock(.writer) }
         await news.close()
-        if let waiter { try? await store.removeWaiter(waiter) }
+        waits[wait] = nil
         return try result.get()
     }
 

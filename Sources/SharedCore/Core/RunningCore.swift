@@ -106,13 +106,21 @@ final class RunningCore: Sendable {
             try await changeAccount(change)
             return AccountChange.Reply()
         }
-        handlers.on(FetchWanted.self) { _, _ in await fetchSoon() }
+        handlers.on(ItemAwaited.self) { message, context in
+            let client = ObjectIdentifier(context.connection)
+            signals.setAwaited(message.item, by: client)
+            // It may have left before this was said.
+            if context.connection.invalidation != nil { signals.setAwaited(nil, by: client) }
+            await fetchSoon()
+        }
         handlers.on(ActionQueued.self) { _, _ in signals.actionQueued() }
         return try await MessageServer.succeed(
             name: coreServerName,
             in: group,
             handlers: handlers,
-            clientChanged: { _, _ in signals.changed.notify() }
+            clientChanged: { client, change in
+                if case .left = change { signals.setAwaited(nil, by: ObjectIdentifier(client)) }
+            }
         )
     }
 
@@ -157,6 +165,9 @@ final class RunningCore: Sendable {
             await change(after: count, until: signals.isInCall ? .now + .seconds(3600) : limit)
         }
     }
+
+    /// What other processes wait for, whether it is in the store by now or not.
+    var awaited: [AwaitedItem] { signals.awaited }
 
     /// Whether all that was pending at the start is in the store.
     var hasFetched: Bool { signals.hasFetched }

@@ -19,7 +19,7 @@ package enum FaultPoint: String, CaseIterable, Sendable {
     // Transactions of the store.
     case beforeEpoch, afterEpoch, beforeFence, afterFence, beforeEnd, afterEnd
     case beforeInsert, afterInsert, beforeClaim, afterClaim, beforeRelease, afterRelease
-    case beforeAcknowledge, afterAcknowledge, beforeWaiter, afterWaiter, beforeAction, afterAction
+    case beforeAcknowledge, afterAcknowledge, beforeAction, afterAction
     case beforeSetting, afterSetting, beforeImport, afterImport
     // Files of an import.
     case beforeImportRename, afterImportRename

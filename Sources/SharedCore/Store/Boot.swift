@@ -22,7 +22,6 @@ struct Boot: Sendable {
             try db.execute(
                 sql: """
                     UPDATE message SET claimedByPid = NULL, claimedByStart = NULL WHERE claimedByPid IS NOT NULL;
-                    DELETE FROM wish;
                     UPDATE fence SET isOpen = 0;
                     UPDATE meta SET bootBase = MAX((SELECT COALESCE(MAX(acknowledgedAt), 0) FROM message),
                         (SELECT COALESCE(MAX(queuedAt), 0) FROM action));

@@ -179,7 +179,7 @@ enum Schema {
         PRAGMA user_version = 3;
         """
 
-    /// Who owns the group is told by its lock alone.
+    /// Who owns the group is told by its lock alone, and who waits is connected to the core that runs.
     private static let fourth = """
         CREATE TABLE fence (
             one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -188,6 +188,7 @@ enum Schema {
         ) STRICT;
         INSERT INTO fence SELECT 1, epoch, state != 'free' FROM state;
         DROP TABLE state;
+        DROP TABLE wish;
 
         PRAGMA user_version = 4;
         """

@@ -5,11 +5,11 @@ public import LocalMessaging
 
 /// What the processes of a group share: one SQLite database in the group directory.
 ///
-///     database/shared.sqlite   epoch · accounts, settings · messages, waiters, rooms, calls, actions
+///     database/shared.sqlite   epoch · accounts, settings · messages, rooms, calls, actions
 ///
 /// Every process reads. Only the core that owns the group writes accounts, settings and what it receives: it does
 /// so as an `Epoch`, which each of its transactions checks, so that a core whose time is over can write nothing
-/// any more. Any process claims and acknowledges messages, says what it waits for, and queues actions.
+/// any more. Any process claims and acknowledges messages, and queues actions.
 ///
 /// A method that writes returns after the commit has reached the disk. Cancelling the task does not interrupt it:
 /// whoever asked knows whether it was done.

@@ -34,24 +34,6 @@ public struct ClaimedMessage: Hashable, Sendable {
     package let claimant: ProcessIdentity
 }
 
-/// What a process waits for.
-public enum AwaitedItem: Hashable, Codable, Sendable {
-    /// The message that a push named by its call-id.
-    case message(callID: String)
-    /// The chat room that a push named by its address.
-    case room(address: String)
-}
-
-/// A process that waits for something, as long as it lives and waits.
-public struct Waiter: Hashable, Sendable {
-    /// Tells two waits of one process for the same thing apart.
-    package let id: Int64
-    /// What is waited for.
-    public let item: AwaitedItem
-    /// Who waits.
-    package let process: ProcessIdentity
-}
-
 /// A chat room in the store.
 public struct StoredRoom: Hashable, Sendable {
     /// The invitation by which it became known.

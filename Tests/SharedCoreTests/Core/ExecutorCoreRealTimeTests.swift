@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import LocalMessaging
-import SharedCore
+@testable import SharedCore
 import TestSupport
 import Testing
 
@@ -9,6 +9,12 @@ import Testing
 final class CoreBench: Sendable {
     let group: GroupContainer
     let server = ScriptedService.Server()
+    private let executors = Watched<[Made]>([])
+
+    /// Keeps no core that a test lets go.
+    private struct Made: Sendable {
+        weak let executor: ExecutorCore?
+    }
 
     init() throws {
         group = try GroupContainer(directory: NSTemporaryDirectory() + "core-\(UUID().uuidString)")
@@ -20,9 +26,12 @@ final class CoreBench: Sendable {
 
     /// Waits until so many pushes wait for what they announced.
     func untilWaiting(_ count: Int) async throws {
-        let store = try SharedStore(group: group)
-        // The store of a group tells nobody.
-        let isWaiting = try await Polling.eventually { try await store.waiters().count >= count }
+        let executors = executors
+        let isWaiting = await Polling.eventually {
+            var sum = 0
+            for made in executors.value { sum += await made.executor?.waits.count ?? 0 }
+            return sum >= count
+        }
         try #require(isWaiting)
     }
 
@@ -49,7 +58,9 @@ final class CoreBench: Sendable {
     func executor(budget: Duration = .seconds(20)) throws -> ExecutorCore {
         var configuration = CoreConfiguration()
         configuration.budget = budget
-        return try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
+        let made = try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
+        executors.update { $0.append(Made(executor: made)) }
+        return made
     }
 
     /// A core for calls, and what says whether one is on.

@@ -38,7 +38,7 @@ struct FaultPointRealTimeTests {
             (.afterWriterLock, .absent), (.beforeEpoch, .absent), (.afterEpoch, .absent), (.beforeInsert, .absent),
             (.afterInsert, .new), (.beforeClaim, .new), (.afterClaim, .repeated), (.beforeRelease, .repeated),
             (.afterRelease, .new), (.beforeAcknowledge, .repeated), (.afterAcknowledge, .acknowledged),
-            (.beforeWaiter, .acknowledged), (.afterWaiter, .acknowledged), (.beforeAction, .acknowledged),
+            (.beforeAction, .acknowledged),
             (.afterAction, .acknowledged), (.beforeSetting, .acknowledged), (.afterSetting, .acknowledged),
             (.beforeEnd, .acknowledged), (.afterEnd, .acknowledged), (.beforeUnlock, .acknowledged),
             (.afterUnlock, .acknowledged), (.beforeFence, .acknowledged), (.afterFence, .acknowledged),
@@ -61,7 +61,6 @@ struct FaultPointRealTimeTests {
         let before = try await store.status().epoch
         let epoch = try await store.beginEpoch()
         #expect(epoch > before)
-        #expect(try await store.waiters().isEmpty)
         #expect(try await store.insert(.sample("a"), as: epoch) == (fate == .absent))
         let claim = try await store.claim(callID: "a", by: .current)
         switch fate {
@@ -83,7 +82,6 @@ struct FaultPointRealTimeTests {
         if let claim = try await store.claim(callID: "a", by: .current) { try await store.release(claim) }
         _ = try await store.claim(callID: "a", by: .current)
         _ = try await store.acknowledge(callID: "a", by: .current)
-        _ = try await store.addWaiter(for: .message(callID: "b"), by: .current)
         try await store.enqueue(MessageAction(id: "1", callID: "a", kind: .markAsSeen))
         try await store.set(1, for: "key", as: epoch)
         try await store.endEpoch(epoch)

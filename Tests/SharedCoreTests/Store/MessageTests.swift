@@ -256,7 +256,6 @@ import Testing
         _ = try await store.insert(.sample("a"), as: epoch)
         _ = try await store.insert(.sample("b"), as: epoch)
         _ = try await store.claim(callID: "a", by: .current)
-        _ = try await store.addWaiter(for: .message(callID: "c"), by: .current)
         try await store.write(before: .beforeInsert, after: .afterInsert) { db in
             try db.execute(sql: "UPDATE meta SET boot = 'an earlier one'")
         }
@@ -264,7 +263,6 @@ import Testing
         // Processes of this boot have the same numbers, and are others.
         let error = await #expect(throws: StoreError.self) { try await again.endEpoch(epoch) }
         #expect(error?.code == .fenced(epoch: epoch, current: epoch))
-        #expect(try await again.waiters().isEmpty)
         #expect(try await again.claim(callID: "a", by: .parent)?.isRepeated == true)
         #expect(try await again.claim(callID: "b", by: .parent)?.isRepeated == false)
     }

@@ -95,6 +95,7 @@ import Testing
                     CREATE TABLE state (one INTEGER PRIMARY KEY, state TEXT NOT NULL, epoch INTEGER NOT NULL, ownerPid INTEGER,
                         ownerStart INTEGER, since REAL) STRICT;
                     INSERT INTO state VALUES (1, '\(state)', 1, 4711, 1, 1.0);
+                    CREATE TABLE wish (id INTEGER PRIMARY KEY) STRICT;
                     DELETE FROM grdb_migrations WHERE identifier = '4';
                     PRAGMA user_version = 3;
                     """

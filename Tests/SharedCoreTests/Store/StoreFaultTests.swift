@@ -117,7 +117,7 @@ import Testing
                 let store = try SharedStore(group: group.group)
                 #expect(try await store.pending().count <= Self.messages.count)
                 _ = try await store.status()
-                _ = try await store.waiters()
+                _ = try await store.actions()
                 _ = try await store.accounts()
                 _ = try await store.claim(callID: "call 7", by: .current)
             } catch {

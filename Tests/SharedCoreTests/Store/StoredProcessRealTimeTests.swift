@@ -28,17 +28,4 @@ import Testing
         #expect(try await !store.acknowledge(callID: "a", by: child.identity))
         #expect(try await store.acknowledge(callID: "a", by: .current))
     }
-
-    @Test func `waiters count for as long as their process lives`() async throws {
-        let child = try Child()
-        let mine = try await store.addWaiter(for: .message(callID: "a"), by: .current)
-        let second = try await store.addWaiter(for: .message(callID: "a"), by: .current)
-        let its = try await store.addWaiter(for: .room(address: "sip:room@x"), by: child.identity)
-        #expect(try await store.waiters() == [mine, second, its])
-        try await store.removeWaiter(mine)
-        #expect(try await store.waiters() == [second, its])
-        child.end()
-        #expect(try await store.waiters() == [second])
-        #expect(try await SharedStore(group: directory.group).waiters() == [second])
-    }
 }

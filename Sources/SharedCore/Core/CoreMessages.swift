@@ -21,7 +21,9 @@ enum AwaitedItem: Hashable, Codable, Sendable {
     case room(address: String)
 }
 
-/// A process to the core that runs: this is waited for, and not in the store. It is, for as long as the connection lasts.
+/// A process to the core that runs: this is waited for, and not in the store.
+///
+/// It is, for as long as the connection lasts.
 struct ItemAwaited: LocalMessage {
     static let messageType = MessageType(name: "core.itemAwaited")
 

@@ -64,6 +64,9 @@ public actor ExecutorCore {
     /// Whether this process runs the core at this moment.
     public var isRunning: Bool { core != nil }
 
+    /// What processes that are connected to this core wait for.
+    var awaitedByOthers: [AwaitedItem] { core?.awaited ?? [] }
+
     private var core: RunningCore? {
         if case .running(let core) = place { core } else { nil }
     }

@@ -141,6 +141,28 @@ struct ExecutorCoreRealTimeTests {
         await executor.stop()
     }
 
+    @Test func `an executor stays for as long as somebody waits who is connected to it`() async throws {
+        bench.server.put(CoreBench.message("a"))
+        let executor = try bench.executor()
+        #expect(try await executor.newMessage(callID: "a").text == "text of a")
+        let other = try bench.executor()
+        let waiting = Task { try await other.newMessage(callID: "b") }
+        #expect(await Polling.eventually { await executor.awaitedByOthers == [.message(callID: "b")] })
+        let stopping = Task { await executor.stop() }
+        let third = try bench.executor()
+        // It is served while the first one is asked to stop.
+        let next = Task { try await third.newMessage(callID: "c") }
+        #expect(await Polling.eventually { await executor.awaitedByOthers.count == 2 })
+        bench.server.put(CoreBench.message("c"))
+        #expect(try await next.value.text == "text of c")
+        #expect(await executor.isRunning)
+        waiting.cancel()
+        await stopping.value
+        #expect(await !executor.isRunning)
+        #expect(bench.server.starts == 1)
+        _ = await waiting.result
+    }
+
     @Test func `a burst of pushes starts one core`() async throws {
         let callIDs = (0..<20).map { "burst-\($0)" }
         let executors = try callIDs.map { _ in try bench.executor() }

@@ -105,8 +105,16 @@ final class CoreProcesses {
         let store = try SharedStore(group: container, busyTimeout: .seconds(1))
         return Polling.wait {
             process.signal(SIGSTOP)
-            let claim = Answer.of { try await store.claim(callID: "probe", by: .current) }
-            if claim != nil { return true }
+            // A transaction that would write, of an epoch that never was: refused, once nobody else is in one.
+            let isRefused = Answer.of {
+                do throws(StoreError) {
+                    try await store.endEpoch(Epoch(rawValue: -1))
+                    return true
+                } catch {
+                    return error.code != .busy
+                }
+            }
+            if isRefused == true { return true }
             process.signal(SIGCONT)
             return false
         }
@@ -128,7 +136,7 @@ final class CoreProcesses {
         return try Polling.wait { try Self.state(of: store) == state }
     }
 
-    /// Waits until a process that waits has begun to connect to the core that runs.
+    /// Waits until a process has begun to connect to the core that runs, if there is one.
     func isWaiting(_ run: ToolRun) -> Bool {
         let folder = "/proc/\(run.processIdentifier)/fd"
         return Polling.wait {

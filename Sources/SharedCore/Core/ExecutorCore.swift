@@ -166,7 +166,8 @@ public actor ExecutorCore {
         while let core, !Task.isCancelled, .now < deadline {
             let count = core.changeCount
             if core.failure != nil || core.isAskedToYield { break }
-            if core.hasFetched, !core.isActing, await !isWaitedFor(at: core) { break }
+            // Who came during the look is looked for, too.
+            if core.hasFetched, !core.isActing, await !isWaitedFor(at: core), core.changeCount == count { break }
             await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
         }
         await endCore()
@@ -192,7 +193,7 @@ public actor ExecutorCore {
         }
     }
 
-    /// Whether somebody waits for what is not in the store yet: another call of this object, or a process that is connected to the core.
+    /// Whether somebody waits for what is not in the store yet: another call of this object, or a process that is connected.
     private func isWaitedFor(at core: RunningCore) async -> Bool {
         do {
             for item in core.awaited + waits.values {
@@ -227,8 +228,9 @@ public actor ExecutorCore {
         }
         // The place may have come together with what was waited for.
         if case .none = place { lock.unlock(.writer) }
-        await news.close()
         waits[wait] = nil
+        core?.waitEnded()
+        await news.close()
         return try result.get()
     }
 

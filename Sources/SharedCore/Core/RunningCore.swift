@@ -169,6 +169,9 @@ final class RunningCore: Sendable {
     /// What other processes wait for, whether it is in the store by now or not.
     var awaited: [AwaitedItem] { signals.awaited }
 
+    /// One of this process waits no more.
+    func waitEnded() { signals.changed.notify() }
+
     /// Whether all that was pending at the start is in the store.
     var hasFetched: Bool { signals.hasFetched }
 

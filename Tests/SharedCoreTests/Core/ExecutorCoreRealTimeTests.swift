@@ -143,7 +143,7 @@ struct ExecutorCoreRealTimeTests {
 
     @Test func `an executor stays for as long as somebody waits who is connected to it`() async throws {
         bench.server.put(CoreBench.message("a"))
-        let executor = try bench.executor()
+        let executor = try bench.executor(budget: .seconds(3600))
         #expect(try await executor.newMessage(callID: "a").text == "text of a")
         let other = try bench.executor()
         let waiting = Task { try await other.newMessage(callID: "b") }
@@ -155,12 +155,28 @@ struct ExecutorCoreRealTimeTests {
         #expect(await Polling.eventually { await executor.awaitedByOthers.count == 2 })
         bench.server.put(CoreBench.message("c"))
         #expect(try await next.value.text == "text of c")
+        #expect(await Polling.eventually { await executor.awaitedByOthers == [.message(callID: "b")] })
         #expect(await executor.isRunning)
         waiting.cancel()
         await stopping.value
         #expect(await !executor.isRunning)
         #expect(bench.server.starts == 1)
         _ = await waiting.result
+    }
+
+    @Test func `an executor stays for as long as another of its calls waits`() async throws {
+        bench.server.put(CoreBench.message("a"))
+        let executor = try bench.executor(budget: .seconds(3600))
+        #expect(try await executor.newMessage(callID: "a").text == "text of a")
+        let waiting = Task { try await executor.newMessage(callID: "b") }
+        #expect(await Polling.eventually { await executor.waits.count == 1 })
+        let stopping = Task { await executor.stop() }
+        // It has looked by then, or looks later: both are right.
+        for _ in 0..<100 { await Task.yield() }
+        bench.server.put(CoreBench.message("b"))
+        #expect(try await waiting.value.text == "text of b")
+        await stopping.value
+        #expect(bench.server.starts == 1)
     }
 
     @Test func `a burst of pushes starts one core`() async throws {
@@ -176,6 +192,14 @@ struct ExecutorCoreRealTimeTests {
                 }
             }
             try await bench.untilWaiting(callIDs.count)
+            // The one that became the core knows of the others.
+            let isKnown = await Polling.eventually {
+                for executor in executors where await executor.awaitedByOthers.count == callIDs.count - 1 {
+                    return true
+                }
+                return false
+            }
+            try #require(isKnown)
             for callID in callIDs { bench.server.put(CoreBench.message(callID)) }
             try await group.waitForAll()
         }

@@ -54,7 +54,7 @@ struct KamailioRealTimeTests {
             let account = try kamailio.account(called, by: transport)
             return try ToolRun(["sip", "answer", "--echo", "--calls", "1", "--json"] + account + seconds)
         }
-        for run in answering { try #require(run.printed(#""event":"registered""#), "\(run.errors)") }
+        for run in answering { try #require(run.printed(#""event":"registered""#), "\(run.errors) \(kamailio.output)") }
         let calling = try calls.map { side, caller, called in
             let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("\(caller).wav")]
             let talk = side == "us" ? ["--seconds", "2"] : []

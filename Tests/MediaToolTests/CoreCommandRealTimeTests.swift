@@ -280,7 +280,7 @@ struct CoreCommandRealTimeTests {
 
     @Test(.hasWitnesses) func `a storm of pushes with kills loses nothing, and shows nothing twice unmarked`() throws {
         var generator = SeededGenerator(seed: 7)
-        for round in 0..<2 {
+        for round in 0..<thorough(2, quick: 1) {
             let callIDs = (0..<12).map { "\(round)-\($0)" }
             let processes = try CoreProcesses(messages: callIDs.map { CoreProcesses.message($0) })
             var shown: [String: [Bool]] = [:]

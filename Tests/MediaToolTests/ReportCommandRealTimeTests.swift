@@ -70,7 +70,7 @@ import Testing
 
     @Test func `silence that the sender left out is no gap`() throws {
         let scratch = try Scratch()
-        let trace = try traced(scratch, "--dtx", "--seconds", "20")
+        let trace = try traced(scratch, "--dtx", "--seconds", "\(thorough(20, quick: 8))")
         #expect(trace.rows.contains { $0.paused > 0 } && trace.rows.contains { $0.operation == .comfort })
         let run = try ToolRun.finished("report", scratch.file("t.json"), "--output", scratch.file("t.html"))
         #expect(run.status == 0 && run.output.contains("no audible gap"), "\(run.output)")

@@ -68,7 +68,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: faults, thorough(["udp", "tcp"], quick: ["udp"]))
+    @Test(arguments: thorough(faults, each: 2), thorough(["udp", "tcp"], quick: ["udp"]))
     func `a call goes on`(fault: Fault, transport: String) async throws {
         let world = try await RoamingWorld(transport)
         try world.call()

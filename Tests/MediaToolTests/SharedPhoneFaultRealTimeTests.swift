@@ -97,7 +97,7 @@ struct SharedPhoneFaultRealTimeTests {
         throws
     {
         var generator = SystemRandomNumberGenerator()
-        let texts = try (0..<8).map { number in (try write("text \(number)"), "text \(number)") }
+        let texts = try (0..<thorough(8, quick: 4)).map { number in (try write("text \(number)"), "text \(number)") }
         let points: [FaultPoint?] = [nil, .beforeInsert, .afterInsert, .afterClaim, .afterPresent, nil]
         var runs = try texts.map { try notify($0.0, fault: points.randomElement(using: &generator) ?? nil) }
         let main = try ToolRun(["core", "main", "--group", group, "--local", "127.0.0.1:0", "--json"])

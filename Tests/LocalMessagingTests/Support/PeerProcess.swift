@@ -33,33 +33,40 @@ final class PeerProcess: Sendable {
         process.standardInput = input
         let output = Pipe()
         process.standardOutput = output
-        let rest = Mutex("")
-        output.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            guard !data.isEmpty else {
-                handle.readabilityHandler = nil
-                return
-            }
-            rest.withLock { rest in
-                rest += String(decoding: data, as: UTF8.self)
-                while let end = rest.firstIndex(of: "\n") {
-                    lines.add(String(rest[..<end]))
-                    rest = String(rest[rest.index(after: end)...])
-                }
-            }
-        }
         process.terminationHandler = { _ in hasEnded.open() }
-        // Threads of the test runner block signals, and a process inherits that.
+        try Self.run(process)
+        self.process = process
+        processID = process.processIdentifier
+        // A `readabilityHandler` closes the pipe while Dispatch may still wait for it, and Dispatch then reads freed memory.
+        Thread.detachNewThread { Self.read(output.fileHandleForReading, into: lines) }
+    }
+
+    /// Starts it with no signal blocked: threads of the test runner block signals, and a process inherits that.
+    private static func run(_ process: Process) throws {
         var (none, before) = (sigset_t(), sigset_t())
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         try process.run()
-        self.process = process
-        processID = process.processIdentifier
     }
 
-    /// What it prints next.
+    /// What stands for the line of a peer whose output has ended.
+    static let silence = "(its output has ended)"
+
+    /// Reads lines until the pipe is closed at its other end.
+    private static func read(_ output: FileHandle, into lines: Record<String>) {
+        var rest = ""
+        while case let data = output.availableData, !data.isEmpty {
+            rest += String(decoding: data, as: UTF8.self)
+            while let end = rest.firstIndex(of: "\n") {
+                lines.add(String(rest[..<end]))
+                rest = String(rest[rest.index(after: end)...])
+            }
+        }
+        lines.add(silence)
+    }
+
+    /// What it prints next, or `silence`.
     func line() async -> String {
         let number = readCount.add(1, ordering: .relaxed).newValue
         return await lines.values(number)[number - 1]

@@ -37,7 +37,7 @@ final class PeerProcess: Sendable {
         try Self.run(process)
         self.process = process
         processID = process.processIdentifier
-        // A `readabilityHandler` closes the pipe while Dispatch may still wait for it, and Dispatch then reads freed memory.
+        // Taking a `readabilityHandler` away may crash Dispatch (swift-corelibs-libdispatch, issue 949).
         Thread.detachNewThread { Self.read(output.fileHandleForReading, into: lines) }
     }
 

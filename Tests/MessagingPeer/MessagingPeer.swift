@@ -35,6 +35,9 @@ import LocalMessaging
         case "exhausted":
             // Threads and timers of the process do not start without a descriptor: they are there after a first attempt.
             _ = try? await MessageClient.connect(to: "nobody", in: group)
+            // Dispatch opens a file to look at its threads, at once and then each second, and traps where it cannot.
+            // The first look is over once its timers have gone off twice.
+            for _ in 0..<2 { try await Task.sleep(for: .milliseconds(1)) }
             limitDescriptors(to: 64)
             while dup(0) >= 0 {}
             do {

@@ -64,10 +64,13 @@ final class Admission: Sendable {
 
     /// Notes one that has come, and gives it a number; of too many the oldest goes.
     ///
-    /// - Returns: The number; nil when nobody is awaited any more.
+    /// - Returns: The number; nil for one that is refused, as nobody is awaited any more.
     func enter(_ channel: any Channel) -> Int? {
         let (number, oldest): (Int?, (any Channel)?) = fields.withLock { fields in
-            guard !fields.isClosed else { return (nil, nil) }
+            guard !fields.isClosed else {
+                fields.refusedCount += 1
+                return (nil, nil)
+            }
             let isFull = fields.undecided.count >= Self.undecidedLimit
             let oldest = isFull ? fields.undecided.removeFirst().channel : nil
             fields.lastNumber += 1

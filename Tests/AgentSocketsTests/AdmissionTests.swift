@@ -26,13 +26,15 @@ import Testing
         #expect(admission.refusedCount == 0)
     }
 
-    @Test func `nobody enters a place that is closed, and who is there goes`() throws {
+    @Test func `nobody enters a place that is closed, which is counted, and who is there goes`() throws {
         let admission = Admission(subprotocol: "media")
         let (first, second) = (try Self.connection(), try Self.connection())
         defer { for channel in [first, second] { _ = try? channel.finish(acceptAlreadyClosed: true) } }
         #expect(admission.enter(first) == 1)
         admission.close()
         #expect(!first.isActive)
+        #expect(admission.refusedCount == 0)
         #expect(admission.enter(second) == nil)
+        #expect(admission.refusedCount == 1)
     }
 }

@@ -60,7 +60,10 @@ import Testing
     }
 
     @Test(
-        .enabled(if: ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] == "1")
+        .enabled(
+            if: ProcessInfo.processInfo.environment["MEDIA_ENGINE_VIRTUAL_CARDS"] == "1",
+            "run under Scripts/virtual-cards"
+        )
     )
     func `chirps over real PCMs tell the delay`() throws {
         let run = try ToolRun.finished(

@@ -86,7 +86,7 @@ extension MediaAgreement {
         return pairs.first { $0.0.clockRate == rate } ?? pairs.first
     }
 
-    /// The packet time to send, in steps that the codec has; nil leaves it to the codec.
+    /// The packet time to send, one that the codec has; nil leaves it to the codec.
     ///
     /// What the other side asks for is a wish (RFC 8866, section 6.5): one that the codec cannot meet is met as nearly as
     /// it can.
@@ -105,9 +105,7 @@ extension MediaAgreement {
         guard let wish = media.packetTime ?? media.maximumPacketTime.flatMap({ $0 < usual ? $0 : nil }) else {
             return nil
         }
-        let step = 10
-        let (low, high) = (Int(codec.ptimes.lowerBound.milliseconds), Int(codec.ptimes.upperBound.milliseconds))
-        return .milliseconds(min(max(wish / step * step, low), high))
+        return codec.ptime(nearest: wish, limit: media.maximumPacketTime)
     }
 
     private static func address(_ address: AgreedMedia.Address) throws(EngineError) -> SocketAddress {

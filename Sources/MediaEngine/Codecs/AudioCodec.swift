@@ -16,6 +16,8 @@ public struct CodecDescription: Hashable, Sendable {
     public let defaultPtime: Duration
     /// The ptimes that encoders take.
     package let ptimes: ClosedRange<Duration>
+    /// Of `ptimes`, encoders take the shortest and the multiples of this.
+    package let ptimeStep: Duration
     /// Channels as `a=rtpmap` writes them, when other than those of `format`: Opus always says 2 (RFC 7587, 4.1).
     package let rtpmapChannelCount: Int
 
@@ -29,6 +31,7 @@ public struct CodecDescription: Hashable, Sendable {
     ///   - staticPayloadType: The payload type that RFC 3551 assigns, 0 to 127; nil where it is negotiated.
     ///   - defaultPtime: Audio per packet unless told otherwise, one of `ptimes`.
     ///   - ptimes: The ptimes that encoders take, above 0 and at most 200 ms.
+    ///   - ptimeStep: Of those, encoders take the shortest and the multiples of this, which is 1 ms at least.
     ///   - rtpmapChannelCount: Channels as `a=rtpmap` writes them, 1 to 8; nil for those of `format`.
     public init(
         name: String,
@@ -37,6 +40,7 @@ public struct CodecDescription: Hashable, Sendable {
         staticPayloadType: UInt8? = nil,
         defaultPtime: Duration = .milliseconds(20),
         ptimes: ClosedRange<Duration> = .milliseconds(10)...(.milliseconds(120)),
+        ptimeStep: Duration = .milliseconds(10),
         rtpmapChannelCount: Int? = nil
     ) {
         self.name = name
@@ -45,6 +49,7 @@ public struct CodecDescription: Hashable, Sendable {
         self.staticPayloadType = staticPayloadType
         self.defaultPtime = defaultPtime
         self.ptimes = ptimes
+        self.ptimeStep = ptimeStep
         self.rtpmapChannelCount = rtpmapChannelCount ?? format.channelCount
     }
 }

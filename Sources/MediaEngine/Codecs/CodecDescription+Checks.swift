@@ -24,6 +24,7 @@ extension CodecDescription {
         if ptimes.lowerBound <= .zero || ptimes.upperBound > .milliseconds(200) || !ptimes.contains(defaultPtime) {
             return "its packets do not last more than 0 and at most 200 ms"
         }
+        if ptimeStep < .milliseconds(1) { return "the lengths of its packets are less than 1 ms apart" }
         return nil
     }
 
@@ -42,6 +43,19 @@ extension CodecDescription {
             )
         }
         return frameCount
+    }
+
+    /// The ptime that is nearest to `wish`, of those that encoders take; the shorter of two that are as near.
+    ///
+    /// One above `limit` is chosen only where there is no other.
+    /// Units: `wish` and `limit` are in ms.
+    func ptime(nearest wish: Int, limit: Int?) -> Duration {
+        let (least, most) = (Int(ptimes.lowerBound.milliseconds), Int(ptimes.upperBound.milliseconds))
+        let step = Int(ptimeStep.milliseconds)
+        let shorter = min(max(wish / step * step, least), most)
+        let longer = (shorter / step + 1) * step
+        guard longer - wish < wish - shorter, longer <= min(limit ?? most, most) else { return .milliseconds(shorter) }
+        return .milliseconds(longer)
     }
 
     /// Refuses a channel count that the payload cannot carry.

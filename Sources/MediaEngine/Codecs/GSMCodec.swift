@@ -12,7 +12,8 @@ package struct GSMCodec: AudioCodec {
         clockRate: 8000,
         format: AudioFormat(sampleRate: 8000),
         staticPayloadType: 3,
-        ptimes: .milliseconds(20)...(.milliseconds(120))
+        ptimes: .milliseconds(20)...(.milliseconds(120)),
+        ptimeStep: .milliseconds(20)
     )
 
     /// The codec.

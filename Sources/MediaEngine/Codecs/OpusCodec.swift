@@ -26,6 +26,7 @@ package struct OpusCodec: AudioCodec {
         clockRate: 48000,
         format: AudioFormat(sampleRate: 48000),
         ptimes: .milliseconds(10)...(.milliseconds(120)),
+        ptimeStep: .milliseconds(20),
         rtpmapChannelCount: 2
     )
 

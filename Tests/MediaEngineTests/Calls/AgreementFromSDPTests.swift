@@ -104,6 +104,71 @@ import Testing
         #expect(try MediaAgreement(offerer, in: registry).packetTime == .milliseconds(met))
     }
 
+    /// What is asked for, the most that is taken, and what is met.
+    @Test(
+        arguments: [
+            (30, nil, 20), (50, nil, 40), (70, nil, 60), (90, nil, 80), (110, nil, 100), (33, nil, 40), (15, nil, 10),
+            (16, nil, 20), (3, nil, 10), (500, nil, 120), (60, 50, 40), (nil, 15, 10), (35, 35, 20), (nil, 5, 10),
+        ] as [(Int?, Int?, Int64)]
+    )
+    func `Opus meets a packet time that it has not by one that it has`(
+        wanted: Int?,
+        most: Int?,
+        met: Int64
+    ) throws {
+        let registry = PluginRegistry.standard()
+        let formats = try registry.payloadFormats(for: ["opus"])
+        var theirs = Self.session(formats, port: 5004)
+        theirs.media[0].packetTime = wanted
+        theirs.media[0].maximumPacketTime = most
+        let (_, answerer) = try Self.agree(theirs, Self.session(formats, port: 4000))
+        var encoding = EncoderConfiguration()
+        encoding.ptime = try MediaAgreement(answerer, in: registry).packetTime
+        #expect(encoding.ptime == .milliseconds(met))
+        let encoder = try registry.codec(named: "opus").makeEncoder(encoding)
+        #expect(encoder.format.duration(ofFrames: encoder.frameCount) == encoding.ptime)
+    }
+
+    @Test func `every codec has packets of each packet time that is met with it`() throws {
+        for entry in PluginRegistry.standard().codecs {
+            let description = entry.description
+            var encoding = EncoderConfiguration()
+            encoding.channelCount = description.format.channelCount
+            for wish in 1...250 {
+                encoding.ptime = description.ptime(nearest: wish, limit: nil)
+                let encoder = try entry.codec.makeEncoder(encoding)
+                #expect(encoder.format.duration(ofFrames: encoder.frameCount) == encoding.ptime)
+            }
+        }
+    }
+
+    @Test func `the nearest packet time is the shorter of two, and no longer than the other side takes`() {
+        let format = AudioFormat(sampleRate: 8000)
+        let usual = CodecDescription(name: "x", clockRate: 8000, format: format)
+        #expect(usual.ptime(nearest: 25, limit: nil) == .milliseconds(20))
+        #expect(usual.ptime(nearest: 26, limit: nil) == .milliseconds(30))
+        #expect(usual.ptime(nearest: 29, limit: 29) == .milliseconds(20))
+        let long = CodecDescription(
+            name: "x",
+            clockRate: 8000,
+            format: format,
+            ptimes: .milliseconds(20)...(.milliseconds(120)),
+            ptimeStep: .milliseconds(20)
+        )
+        #expect(long.ptime(nearest: 30, limit: nil) == .milliseconds(20))
+        #expect(long.ptime(nearest: 119, limit: nil) == .milliseconds(120))
+        #expect(long.ptime(nearest: 10, limit: 10) == .milliseconds(20))
+        #expect(long.ptime(nearest: 200, limit: nil) == .milliseconds(120))
+        let only = CodecDescription(
+            name: "x",
+            clockRate: 8000,
+            format: format,
+            defaultPtime: .milliseconds(30),
+            ptimes: .milliseconds(30)...(.milliseconds(30))
+        )
+        #expect([5, 30, 33, 60].allSatisfy { only.ptime(nearest: $0, limit: nil) == .milliseconds(30) })
+    }
+
     @Test(
         arguments: [
             ("stereo=1; Sprop-Stereo=1", 2), ("useinbandfec=1;sprop-stereo=0", 1), ("sprop-stereo=17", nil),

@@ -101,6 +101,7 @@ import Testing
         CodecDescription(name: "x", clockRate: 8000, format: narrow, defaultPtime: .zero),
         CodecDescription(name: "x", clockRate: 8000, format: narrow, ptimes: .zero ... .milliseconds(20)),
         CodecDescription(name: "x", clockRate: 8000, format: narrow, defaultPtime: .seconds(1)),
+        CodecDescription(name: "x", clockRate: 8000, format: narrow, ptimeStep: .zero),
     ])
     func `a codec whose description cannot be right is refused, and that is told`(description: CodecDescription) {
         let log = LogCapture()

@@ -140,15 +140,22 @@ final class EngineCards: Sendable {
         )
     }
 
-    /// A route of a tone stream.
-    func makeRingerRoute(to card: any SoundCard, format: AudioFormat) -> CardRoute {
-        routes.makeRoute(
-            .ringer,
-            .playback,
-            to: card,
-            fallbacks: [],
-            CardRole.ringer.configuration(format)
-        )
+    /// Routes of a tone stream, in use, when none of their cards is being opened any more.
+    ///
+    /// - Throws: `EngineError` when cards that are required do not open; then no route is in use.
+    func openRingerRoutes(
+        to cards: [any SoundCard],
+        format: AudioFormat,
+        isRequired: Bool
+    ) async throws(EngineError) -> [CardRoute] {
+        let opened = cards.map { card in
+            routes.makeRoute(.ringer, .playback, to: card, fallbacks: [], CardRole.ringer.configuration(format))
+        }
+        for route in opened { route.use() }
+        for route in opened { await route.opened() }
+        guard isRequired, let error = opened.compactMap(\.lastError).first else { return opened }
+        for route in opened { await route.release() }
+        throw .card(error)
     }
 
     /// Cards that stand in, in place of those of the configuration.

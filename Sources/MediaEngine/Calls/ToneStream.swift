@@ -58,7 +58,7 @@ public final class ToneStream: Sendable {
     ///   the stream has ended.
     func open(_ cards: [any SoundCard], isRequired: Bool) async throws(EngineError) {
         do {
-            let routes = try await openRoutes(cards, isRequired: isRequired)
+            let routes = try await self.cards.openRingerRoutes(to: cards, format: format, isRequired: isRequired)
             state.withLock { $0.routes = routes }
             try await loop.start()
             try change { (graph) throws(GraphError) in
@@ -98,9 +98,7 @@ public final class ToneStream: Sendable {
         for duration: Duration = .milliseconds(100),
         gap: Duration = .milliseconds(100)
     ) throws(EngineError) {
-        try play(
-            .play(digit, duration: duration.nanoseconds, gap: gap.nanoseconds, requestedAt: timebase.now)
-        )
+        try play(.play(digit, duration: duration.nanoseconds, gap: gap.nanoseconds, requestedAt: timebase.now))
     }
 
     /// Inserts silence between digits.
@@ -250,16 +248,17 @@ public final class ToneStream: Sendable {
 
     /// Goes on playing on other cards; what sounds goes on sounding there.
     ///
-    /// - Throws: `EngineError` when one does not open; then the old ones stay in use.
+    /// - Throws: `EngineError` when one does not open; then the old ones stay in use. Also when the stream is stopped,
+    ///   before or meanwhile; then none stays open.
     public func move(to cards: [any SoundCard]) async throws(EngineError) {
         try await EngineError.wrappingAsync {
             try await changes.withLock {
                 try requireRunning()
-                let routes = try await openRoutes(cards, isRequired: true)
+                let routes = try await self.cards.openRingerRoutes(to: cards, format: format, isRequired: true)
                 let old = state.withLock { $0.routes }
                 let settled: UInt64
                 do {
-                    settled = try change { (graph) throws(GraphError) in
+                    settled = try change(to: routes) { (graph) throws(GraphError) in
                         for route in old { graph.remove(route.filter) }
                         for route in routes { try graph.connect(tones, to: route.filter) }
                     }
@@ -267,7 +266,6 @@ public final class ToneStream: Sendable {
                     for route in routes { await route.release() }
                     throw error
                 }
-                state.withLock { $0.routes = routes }
                 await loop.settled(settled)
                 for route in old { await route.release() }
             }
@@ -291,6 +289,8 @@ public final class ToneStream: Sendable {
     }
 
     /// Ends all sound and closes the cards; they are closed when it returns.
+    ///
+    /// Those that `move` is just opening are closed as soon as they are open.
     public func stop() async {
         let ended = state.withLock { state -> State? in
             guard !state.hasEnded else { return nil }
@@ -312,30 +312,29 @@ public final class ToneStream: Sendable {
     /// Brings what has happened to those who wait for it.
     func serve() { loop.serve() }
 
-    private func requireRunning() throws(EngineError) {
-        if hasEnded { throw .state(.callEnded, "The tone stream has been stopped. Make another.") }
+    private func requireRunning() throws(EngineError) { if hasEnded { throw Self.stoppedError } }
+
+    private static var stoppedError: EngineError {
+        .state(.callEnded, "The tone stream has been stopped. Make another.")
     }
 
-    private func openRoutes(_ cards: [any SoundCard], isRequired: Bool) async throws(EngineError) -> [CardRoute] {
-        let routes = cards.map { self.cards.makeRingerRoute(to: $0, format: format) }
-        for route in routes { route.use() }
-        for route in routes { await route.opened() }
-        guard isRequired, let error = routes.compactMap(\.lastError).first else { return routes }
-        for route in routes { await route.release() }
-        throw .card(error)
-    }
-
-    /// Changes the graph and runs it; answers when the media thread is done with the former.
+    /// Changes the graph, and the routes with it, and runs it; answers when the media thread is done with the former.
     @discardableResult
-    private func change(_ body: (inout Graph) throws(GraphError) -> Void) throws(EngineError) -> UInt64 {
+    private func change(
+        to routes: [CardRoute]? = nil,
+        _ body: (inout Graph) throws(GraphError) -> Void
+    ) throws(EngineError) -> UInt64 {
         try EngineError.wrapping {
             try state.withLock { state in
+                // Who has stopped the stream meanwhile has not closed them.
+                if routes != nil, state.hasEnded { throw Self.stoppedError }
                 var graph = state.graph
                 try body(&graph)
                 let plan = try loop.plan(graph)
                 let settled = try loop.give([state.plan.map { .replace($0, with: plan) } ?? .insert(plan)])
                 state.graph = graph
                 state.plan = plan
+                if let routes { state.routes = routes }
                 return settled
             }
         }

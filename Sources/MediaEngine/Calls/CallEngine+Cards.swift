@@ -15,7 +15,7 @@ extension CallEngine {
     /// Lets calls have their card, or keeps it closed, as while the system gives the sound to others.
     ///
     /// While it is closed calls hear and say nothing, and go on: packets leave in time. An engine begins with the card
-    /// allowed. Rings and key tones are not concerned, nor cards of single calls.
+    /// allowed. Rings are not concerned, nor cards of single calls; keys are heard on the ringer meanwhile.
     public func setCallCardAllowed(_ isAllowed: Bool) {
         for route in [core.cards.capture, core.cards.playback] { route.allow(isAllowed) }
     }

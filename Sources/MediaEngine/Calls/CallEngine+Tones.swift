@@ -25,6 +25,7 @@ extension CallEngine {
     /// Plays a key for the person at this machine: mixed into what is heard while a call is heard on the call card, on
     /// the ringer otherwise, which is opened if no stream is warm.
     ///
+    /// It is heard on the ringer, too, while a call has no card: the call card is kept closed, busy or away.
     /// - Parameters:
     ///   - digit: The key.
     ///   - duration: How long it sounds; nil until `stopDTMF`.
@@ -40,7 +41,7 @@ extension CallEngine {
 
     /// From `playDTMF` to the hand-over of the key's first sample to the card, for the last 256 keys, the oldest first.
     ///
-    /// Keys that waited for others have waited that much longer.
+    /// Keys that waited for others have waited that much longer; those that no card got are not among them.
     public var keyToSample: [Duration] { core.keyToSample }
 
     // MARK: Rings

@@ -9,7 +9,7 @@ extension EngineCore {
 
     // MARK: Keys
 
-    /// Plays a key in what is heard of the calls, or on the ringer.
+    /// Plays a key in what is heard of the calls, or on the ringer where there is no call, or no card for it.
     func playDTMF(_ digit: DTMFDigit, for duration: Duration?) async throws(EngineError) {
         let now = self.now
         let command: ToneFilter.Command =
@@ -18,8 +18,9 @@ extension EngineCore {
             } else {
                 .start(digit, requestedAt: now)
             }
+        let hasCard = cards.playback.hasCard
         let (tones, releaseCount) = state.withLock { state in
-            (state.sections.isPlaying ? state.sections.keyTones : nil, state.keyReleaseCount)
+            (hasCard && state.sections.isPlaying ? state.sections.keyTones : nil, state.keyReleaseCount)
         }
         if let tones { return try loop.play(command, on: tones) }
         try await withTones { stream in
@@ -39,7 +40,7 @@ extension EngineCore {
         try stream?.release()
     }
 
-    /// From each key to its first sample, on the call card and on the ringer.
+    /// From each key that a card got to its first sample, on the call card and on the ringer.
     var keyToSample: [Duration] {
         loop.serve()
         state.withLock { $0.tones }?.serve()

@@ -83,8 +83,9 @@ final class EngineCore: Sendable {
         }
         state = Mutex(State(sections: sections))
         relay.hold(self)
-        loop.listen(to: sections.keyTones) { [keyTimes] event, time in
-            if case .digitStarted(let offset, let requestedAt) = event {
+        loop.listen(to: sections.keyTones) { [keyTimes, card = cards.playback.filter] event, time in
+            // Without a card, nobody heard it.
+            if case .digitStarted(let offset, let requestedAt) = event, card.hadCard(at: time) {
                 keyTimes.note(time + CallEngine.cardFormat.duration(ofFrames: offset) - requestedAt)
             }
         }

@@ -16,6 +16,7 @@ public final class ToneStream: Sendable {
         var graph: Graph
         /// The graph that runs; nil before it is open, and after the end.
         var plan: GraphPlan?
+        /// After the end they are those of before: keys that have sounded may still be told.
         var routes: [CardRoute] = []
         var source: CallSourceEnd?
         var isSourceEnded = false
@@ -142,12 +143,8 @@ public final class ToneStream: Sendable {
     public func setDigitLevel(_ level: Decibels) throws(EngineError) {
         let loudest = -Decibels.zeroDBm0.value
         guard level.value <= loudest, level.value >= -100 else {
-            throw .tone(
-                ToneError(
-                    .invalidTone,
-                    "A digit level of \(level.value) dBm0 cannot be played. Give -100 to \(loudest) dBm0."
-                )
-            )
+            let message = "A digit level of \(level.value) dBm0 cannot be played. Give -100 to \(loudest) dBm0."
+            throw .tone(ToneError(.invalidTone, message))
         }
         try requireRunning()
         try loop.send(.level(level), to: tones)
@@ -162,7 +159,7 @@ public final class ToneStream: Sendable {
     /// From the call of `play` or `press` to the hand-over of the digit's first sample to the card, for the last 256
     /// digits, the oldest first.
     ///
-    /// Digits that waited for others have waited that much longer.
+    /// Digits that waited for others have waited that much longer; those that no card got are not among them.
     package var keyToSample: [Duration] {
         serve()
         return keyTimes.all
@@ -296,7 +293,6 @@ public final class ToneStream: Sendable {
             guard !state.hasEnded else { return nil }
             defer {
                 state.hasEnded = true
-                state.routes = []
                 state.source = nil
             }
             return state
@@ -381,7 +377,9 @@ public final class ToneStream: Sendable {
     private func handle(_ event: ToneFilter.Event, at time: MediaTime) {
         switch event {
         case .digitStarted(let offset, let requestedAt):
-            keyTimes.note(time + format.duration(ofFrames: offset) - requestedAt)
+            // Without a card, nobody heard it.
+            let isHeard = state.withLock { $0.routes }.contains { $0.filter.hadCard(at: time) }
+            if isHeard { keyTimes.note(time + format.duration(ofFrames: offset) - requestedAt) }
         case .digitEnded: state.withLock { $0.keyCount = max(0, $0.keyCount - 1) }
         case .toneStarted: return
         case .toneEnded(_, let requestedAt):

@@ -12,6 +12,12 @@ import Synchronization
 /// is given back to its route, which opens one again. What happens is counted; the route tells of it.
 /// Thread: `process` and `withCard` media; the rest control.
 package final class CardFilter: Filter, @unchecked Sendable {
+    /// Ticks that began at `start` or later, and before `end`, had no card; `end` is nil until there is one again.
+    private struct Absence: BitwiseCopyable {
+        var start = MediaTime.zero
+        var end: MediaTime? = MediaTime.zero
+    }
+
     /// Whether it plays or records.
     package let direction: CardDirection
     /// What has gone through.
@@ -42,6 +48,9 @@ package final class CardFilter: Filter, @unchecked Sendable {
     var lastAvailable = 0
 
     private let holder = CardHolder()
+    /// The media thread's own copy of `lastAbsence`.
+    private var absence = Absence()
+    private let lastAbsence = LatestValue(Absence())
     private let isAwaited = Atomic(false)
     private let onNews: @Sendable () -> Void
     private var wasGone = false
@@ -107,6 +116,17 @@ package final class CardFilter: Filter, @unchecked Sendable {
     /// Whether somebody wants a card: then frames without one count.
     func setAwaited(_ isAwaited: Bool) { self.isAwaited.store(isAwaited, ordering: .relaxed) }
 
+    /// Whether the tick that began at `time`, the time of its events, had a card.
+    ///
+    /// Of ticks without one only the last that followed each other are known, so it is asked soon after.
+    /// Thread: any.
+    func hadCard(at time: MediaTime) -> Bool {
+        let absence = lastAbsence.value
+        guard time >= absence.start else { return true }
+        guard let end = absence.end else { return false }
+        return time >= end
+    }
+
     // MARK: Media
 
     /// Hands the card to `body`, if there is one; for a pacer, between two ticks.
@@ -124,10 +144,14 @@ package final class CardFilter: Filter, @unchecked Sendable {
 
     /// Moves a block to the card, or from there.
     package override func process(_ io: borrowing FilterIO) {
-        guard let slot = holder.borrow() else { return processWithoutCard(io) }
+        guard let slot = holder.borrow() else {
+            note(hasCard: false, io)
+            return processWithoutCard(io)
+        }
         let number = slot._withUnsafeGuaranteedRef { $0.number }
         if number != counters.cardNumber { adopt(number) }
         process(slot, io)
+        note(hasCard: !isGone, io)
         if isGone {
             lose()
             holder.retire(slot)
@@ -165,6 +189,13 @@ package final class CardFilter: Filter, @unchecked Sendable {
         counters.framesWithoutCard &+= block.frameCount
         counters.latencyFrames = 0
         statistics.publish(counters)
+    }
+
+    private func note(hasCard: Bool, _ io: borrowing FilterIO) {
+        guard hasCard != (absence.end != nil) else { return }
+        let time = io.time + io.lateness
+        if hasCard { absence.end = time } else { absence = Absence(start: time, end: nil) }
+        lastAbsence.publish(absence)
     }
 
     private func adopt(_ number: Int) {

@@ -69,6 +69,9 @@ package final class CardRoute: Sendable {
         state.withLock { $0.decisions.current ?? $0.decisions.wanted }.description.name
     }
 
+    /// Whether a card is in use: the one that is wanted, or one that stands in.
+    var hasCard: Bool { state.withLock { $0.decisions.current != nil } }
+
     /// Why the wanted card did not open the last time; nil once it did.
     package var lastError: CardError? { state.withLock { $0.decisions.lastError } }
 

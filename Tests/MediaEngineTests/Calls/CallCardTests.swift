@@ -283,7 +283,7 @@ import Testing
         try await fill()
     }
 
-    private static func digits(in path: String) throws -> String {
+    static func digits(in path: String) throws -> String {
         let (format, samples) = try WAVFile.read(path)
         let detector = try DTMFDetector(sampleRate: format.sampleRate)
         detector.process(samples.span, channelCount: format.channelCount)

@@ -98,6 +98,24 @@ private struct DuplexRig {
         #expect(duplex.heard.count == 600 * 480)
     }
 
+    @Test func `which ticks had a card is known afterwards`() throws {
+        let script = [ScriptedFault(.unplug, at: ms(1000)), ScriptedFault(.comeBack, at: ms(3000))]
+        let duplex = try DuplexRig(FaultyCard(script))
+        let filter = duplex.playback.filter
+        duplex.rig.driver.run(ticks: 200)
+        #expect(filter.hadCard(at: ms(0)) && filter.hadCard(at: ms(990)))
+        #expect(!filter.hadCard(at: ms(1000)) && !filter.hadCard(at: ms(1990)))
+        duplex.rig.driver.run(ticks: 400)
+        #expect(filter.hadCard(at: ms(990)) && filter.hadCard(at: ms(5990)))
+        #expect(!filter.hadCard(at: ms(1000)) && !filter.hadCard(at: ms(2990)))
+    }
+
+    @Test func `nothing has a card that nobody uses`() throws {
+        let duplex = try DuplexRig(NullCard(), isUsed: false)
+        duplex.rig.driver.run(ticks: 10)
+        #expect(!duplex.playback.filter.hadCard(at: ms(0)) && !duplex.capture.filter.hadCard(at: ms(90)))
+    }
+
     @Test(arguments: [20_000, -20_000]) func `a clock that no correction can follow shows in the counters`(ppm: Int)
         throws
     {

@@ -130,11 +130,11 @@ actor DesktopSessions {
         }
     }
 
-    /// The session, opened when there is none.
+    /// The session, opened when there is none, or when that is the one which has failed.
     ///
     /// - Throws: `NotificationError`.
-    func current() async throws -> DesktopSession {
-        if let session, !session.isOver { return session }
+    func current(insteadOf failed: DesktopSession? = nil) async throws -> DesktopSession {
+        if let session, session !== failed, !session.isOver { return session }
         if let opening { return try await opening.value }
         let task = Task { try await open() }
         opening = task
@@ -148,10 +148,14 @@ actor DesktopSessions {
     ///
     /// - Throws: `NotificationError`, and what `body` throws.
     nonisolated func use(_ body: (DesktopSession) async throws -> Void) async throws {
+        var used: DesktopSession?
         do {
-            try await body(current())
+            let session = try await current()
+            used = session
+            try await body(session)
         } catch let error as NotificationError where error.code == .disconnected {
-            try await body(current())
+            // That session may not have noticed yet that it is over.
+            try await body(current(insteadOf: used))
         }
     }
 }

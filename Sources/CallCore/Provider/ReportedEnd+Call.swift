@@ -3,7 +3,7 @@ package import SIP
 
 extension ReportedEnd {
     /// What a screen is told of an end; a call that another phone has taken says so by its Reason (RFC 3326).
-    init(_ end: CallEnd) {
+    package init(_ end: CallEnd) {
         let elsewhere = end.reason.flatMap { ReportedEnd(reason: $0) }
         self =
             switch end.cause {

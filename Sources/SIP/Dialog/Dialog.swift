@@ -206,14 +206,6 @@ extension NameAddress {
     }
 }
 
-extension SIPURI {
-    /// The URI as a Request-URI has it (RFC 3261, section 19.1.1).
-    var withoutHeaders: SIPURI {
-        guard !headers.isEmpty, let end = bytes.firstIndex(of: .questionMark) else { return self }
-        return (try? SIPURI(parsing: bytes[..<end])) ?? self
-    }
-}
-
 extension SIPMessage {
     /// Gives a response that makes a dialog the way of its request.
     ///

@@ -81,6 +81,18 @@ package struct DialogForks: Sendable {
         return (try early[place].makeRequest(method), early[place])
     }
 
+    /// Takes a request of a phone that rings, by which its address may change; nil when there is no such dialog.
+    ///
+    /// Throws: as `Dialog.receive` and `Dialog.refreshTarget`
+    mutating func receive(_ request: SIPMessage, in id: DialogID) throws(SIPError) -> Dialog.Verdict? {
+        guard let place = early.firstIndex(where: { $0.id == id }) else { return nil }
+        var dialog = early[place]
+        let verdict = try dialog.receive(request)
+        if verdict == .taken, request.method == .update { try dialog.refreshTarget(by: request) }
+        early[place] = dialog
+        return verdict
+    }
+
     /// The next number of an early dialog, for a request that leaves once more.
     mutating func takeNumber(in id: DialogID) -> UInt32? {
         early.firstIndex { $0.id == id }.map { early[$0].takeNumber() }

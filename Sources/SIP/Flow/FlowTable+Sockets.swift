@@ -59,14 +59,14 @@ extension FlowTable {
         }
     }
 
-    /// Takes a datagram; what is no message, such as a keep-alive, is dropped.
+    /// Takes a datagram; what is no message, such as a keep-alive, or comes from where no answer can go to, is dropped.
     package mutating func receive(
         datagram: [UInt8],
         local: SocketAddress,
         remote: SocketAddress,
         at now: MediaTime
     ) {
-        guard let message = try? SIPMessage(datagram: datagram) else {
+        guard remote.isDestination, let message = try? SIPMessage(datagram: datagram) else {
             droppedCount += 1
             return
         }

@@ -111,7 +111,11 @@ extension BodyPart {
         while !rest.isEmpty {
             var field = takeLine(&rest)
             guard !field.isEmpty else { break }
-            while let first = rest.first, first.isBlank { field = (Array(field) + takeLine(&rest))[...] }
+            if rest.first?.isBlank ?? false {
+                var lines = Array(field)
+                while rest.first?.isBlank ?? false { lines += takeLine(&rest) }
+                field = lines[...]
+            }
             guard let colon = field.firstIndex(of: .colon) else {
                 throw SIPError(.badRequest, "A part has the header \"\(field.excerpt)\". Write Name: value.")
             }

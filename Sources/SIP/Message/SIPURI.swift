@@ -155,6 +155,12 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
         return uri
     }
 
+    /// The URI as a Request-URI has it (RFC 3261, section 19.1.1).
+    var withoutHeaders: SIPURI {
+        guard !headers.isEmpty, let uri = try? SIPURI(parsing: piece(0, parametersEnd)) else { return self }
+        return uri
+    }
+
     /// The same without headers and without a parameter.
     func without(_ name: StaticString) -> SIPURI {
         var shorter = parameters

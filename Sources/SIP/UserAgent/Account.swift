@@ -41,6 +41,9 @@ struct Account: Sendable {
     var flow: Flow?
     /// The own address as the server sees it.
     var publicAddress: SocketAddress?
+    /// How often that was another one, each time it was told.
+    var addressChanges = 0
+    static let addressChangeLimit = 3
     /// What Service-Route told.
     var serviceRoutes: [NameAddress] = []
 
@@ -245,7 +248,12 @@ extension UserAgent {
         let former = account.publicAddress
         let isListening = flow.transport != .tls || configuration.isReachableByTLS
         account.publicAddress = binding.seen(on: flow, isListening: isListening)
-        if configuration.advertised == nil, account.publicAddress != former { account.registration?.refresh(at: now) }
+        guard configuration.advertised == nil, account.publicAddress != former else {
+            return account.addressChanges = 0
+        }
+        // A server that sees another address each time hears the next one with the next refresh.
+        account.addressChanges += 1
+        if account.addressChanges <= Account.addressChangeLimit { account.registration?.refresh(at: now) }
     }
 
     mutating func handleFailedRegistration(

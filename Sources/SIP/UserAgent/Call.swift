@@ -26,6 +26,8 @@ struct Call: Sendable {
     @Boxed var session: OfferAnswer?
     var exchange = OfferAnswerExchange()
     var early: [Early] = []
+    /// The dialogs of the phones that ring, by which their requests find an own call.
+    var earlyDialogs: [DialogID] = []
     /// The own INVITE or UPDATE that is on its way.
     var errand: ErrandID?
     /// The INVITE of the other side that waits for its answer.

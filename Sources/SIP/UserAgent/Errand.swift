@@ -156,12 +156,19 @@ extension UserAgent {
             (errand.transaction, errand.flow, errand.hasDeparted, errand.isHeard) = (transaction, flow, true, false)
             errandOfTransaction[transaction] = id
             errands[id] = errand
-            let patience = errand.method == .invite ? nil : now + configuration.requestPatience
-            errands.setDeadline(of: id, to: patience)
+            errands.setDeadline(of: id, to: patience(with: errand).map { now + $0 })
             if errand.isTakenBack { transactions.cancel(transaction, at: now) }
         } catch {
             end(id, .invalid(error), at: now)
         }
+    }
+
+    /// How long a request that leaves waits for its final response; that of the INVITE of a call is the call's own business.
+    private func patience(with errand: Errand) -> Duration? {
+        guard errand.method == .invite else { return configuration.requestPatience }
+        // One that has a provisional response would wait without end (RFC 3261, section 17.1.1.2).
+        if case .change = errand.owner { return configuration.callPatience }
+        return nil
     }
 
     /// Gives a request that leaves once more the next number of its dialog.
@@ -337,9 +344,15 @@ extension UserAgent {
 
     /// Its patience is over, or the time in which a 2xx may come again.
     mutating func handleTimeout(of id: ErrandID, at now: MediaTime) {
-        guard let errand = errands[id] else { return }
+        guard var errand = errands[id] else { return }
         errands.setDeadline(of: id, to: nil)
-        guard errand.method != .invite else { return remove(id) }
+        guard errand.method != .invite else {
+            guard errand.acknowledgements.isEmpty, let transaction = errand.transaction else { return remove(id) }
+            // What becomes of it is told by its response, or by the end of its transaction.
+            errand.isTakenBack = true
+            errands[id] = errand
+            return transactions.cancel(transaction, at: now)
+        }
         if let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
         if let transaction = errand.transaction { errandOfTransaction[transaction] = nil }
         goOn(id, .timeout, nil, at: now)

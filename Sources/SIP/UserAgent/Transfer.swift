@@ -56,6 +56,8 @@ struct Transfer: Sendable {
     @Boxed var wanted: NameAddress?
     /// Whether an own REFER is on its way, or its outcome is not told.
     var isSent = false
+    /// When an own transfer that is taken, and of which nothing more is heard, counts as failed.
+    var outcomeTime: MediaTime?
     /// A REFER of the other side.
     @Boxed var received: ReceivedTransfer?
     /// How many the other side has sent.
@@ -63,7 +65,7 @@ struct Transfer: Sendable {
     /// When this side hangs up a call whose other side has transferred it, and does not hang up.
     var byeTime: MediaTime?
 
-    var deadline: MediaTime? { earlier(received?.deadline, byeTime) }
+    var deadline: MediaTime? { earlier(outcomeTime, earlier(received?.deadline, byeTime)) }
 }
 
 /// A REFER of the other side.

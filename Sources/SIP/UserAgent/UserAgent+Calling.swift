@@ -96,6 +96,7 @@ extension UserAgent {
         errands[id] = errand
         switch outcome {
         case .none, .early:
+            if case .early(let dialog) = outcome { noteEarly(dialog.id, of: handle) }
             if status > 100, status < 200 { receiveProvisional(response, of: id, handle, at: now) }
         case .answered(let dialog):
             if calls[handle] == nil || !isWanted {
@@ -109,6 +110,16 @@ extension UserAgent {
         case .repeated(let dialog):
             for ack in errand.acknowledgements where ack.dialog == dialog { send(ack.bytes, on: ack.flow, at: now) }
         }
+    }
+
+    /// Requests of a phone that rings find their call from now on.
+    private mutating func noteEarly(_ id: DialogID, of handle: CallHandle) {
+        guard var call = calls[handle], call.stage == .calling, call.earlyDialogs.count < DialogForks.limit else {
+            return
+        }
+        call.earlyDialogs.append(id)
+        put(call, handle)
+        callOfDialog[id] = handle
     }
 
     private mutating func receiveProvisional(
@@ -176,6 +187,8 @@ extension UserAgent {
         let isCancelled = call.stage == .ending
         if let early = call.early(dialog.id) { (call.session, call.exchange) = (early.session, early.exchange) }
         call.early = []
+        for id in call.earlyDialogs { callOfDialog[id] = nil }
+        call.earlyDialogs = []
         call.dialog = dialog
         (call.errand, call.ringEnd, call.stage) = (nil, nil, .established)
         callOfDialog[dialog.id] = handle
@@ -250,12 +263,16 @@ extension UserAgent {
     /// An ACK has no transaction, and waits for no names: past a proxy it goes where the peer's address is known.
     private mutating func acknowledgementFlow(of dialog: Dialog, _ errand: Errand, at now: MediaTime) -> Flow {
         let next = dialog.nextHop
-        if !dialog.isFlowOnWay,
-            let address = SocketAddress(
-                host: next.hostBytes.text.filter { $0 != "[" && $0 != "]" },
-                port: next.port ?? Flow.Transport.udp.defaultPort
-            ),
-            let flow = flows.flow(to: Target(.udp, address), at: now)
+        let host = next.hostBytes.text.filter { $0 != "[" && $0 != "]" }
+        var transport = Flow.Transport.udp
+        if next.goesByTLS || dialog.isSecure {
+            transport = .tls
+        } else if next.parameter("transport")?.lowercased() == "tcp" {
+            transport = .tcp
+        }
+        if !dialog.isFlowOnWay, configuration.transports.contains(transport),
+            let address = SocketAddress(host: host, port: next.port ?? transport.defaultPort),
+            let flow = flows.flow(to: Target(transport, address, tlsName: transport == .tls ? host : nil), at: now)
         {
             return flow
         }

@@ -255,7 +255,7 @@ extension UserAgent {
     }
 
     /// When a request that met another one may come again, as it is drawn for each.
-    private mutating func retryAfter() -> Capabilities.Refusal.Header {
+    mutating func retryAfter() -> Capabilities.Refusal.Header {
         .init(name: .retryAfter, value: "\(Int.random(in: 0...10, using: &generator))")
     }
 }

@@ -42,9 +42,7 @@ extension UserAgent {
             (call.stage, call.end) = (.ending, end)
             return put(call, handle)
         }
-        if let id = call.errand, let transaction = errands[id]?.transaction {
-            transactions.cancel(transaction, at: now)
-        }
+        if let id = call.errand { drop(id, at: now) }
         if let invite = call.invite {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
@@ -84,16 +82,29 @@ extension UserAgent {
         guard let call = calls[handle] else { return }
         // The other side ends a dialog that a repair takes the place of, maybe before its answer is here.
         guard call.repair == nil else { return update(handle) { $0.repair?.isFormerOver = true } }
+        if let id = call.errand { drop(id, at: now) }
         if let invite = call.invite {
             respond(487, to: invite.request, invite.transaction, tag: invite.tag, at: now)
         }
         finish(handle, call.end ?? CallEnd(.them, .hungUp, reason: request.first(.reason)?.text), at: now)
     }
 
+    /// Nobody wants to know any more what a request comes to: an INVITE is taken back.
+    mutating func drop(_ id: ErrandID, at now: MediaTime) {
+        guard var errand = errands[id] else { return }
+        let transaction = errand.transaction
+        if errand.method == .invite, let transaction { transactions.cancel(transaction, at: now) }
+        guard case .invite = errand.owner, transaction != nil else { return remove(id) }
+        // Should it be answered all the same, that is acknowledged and ended.
+        errand.isTakenBack = true
+        errands[id] = errand
+    }
+
     /// Takes a call out of every table, and tells it.
     mutating func finish(_ handle: CallHandle, _ end: CallEnd, at now: MediaTime) {
         guard let call = calls.remove(handle) else { return }
         tellReferrer(of: call, handle, status: end.status, at: now)
+        for id in call.earlyDialogs { callOfDialog[id] = nil }
         if let id = call.dialog?.id {
             callOfDialog[id] = nil
             if call.stage == .established || call.stage == .ending { endedDialogs.note(id, at: now) }

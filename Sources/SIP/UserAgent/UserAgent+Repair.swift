@@ -155,9 +155,7 @@ extension UserAgent {
         call.repair = nil
         put(call, handle)
         guard repair.isFormerOver else { return leave(handle, repair.end, at: now) }
-        if let id = call.errand, let transaction = errands[id]?.transaction {
-            transactions.cancel(transaction, at: now)
-        }
+        if let id = call.errand { drop(id, at: now) }
         finish(handle, CallEnd(.them, .hungUp), at: now)
     }
 
@@ -227,17 +225,6 @@ extension UserAgent {
         if let agreed = call.session?.agreed, offer != nil { tell(.agreed(handle, agreed)) }
         sayFarewell(&former, account: call.account, at: now)
         settle(at: now)
-    }
-
-    /// Nobody wants to know any more what a request comes to.
-    private mutating func drop(_ id: ErrandID, at now: MediaTime) {
-        guard var errand = errands[id] else { return }
-        let transaction = errand.transaction
-        if errand.method == .invite, let transaction { transactions.cancel(transaction, at: now) }
-        guard case .invite = errand.owner, transaction != nil else { return remove(id) }
-        // Should it be answered all the same, that is acknowledged and ended.
-        errand.isTakenBack = true
-        errands[id] = errand
     }
 }
 

@@ -75,11 +75,14 @@ extension UserAgent {
         on flow: Flow,
         at now: MediaTime
     ) throws(SIPError) {
-        guard let handle = callOfDialog[id], var call = calls[handle], var dialog = call.dialog else {
+        guard let handle = callOfDialog[id], var call = calls[handle] else {
             if request.method == .notify, let handle = subscription(of: id) {
                 return try receiveState(request, transaction, handle, on: flow, at: now)
             }
             return respond(481, to: request, transaction, at: now)
+        }
+        guard var dialog = call.dialog else {
+            return try receive(request, transaction, ofRinging: id, handle, on: flow, at: now)
         }
         guard try dialog.receive(request) == .taken else {
             return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
@@ -99,6 +102,44 @@ extension UserAgent {
             if let key = DTMFRelay(request) { tell(.key(handle, key)) }
         case .refer?: try receiveTransfer(request, transaction, handle, at: now)
         case .notify?: try receiveNotification(request, transaction, handle, at: now)
+        case .options?: try answerOptions(request, transaction, at: now)
+        case .message?: try receiveMessage(request, transaction, at: now)
+        default: respond(481, to: request, transaction, at: now)
+        }
+    }
+
+    /// A request of a phone that rings, before it has answered.
+    private mutating func receive(
+        _ request: SIPMessage,
+        _ transaction: TransactionID,
+        ofRinging id: DialogID,
+        _ handle: CallHandle,
+        on flow: Flow,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard let errandID = calls[handle]?.errand, var errand = errands[errandID], var forks = errand.forks,
+            let verdict = try forks.receive(request, in: id)
+        else { return respond(481, to: request, transaction, at: now) }
+        errand.forks = forks
+        errands[errandID] = errand
+        guard verdict == .taken else {
+            return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
+        }
+        switch request.method {
+        case .update? where request.bodyBytes.isEmpty:
+            let invite = Call.ReceivedInvite(
+                transaction: transaction,
+                request: request,
+                flow: flow,
+                tag: id.localTag,
+                offer: nil
+            )
+            transactions.respond(try dialogResponse(200, to: invite), to: transaction, at: now)
+        // An offer has to wait for the answer (RFC 3311, section 5.2).
+        case .update?: respond(500, to: request, transaction, [retryAfter()], at: now)
+        case .info?:
+            respond(200, to: request, transaction, at: now)
+            if let key = DTMFRelay(request) { tell(.key(handle, key)) }
         case .options?: try answerOptions(request, transaction, at: now)
         case .message?: try receiveMessage(request, transaction, at: now)
         default: respond(481, to: request, transaction, at: now)

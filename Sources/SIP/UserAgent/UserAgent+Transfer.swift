@@ -58,8 +58,13 @@ extension UserAgent {
         guard var call = calls[handle], call.transfer.isSent else { return }
         let status = response?.statusCode ?? 408
         guard status >= 200 else { return }
-        if status < 300 { return tell(.transfer(handle, .accepted(status: status))) }
-        call.transfer.isSent = false
+        if status < 300 {
+            // What is told first may overtake this.
+            if call.transfer.outcomeTime == nil { call.transfer.outcomeTime = now + timers.patience }
+            put(call, handle)
+            return tell(.transfer(handle, .accepted(status: status)))
+        }
+        (call.transfer.isSent, call.transfer.outcomeTime) = (false, nil)
         put(call, handle)
         tell(.transfer(handle, .failed(status: status)))
         if status == 481 || status == 408 { handleWithin(handle, response, at: now) }
@@ -80,11 +85,20 @@ extension UserAgent {
         let isOver = state?.isTerminated ?? false
         // One that ends without a word has not come about.
         guard let status = SIPFragment(request)?.status ?? (isOver ? 408 : nil) else { return }
-        guard status >= 200 || isOver else { return tell(.transfer(handle, .progress(status: status))) }
-        call.transfer.isSent = false
+        guard status >= 200 || isOver else {
+            // The other side says for how long it tells (RFC 3515, section 2.4.4); a last word may come late.
+            let seconds = min(state?.expires ?? Self.tellingSeconds, Self.tellingSeconds)
+            call.transfer.outcomeTime = now + .seconds(Int64(seconds)) + timers.patience
+            put(call, handle)
+            return tell(.transfer(handle, .progress(status: status)))
+        }
+        (call.transfer.isSent, call.transfer.outcomeTime) = (false, nil)
         put(call, handle)
         tell(.transfer(handle, 200..<300 ~= status ? .done(status: status) : .failed(status: status)))
     }
+
+    /// For how long at most, or where it is not told, the other side tells how a transfer goes on.
+    private static let tellingSeconds: UInt32 = 300
 
     // MARK: The other side's transfer
 
@@ -193,9 +207,13 @@ extension UserAgent {
         if 200..<300 ~= status { update(referrer) { $0.transfer.byeTime = now + Self.byePatience } }
     }
 
-    /// The user has not decided on a transfer, or the other side has not hung up behind one.
+    /// Nothing more was heard of an own transfer, the user has not decided on one, or the other side has not hung up behind one.
     mutating func handleTransferTimeout(_ handle: CallHandle, at now: MediaTime) {
         guard let transfer = calls[handle]?.transfer else { return }
+        if let time = transfer.outcomeTime, time <= now {
+            update(handle) { ($0.transfer.isSent, $0.transfer.outcomeTime) = (false, nil) }
+            return tell(.transfer(handle, .failed(status: 408)))
+        }
         if let time = transfer.received?.deadline, time <= now {
             tell(.transferLapsed(handle))
             return refuseTransfer(handle, status: 408, at: now)

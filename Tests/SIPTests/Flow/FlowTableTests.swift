@@ -113,6 +113,17 @@ import Testing
         #expect(table.counts == none)
     }
 
+    @Test(arguments: ["192.0.2.9:0", "0.0.0.0:5060", "239.1.1.1:5060", "255.255.255.255:5060"])
+    func `a datagram that no answer could go back to is dropped`(remote: String) throws {
+        var table = try Flows.table()
+        let flow = try table.reach(Target(.udp, Transactions.address(2)), at: .zero)
+        let parts = remote.split(separator: ":").map(String.init)
+        let source = try #require(UInt16(parts[1]).flatMap { SocketAddress(host: parts[0], port: $0) })
+        table.receive(datagram: Messages.request(), local: flow.local, remote: source, at: .zero)
+        #expect(table.all().isEmpty)
+        #expect(table.droppedCount == 1)
+    }
+
     @Test func `messages of a stream come out, however it is cut`() throws {
         let stream = Messages.invite + Messages.ok
         for cut in stride(from: 0, to: stream.count, by: 7) {

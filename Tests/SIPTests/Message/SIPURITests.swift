@@ -105,6 +105,17 @@ import Testing
     }
 
     @Test(arguments: [
+        ("sip:a@b?Subject=x", "sip:a@b"), ("sip:a?b@c;lr?Replaces=x", "sip:a?b@c;lr"), ("sip:a?b@c", "sip:a?b@c"),
+        ("sip:a@b;x=y", "sip:a@b;x=y"), ("tel:+1201", "tel:+1201"),
+    ])
+    func `without its headers a URI is what it was, with a question mark in the user, too`(
+        text: String,
+        rest: String
+    ) throws {
+        #expect(try SIPURI(text).withoutHeaders.description == rest)
+    }
+
+    @Test(arguments: [
         "1.2.3", "1.2.3.256", "1.2.3.4.5", ":::", ":1", "1:", "1::2::3", "1:2:3:4:5:6:7", "12345::", "g::", "::1.2.3",
     ])
     func `what is no address is a name`(text: String) {

@@ -11,6 +11,8 @@ private struct RegistrarWorld {
     var digest: DigestServer?
     /// Where the registrar sees the agent.
     var seen = SocketAddress(host: "10.0.0.1", port: 5060)
+    /// Whether it sees the agent at another port each time.
+    var isRestless = false
     var isDown = false
     var granted: UInt32 = 3600
     var requests: [SIPMessage] = []
@@ -45,6 +47,7 @@ private struct RegistrarWorld {
 
     private mutating func answer(_ request: SIPMessage) throws -> SIPMessage? {
         guard request.method == .register, var via = try request.topVia(), let seen else { return nil }
+        if isRestless { self.seen = seen.with(port: seen.port + 1) }
         via.note(sourceHost: seen.hostBytes, port: seen.port)
         var request = request
         try request.replaceFirst(.via, by: via)
@@ -131,6 +134,25 @@ struct AccountTests {
         #expect(world.requests.count == 2)
         try world.run(for: .seconds(1800))
         #expect(world.requests.count == 2)
+    }
+
+    @Test func `a server that sees another address each time is not asked without end`() throws {
+        var world = try RegistrarWorld()
+        world.seen = SocketAddress(host: "198.51.100.7", port: 2000)
+        world.isRestless = true
+        try world.register()
+        #expect(world.requests.count == 4)
+        // The refresh is in time, and the address that was seen last is told then.
+        try world.run(for: .seconds(3300))
+        #expect(world.requests.count == 5)
+        #expect(try world.contact(4) == "sip:alice@198.51.100.7:2003")
+        // One that is seen at last is told at once again.
+        world.isRestless = false
+        try world.run(for: .seconds(6600))
+        let count = world.requests.count
+        world.seen = SocketAddress(host: "198.51.100.7", port: 3000)
+        try world.run(for: .seconds(3300))
+        #expect(try world.requests.count == count + 2 && world.contact(count + 1) == "sip:alice@198.51.100.7:3000")
     }
 
     @Test("Behind a NAT the binding is made anew with the address that the server sees")

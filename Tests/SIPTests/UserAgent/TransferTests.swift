@@ -268,6 +268,22 @@ struct TransferTests {
         }
     }
 
+    @Test("A transfer of which nothing is heard any more has failed, and another may follow", arguments: [true, false])
+    mutating func silence(_ isHeardOf: Bool) throws {
+        // Bob, whose user does not decide, would tell so after a minute.
+        if !isHeardOf { test.world.arrives = { !$0.hasPrefix("NOTIFY ") } }
+        try transfer()
+        test.world.arrives = { !$0.hasPrefix("NOTIFY ") }
+        test.world.run(for: .seconds(isHeardOf ? 91 : 31))
+        #expect(!test.world.words(0).contains("transfer failed(status: 408)"))
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0) == ["transfer failed(status: 408)"])
+        test.world.arrives = { _ in true }
+        test.world.run(for: .seconds(60))
+        try transfer()
+        #expect(test.world.words(0) == ["transfer accepted(status: 202)", "transfer progress(status: 100)"])
+    }
+
     @Test(
         "Of a Refer-To nothing but the address and Replaces is taken; other schemes and methods are declined",
         arguments: [

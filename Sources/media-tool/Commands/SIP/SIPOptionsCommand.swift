@@ -53,12 +53,13 @@ struct SIPOptionsCommand: AsyncParsableCommand {
 
     private func ask(_ target: SIPURI, _ party: SIPParty) async throws {
         var iterator = party.endpoint.events.makeAsyncIterator()
-        var failure: RequestFailure?
+        var (failure, hasAnswer): (RequestFailure?, Bool) = (nil, false)
         for index in 0..<count {
             if index > 0 { guard await Interruption.wait(.seconds(fraction: interval)) else { break } }
             failure = try await ask(target, party, &iterator)
+            if failure == nil { hasAnswer = true }
         }
-        if let failure { throw await party.failure(failure, uri) }
+        if let failure, !hasAnswer { throw await party.failure(failure, uri) }
     }
 
     /// Asks once; gives why there was no answer.

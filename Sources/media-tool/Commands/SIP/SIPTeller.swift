@@ -1,4 +1,5 @@
 import CallBasics
+import CallCore
 import SIP
 
 /// Prints what happens, as it does: a line of text, or of JSON, or nothing where only the end is asked for.
@@ -30,7 +31,7 @@ extension CallEnd {
     var status: String {
         switch cause {
         case .hungUp, .replaced: "ok"
-        case .cancelled: "cancelled"
+        case .cancelled: ReportedEnd(self) == .declinedElsewhere ? "declinedElsewhere" : "cancelled"
         case .refused(let code): SIPStatusWord.of(code)
         case .timeout: "timeout"
         case .failed: "unreachable"

@@ -39,7 +39,8 @@ extension CodecDescription {
             let high = Int(ptimes.upperBound.milliseconds)
             throw CodecError(
                 .unsupportedConfiguration,
-                "\(rtpmap) has no packets of \(ptime.milliseconds) ms. Ask for \(low) to \(high) ms in steps of 10 ms."
+                "\(rtpmap) has no packets of \(ptime.milliseconds) ms. Ask for \(low) to \(high) ms in steps of "
+                    + "\(Int(ptimeStep.milliseconds)) ms."
             )
         }
         return frameCount
@@ -50,12 +51,13 @@ extension CodecDescription {
     /// One above `limit` is chosen only where there is no other.
     /// Units: `wish` and `limit` are in ms.
     func ptime(nearest wish: Int, limit: Int?) -> Duration {
-        let (least, most) = (Int(ptimes.lowerBound.milliseconds), Int(ptimes.upperBound.milliseconds))
-        let step = Int(ptimeStep.milliseconds)
+        let (least, most, step) = (ptimes.lowerBound.nanoseconds, ptimes.upperBound.nanoseconds, ptimeStep.nanoseconds)
+        let limit = min(limit.map { Duration.milliseconds($0).nanoseconds } ?? most, most)
+        let wish = min(Duration.milliseconds(wish).nanoseconds, limit)
         let shorter = min(max(wish / step * step, least), most)
         let longer = (shorter / step + 1) * step
-        guard longer - wish < wish - shorter, longer <= min(limit ?? most, most) else { return .milliseconds(shorter) }
-        return .milliseconds(longer)
+        let isLonger = longer - wish < wish - shorter && longer <= limit
+        return .nanoseconds(isLonger ? longer : shorter)
     }
 
     /// Refuses a channel count that the payload cannot carry.

@@ -81,16 +81,20 @@ package struct DialogForks: Sendable {
         return (try early[place].makeRequest(method), early[place])
     }
 
-    /// Takes a request of a phone that rings, by which its address may change; nil when there is no such dialog.
+    /// Takes a request of a phone that rings; nil when there is no such dialog.
     ///
-    /// Throws: as `Dialog.receive` and `Dialog.refreshTarget`
+    /// Throws: as `Dialog.receive`
     mutating func receive(_ request: SIPMessage, in id: DialogID) throws(SIPError) -> Dialog.Verdict? {
         guard let place = early.firstIndex(where: { $0.id == id }) else { return nil }
-        var dialog = early[place]
-        let verdict = try dialog.receive(request)
-        if verdict == .taken, request.method == .update { try dialog.refreshTarget(by: request) }
-        early[place] = dialog
-        return verdict
+        return try early[place].receive(request)
+    }
+
+    /// Takes the address that a request of a phone that rings tells, which is answered by a 2xx.
+    ///
+    /// Throws: as `Dialog.refreshTarget`
+    mutating func refreshTarget(by request: SIPMessage, in id: DialogID) throws(SIPError) {
+        guard let place = early.firstIndex(where: { $0.id == id }) else { return }
+        try early[place].refreshTarget(by: request)
     }
 
     /// The next number of an early dialog, for a request that leaves once more.

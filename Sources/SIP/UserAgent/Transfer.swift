@@ -56,6 +56,10 @@ struct Transfer: Sendable {
     @Boxed var wanted: NameAddress?
     /// Whether an own REFER is on its way, or its outcome is not told.
     var isSent = false
+    /// The number of the last own REFER, as it first left.
+    var sentNumber: UInt32 = 0
+    /// Whether an own transfer has failed of which something may still be told.
+    var hasLapsed = false
     /// When an own transfer that is taken, and of which nothing more is heard, counts as failed.
     var outcomeTime: MediaTime?
     /// A REFER of the other side.
@@ -64,6 +68,14 @@ struct Transfer: Sendable {
     var receivedCount = 0
     /// When this side hangs up a call whose other side has transferred it, and does not hang up.
     var byeTime: MediaTime?
+
+    /// Whether a NOTIFY is about the last own REFER, and not about one before: the first of a dialog needs no name.
+    ///
+    /// Source: RFC 3515, section 2.4.6
+    func isTold(of event: EventHeader) -> Bool {
+        guard let id = event.id else { return !hasLapsed }
+        return id.decimal(UInt32.self).map { $0 >= sentNumber } ?? false
+    }
 
     var deadline: MediaTime? { earlier(outcomeTime, earlier(received?.deadline, byeTime)) }
 }

@@ -20,8 +20,8 @@ extension UserAgent {
             return try receiveRepair(request, transaction, of: former, on: flow, at: now)
         }
         let offer = try request.sessionDescription()
-        let account = account(behind: flow, of: request)
-        var call = Call(request, isCaller: false, account: account, .ringing, configuration.sessionTimer)
+        // Without an account no challenge within it is answered: whoever calls would learn what a password can be guessed by.
+        var call = Call(request, isCaller: false, account: nil, .ringing, configuration.sessionTimer)
         _ = try? call.exchange.receive(.invite, hasDescription: offer != nil)
         call.noteMethods(of: request)
         let tag = makeTag()
@@ -44,15 +44,6 @@ extension UserAgent {
         put(call, handle)
         if let room { return receive(room, handle, at: now) }
         tell(.incoming(handle, request))
-    }
-
-    /// The account that a call is for; nil where it did not come by the flow of its binding.
-    ///
-    /// What somebody else asks for by a challenge, its password does not answer.
-    private func account(behind flow: Flow, of request: SIPMessage) -> AccountHandle? {
-        let bound = accounts.names.filter { accounts[$0]?.flow == flow }
-        guard bound.count > 1, let to = try? request.to() else { return bound.first }
-        return bound.first { accounts[$0]?.identity.uri.isEquivalent(to: to.uri) ?? false } ?? bound.first
     }
 
     /// Answers 422 where a shorter session is asked for than is taken.

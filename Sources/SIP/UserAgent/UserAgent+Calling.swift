@@ -265,7 +265,7 @@ extension UserAgent {
         let next = dialog.nextHop
         let host = next.hostBytes.text.filter { $0 != "[" && $0 != "]" }
         var transport = Flow.Transport.udp
-        if next.goesByTLS || dialog.isSecure {
+        if next.goesByTLS {
             transport = .tls
         } else if next.parameter("transport")?.lowercased() == "tcp" {
             transport = .tcp

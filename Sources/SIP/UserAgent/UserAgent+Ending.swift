@@ -17,7 +17,9 @@ extension UserAgent {
 
     /// Takes the own INVITE back; a call of which nothing was heard ends at once, and its INVITE goes when that can be.
     mutating func takeBack(_ handle: CallHandle, _ end: CallEnd, reason: ReasonHeader?, at now: MediaTime) {
-        guard var call = calls[handle], let id = call.errand, var errand = errands[id] else { return }
+        guard var call = calls[handle] else { return }
+        // It may have had an answer that made no dialog.
+        guard let id = call.errand, var errand = errands[id] else { return finish(handle, end, at: now) }
         errand.isTakenBack = true
         errands[id] = errand
         (call.stage, call.end, call.ringEnd) = (.ending, end, nil)

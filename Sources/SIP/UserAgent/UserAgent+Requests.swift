@@ -117,16 +117,18 @@ extension UserAgent {
         on flow: Flow,
         at now: MediaTime
     ) throws(SIPError) {
-        guard let errandID = calls[handle]?.errand, var errand = errands[errandID], var forks = errand.forks,
-            let verdict = try forks.receive(request, in: id)
+        guard let call = calls[handle], let errandID = call.errand, var errand = errands[errandID],
+            var forks = errand.forks, let verdict = try forks.receive(request, in: id)
         else { return respond(481, to: request, transaction, at: now) }
+        let isRefresh = request.method == .update && request.bodyBytes.isEmpty
+        if verdict == .taken, isRefresh { try forks.refreshTarget(by: request, in: id) }
         errand.forks = forks
         errands[errandID] = errand
         guard verdict == .taken else {
             return respond(500, to: request, transaction, [.init(name: .retryAfter, value: "0")], at: now)
         }
         switch request.method {
-        case .update? where request.bodyBytes.isEmpty:
+        case .update? where isRefresh:
             let invite = Call.ReceivedInvite(
                 transaction: transaction,
                 request: request,
@@ -135,7 +137,9 @@ extension UserAgent {
                 offer: nil
             )
             transactions.respond(try dialogResponse(200, to: invite), to: transaction, at: now)
-        // An offer has to wait for the answer (RFC 3311, section 5.2).
+        // It has met ours, or has to wait for the answer to the call (RFC 3311, section 5.2).
+        case .update? where (call.early(id)?.exchange ?? call.exchange).isLocalOfferPending:
+            respond(491, to: request, transaction, at: now)
         case .update?: respond(500, to: request, transaction, [retryAfter()], at: now)
         case .info?:
             respond(200, to: request, transaction, at: now)

@@ -45,6 +45,7 @@ extension UserAgent {
             try request.append(.referredBy, NameAddress(dialog.local.uri))
             call.dialog = dialog
             call.transfer.isSent = true
+            call.transfer.sentNumber = try request.cSeq()?.number ?? 0
             put(call, handle)
             _ = begin(request, .refer(handle), account: call.account, in: dialog, at: now)
         } catch {
@@ -78,7 +79,7 @@ extension UserAgent {
         at now: MediaTime
     ) throws(SIPError) {
         guard var call = calls[handle], let event: EventHeader = try request.value(.event),
-            event.package.isNamed("refer"), call.transfer.isSent
+            event.package.isNamed("refer"), call.transfer.isSent, call.transfer.isTold(of: event)
         else { return respond(481, to: request, transaction, at: now) }
         let state: SubscriptionState? = try request.value(.subscriptionState)
         respond(200, to: request, transaction, at: now)
@@ -211,7 +212,9 @@ extension UserAgent {
     mutating func handleTransferTimeout(_ handle: CallHandle, at now: MediaTime) {
         guard let transfer = calls[handle]?.transfer else { return }
         if let time = transfer.outcomeTime, time <= now {
-            update(handle) { ($0.transfer.isSent, $0.transfer.outcomeTime) = (false, nil) }
+            update(handle) { call in
+                (call.transfer.isSent, call.transfer.outcomeTime, call.transfer.hasLapsed) = (false, nil, true)
+            }
             return tell(.transfer(handle, .failed(status: 408)))
         }
         if let time = transfer.received?.deadline, time <= now {

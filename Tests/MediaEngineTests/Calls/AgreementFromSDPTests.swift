@@ -159,6 +159,16 @@ import Testing
         #expect(long.ptime(nearest: 119, limit: nil) == .milliseconds(120))
         #expect(long.ptime(nearest: 10, limit: 10) == .milliseconds(20))
         #expect(long.ptime(nearest: 200, limit: nil) == .milliseconds(120))
+        #expect(long.ptime(nearest: 60, limit: 50) == .milliseconds(40))
+        let short = CodecDescription(
+            name: "x",
+            clockRate: 8000,
+            format: format,
+            ptimes: .microseconds(2500)...(.milliseconds(60)),
+            ptimeStep: .microseconds(2500)
+        )
+        #expect(short.ptime(nearest: 23, limit: nil) == .microseconds(22_500))
+        #expect(short.ptime(nearest: 1, limit: nil) == .microseconds(2500))
         let only = CodecDescription(
             name: "x",
             clockRate: 8000,

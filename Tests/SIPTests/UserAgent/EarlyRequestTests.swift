@@ -50,12 +50,12 @@ import Testing
         test.expectEmpty()
     }
 
-    @Test mutating func `an UPDATE that changes nothing is answered, and one with an offer waits`() throws {
+    @Test mutating func `an UPDATE that changes nothing is answered, and one whose offer meets ours waits`() throws {
         #expect(try status(of: .update) == 200)
         let offered = try status(of: .update) {
             try $0.set(.contentType, to: Bytes("application/sdp")); $0.setBody([0x76])
         }
-        #expect(offered == 500)
+        #expect(offered == 491)
         try answerAndEnd()
     }
 
@@ -63,8 +63,16 @@ import Testing
         let contact = try NameAddress(parsing: Bytes("<sip:bob@192.0.2.2:5070>"))
         #expect(try status(of: .update) { try $0.set(.contact, to: contact) } == 200)
         let errand = try #require(test.world.nodes[0].agent.calls[alice]?.errand)
-        let latest = test.world.nodes[0].agent.errands[errand]?.forks?.latest
+        var latest = test.world.nodes[0].agent.errands[errand]?.forks?.latest
         #expect(latest?.remoteTarget.port == 5070)
+        // One that is refused tells none.
+        let elsewhere = try NameAddress(parsing: Bytes("<sip:bob@192.0.2.2:5080>"))
+        let refused = try status(of: .update) { request in
+            try request.set(.contact, to: elsewhere)
+            request.setBody([0x76])
+        }
+        latest = test.world.nodes[0].agent.errands[errand]?.forks?.latest
+        #expect(refused == 491 && latest?.remoteTarget.port == 5070)
         try answerAndEnd()
     }
 

@@ -282,6 +282,19 @@ struct TransferTests {
         test.world.run(for: .seconds(60))
         try transfer()
         #expect(test.world.words(0) == ["transfer accepted(status: 202)", "transfer progress(status: 100)"])
+        // What is still told of the first one is not about the second.
+        var dialog = try #require(test.world.nodes[1].agent.calls[bob]?.dialog)
+        var notify = try dialog.makeRequest(.notify)
+        let via = Via(transport: Bytes("UDP"), host: Bytes("192.0.2.2"), port: 5060, branch: Bytes("z9hG4bKlate"))
+        try notify.prepend(.via, via)
+        try notify.append(.event, Bytes("refer"))
+        try notify.append(.subscriptionState, Bytes("terminated;reason=noresource"))
+        try notify.append(.contentType, Bytes("message/sipfrag"))
+        notify.setBody(SIPFragment(status: 200).body)
+        let (bytes, from, to) = (notify.bytes, test.world.nodes[1].address, test.world.nodes[0].address)
+        test.world.handle(.datagram(bytes, local: to, remote: from), at: .agent(0))
+        #expect(test.world.lines.last?.hasPrefix("0 SIP/2.0 481 ") ?? false)
+        #expect(test.world.words(0).isEmpty)
     }
 
     @Test(

@@ -41,4 +41,28 @@ import Testing
         test.world.run(for: .seconds(60))
         test.expectEmpty()
     }
+
+    @Test(arguments: [true, false])
+    func `an answer that makes no dialog leaves nothing in the end`(isChange: Bool) throws {
+        var test = try AgentCallTests()
+        if isChange {
+            let calls = try test.established()
+            test.world.arrives = { !$0.hasPrefix("INVITE ") }
+            try test.world.hold(0, calls.alice)
+        } else {
+            test.world.arrives = { !$0.hasPrefix("INVITE ") }
+            _ = try test.call()
+        }
+        let sent = try #require(test.world.sent.last { $0.startLine.hasPrefix("INVITE ") })
+        var answer = try SIPMessage(datagram: sent.bytes).response(status: 200, reason: "OK", tag: Bytes("x"))
+        var from = try #require(try answer.from())
+        from.tag = nil
+        try answer.set(.from, to: from)
+        let (own, other) = (test.world.nodes[0].address, test.world.nodes[1].address)
+        test.world.handle(.datagram(answer.bytes, local: own, remote: other), at: .agent(0))
+        test.world.run(for: .seconds(100))
+        #expect(test.world.words(0) == [isChange ? "ended network timeout" : "ended us timeout"])
+        test.world.run(for: .seconds(120))
+        test.expectEmpty()
+    }
 }

@@ -1,0 +1,65 @@
+internal import CallBasics
+
+/// What a request is given before it leaves.
+extension UserAgent {
+    /// Gives a request that leaves once more the next number of its dialog.
+    mutating func renumber(_ errand: inout Errand) throws(SIPError) {
+        guard let cSeq = try errand.request.cSeq() else { return }
+        var number = cSeq.number + 1
+        switch errand.owner {
+        case .registration(let handle):
+            if var account = accounts[handle], var registration = account.registration {
+                try registration.renumber(&errand.request)
+                account.registration = registration
+                accounts[handle] = account
+            }
+            return
+        case .change(let handle), .within(let handle), .refer(let handle), .notification(let handle):
+            if var call = calls[handle], let next = call.dialog?.takeNumber() {
+                number = next
+                calls[handle] = call
+            }
+        case .acknowledgement(let id, let dialog):
+            if var invite = errands[id], let next = invite.forks?.takeNumber(in: dialog) {
+                number = next
+                errands[id] = invite
+            } else if let handle = callOfDialog[dialog], var call = calls[handle],
+                let next = call.dialog?.takeNumber()
+            {
+                number = next
+                calls[handle] = call
+            }
+        case .subscription(let handle):
+            if var subscription = subscriptions[handle], let next = subscription.dialog?.takeNumber() {
+                number = next
+                subscriptions[handle] = subscription
+            }
+        case .invite, .farewell, .roomFarewell, .user: break
+        }
+        try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
+    }
+
+    func contact(on flow: Flow, of errand: Errand) -> NameAddress? {
+        let account = errand.account.flatMap { accounts[$0] }
+        let user = (account?.identity ?? configuration.identity).uri.userBytes
+        return contact(on: flow, at: account?.publicAddress(on: flow), user: user, isSecure: errand.request.isSecure)
+    }
+
+    /// Says where the other side's requests are to come.
+    mutating func place(_ contact: NameAddress?, in errand: inout Errand) throws(SIPError) {
+        guard let contact else { return }
+        guard case .registration(let handle) = errand.owner else {
+            guard errand.method?.needsContact == true else { return }
+            try errand.request.set(.contact, to: isOfRoom(errand) ? contact.withText : contact)
+            return
+        }
+        guard var account = accounts[handle] else { return }
+        try account.registration?.place(contact.uri, in: &errand.request)
+        accounts[handle] = account
+    }
+
+    /// Whether it is the INVITE of a room's call.
+    private func isOfRoom(_ errand: Errand) -> Bool {
+        if case .invite(let handle) = errand.owner { calls[handle]?.room != nil } else { false }
+    }
+}

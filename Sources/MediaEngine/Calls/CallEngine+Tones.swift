@@ -26,6 +26,7 @@ extension CallEngine {
     /// the ringer otherwise, which is opened if no stream is warm.
     ///
     /// It is heard on the ringer, too, while a call has no card: the call card is kept closed, busy or away.
+    ///
     /// - Parameters:
     ///   - digit: The key.
     ///   - duration: How long it sounds; nil until `stopDTMF`.

@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -19,16 +18,16 @@ import Testing
 
     @Test func `a call ends while the card of another is still being opened`() async throws {
         let engine = try CallEngine()
-        let card = SlowCard()
+        let card = GatedCard(name: "slow", isOpen: false)
         var slow = Self.quiet("slow")
         slow.sink = .card(card)
         let configuration = slow
         let waiting = Task { try await engine.makeCall(configuration) }
-        try await card.isOpening.wait { $0 }
+        try await card.begun.wait { $0 == 1 }
         let other = try await engine.makeCall(Self.quiet("other"))
         try await other.end()
-        #expect(other.hasEnded && card.isOpening.value)
-        card.finish()
+        #expect(other.hasEnded && card.opened.value == 0)
+        card.letOpen()
         let call = try await waiting.value
         try await call.end()
         await engine.shutDown()
@@ -160,25 +159,5 @@ import Testing
         // How late ticks are is the machine's affair; what comes late is not lost.
         #expect(calls[1].report().received.lost == 0)
         await engine.shutDown()
-    }
-}
-
-/// A card that opens when it is told to.
-private final class SlowCard: SoundCard {
-    let description = CardDescription(id: "test:slow", name: "slow", backend: "test", directions: [.playback])
-    let isOpening = Watched(false)
-    private let mayOpen = Mutex(false)
-    private let card = NullCard()
-
-    func finish() { mayOpen.withLock { $0 = true } }
-
-    func open(
-        _ direction: CardDirection,
-        _ configuration: CardConfiguration,
-        at now: MediaTime
-    ) throws(CardError) -> any CardEndpoint {
-        isOpening.update { $0 = true }
-        Polling.wait { mayOpen.withLock { $0 } }
-        return card.open(direction, configuration, at: now)
     }
 }

@@ -43,12 +43,12 @@ struct MessageCostRealTimeTests {
         _ = (try? DialogID(received: message), message.description, message.bytes)
     }
 
-    /// Optimised each takes less than 50 ms on one core; what grows with the square of its length takes seconds.
+    /// Without optimisation the dearest takes 60 ms on one core; what looks at all the rest for each byte takes seconds.
     @Test(arguments: dearest.indices) func `the dearest message takes no longer than the next`(index: Int) {
         let (name, bytes) = Self.dearest[index]
         #expect(bytes.count <= MessageLimits.byteCount, "\(name)")
         let clock = ContinuousClock()
         let fastest = (0..<3).map { _ in clock.measure { Self.read(bytes) } }.min() ?? .zero
-        #expect(fastest < (isOptimised ? .milliseconds(100) : .seconds(2)), "\(name)")
+        #expect(fastest < (isOptimised ? .milliseconds(100) : .seconds(1)), "\(name)")
     }
 }

@@ -85,11 +85,11 @@ struct KeyringRealTimeTests {
 /// GNOME's keyring in folders of its own, unlocked, and libsecret's tool beside it.
 private final class KeyringRun {
     static let isPossible = program != nil && toolPath != nil
-    /// The process that runs, or ran last.
-    private static let latest = Atomic<pid_t>(0)
-    /// Whether that has ended, which nobody has told it to while a test runs.
-    static var hasEnded: Bool {
-        Polling.wait(.milliseconds(500)) { kill(latest.load(ordering: .relaxed), 0) != 0 }
+    /// The one that runs, or ran last.
+    private static let latest = Watched<ProgramRun?>(nil)
+    /// What that has printed when it has ended, which nobody has told it to while a test runs; nil while it runs.
+    static var lastWords: String? {
+        latest.value.flatMap { $0.ends(within: .milliseconds(500)) ? $0.errors : nil }
     }
     private static let program = Program.path("gnome-keyring-daemon")
     private static let toolPath = Program.path("secret-tool")
@@ -114,7 +114,7 @@ private final class KeyringRun {
             from: password,
             environment
         )
-        Self.latest.store(run.processIdentifier, ordering: .relaxed)
+        Self.latest.update { [run] in $0 = run }
         let isThere = try Polling.wait {
             let looking = try tool(["lookup", "no", "such"])
             return looking.status == 1 && looking.errors.isEmpty
@@ -179,7 +179,8 @@ private struct WhileKeyringRuns: TestTrait, SuiteTrait, TestScoping {
             try await withKnownIssue("gnome-keyring has ended by itself", isIntermittent: true) {
                 try await function()
             } matching: { _ in
-                guard attempt < Self.attempts, KeyringRun.hasEnded else { return false }
+                guard attempt < Self.attempts, let words = KeyringRun.lastWords else { return false }
+                print("gnome-keyring has ended by itself: \(words)")
                 hasEnded.store(true, ordering: .relaxed)
                 return true
             }

@@ -21,6 +21,7 @@ package struct Benchmark: Sendable {
         Benchmark("drift-resampler", DriftResampling.measure),
         Benchmark("dtmf", KeyToSample.measure),
         Benchmark("dtmf-detector", DetectorCost.measure),
+        Benchmark("echo", EchoCost.measure),
         Benchmark("lateness", TickLateness.measure),
         Benchmark("calls", CallChanges.measure),
         Benchmark("virtual", VirtualCall.measure),

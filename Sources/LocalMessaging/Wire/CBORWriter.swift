@@ -8,13 +8,13 @@ internal import NIOCore
 /// Thread: one, for as long as a message is being encoded. Its variables, and those of `CBOREncoder`, are not checked for
 /// overlapping access: none is used while another method of theirs changes it, and the checks took a third of the time.
 final class CBORWriter {
-    @exclusivity(unchecked) private(set) var bytes: ByteBuffer
+    private(set) var bytes: ByteBuffer
     /// Whose items come next: the encoder that has begun last and not ended.
-    @exclusivity(unchecked) var current: ObjectIdentifier?
+    var current: ObjectIdentifier?
     /// How many values are being encoded within each other.
-    @exclusivity(unchecked) var depth: Int
+    var depth: Int
     /// What was done wrong in a method that cannot throw.
-    @exclusivity(unchecked) var failure: EncodingError?
+    var failure: EncodingError?
 
     init(capacity: Int, depth: Int = 0) {
         bytes = ByteBufferAllocator().buffer(capacity: capacity)

@@ -28,7 +28,8 @@ public struct CardBinding: Hashable, Sendable {
 ///     MEDIA_ENGINE_AQ              aq            the ringer card
 ///
 /// The file is `$XDG_CONFIG_HOME/media-engine/config`, or `~/.config/media-engine/config`: lines `key = value`, blank
-/// lines, and comments from `#` at the start of a line.
+/// lines, and comments from `#` at the start of a line. It is read by hand, since who mistypes a key is to be told its line: the
+/// reader of swift-configuration passes over keys that nobody asks for, and would be the engine's second dependency.
 public struct CardBindings: Hashable, Sendable {
     /// Playback of the call card.
     public var callPlayback = CardBinding(device: "default", source: "default")

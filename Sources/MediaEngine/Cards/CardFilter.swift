@@ -40,8 +40,8 @@ package final class CardFilter: Filter, @unchecked Sendable {
     /// Whether the card has turned out to be of no further use in this tick.
     var isGone = false
     var hasNews = false
-    @exclusivity(unchecked) var clock: CardClock
-    @exclusivity(unchecked) var counters = CardStatistics()
+    var clock: CardClock
+    var counters = CardStatistics()
 
     // Of capture alone.
     var isFlowing = false

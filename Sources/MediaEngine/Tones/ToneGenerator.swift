@@ -27,7 +27,7 @@ package final class ToneGenerator {
     private let minimumFrameCount: Int
     private let minimumGapFrameCount: Int
     // One thread owns the generator, so checking each access would be a waste of the tick.
-    @exclusivity(unchecked) private var queue: DigitQueue
+    private var queue: DigitQueue
     /// Frames rendered since the generator was made.
     private var position = 0
 
@@ -38,7 +38,7 @@ package final class ToneGenerator {
     private var digitEnd = 0
     private var earliestNextDigit = 0
 
-    @exclusivity(unchecked) private var tone: TonePlayer
+    private var tone: TonePlayer
     private let notices: RingBuffer<ToneNotice>
 
     /// A generator of blocks of `format` whose queue holds `queueCapacity` digits and pauses.

@@ -39,6 +39,10 @@ int64_t measure_spandsp_dtmf(const int16_t *samples, int count, int64_t *digits)
 // CPU nanoseconds of SpeexDSP's resampler for samples in blocks, or -1 where libspeexdsp.so.1 is not to be had.
 int64_t measure_speex_resampler(const int16_t *samples, int count, int from, int to, int quality, int block);
 
+// CPU nanoseconds of SpeexDSP's echo canceller for samples at 16 kHz in blocks of 10 ms, with a tail of so many samples, or -1 where
+// libspeexdsp.so.1 is not to be had.
+int64_t measure_speex_echo(const int16_t *captured, const int16_t *played, int count, int tail);
+
 // CPU nanoseconds in which libre reads each of some SIP messages, which follow each other in `bytes`, so many times, or -1
 // where libre.so.0 is not to be had. It is given each in a buffer of its own, as it asks for.
 int64_t measure_libre_messages(const uint8_t *bytes, const int32_t *counts, int count, int rounds);

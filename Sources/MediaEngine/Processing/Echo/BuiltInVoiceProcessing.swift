@@ -45,7 +45,7 @@ final class BuiltInVoiceProcessor: VoiceProcessor {
     private let captured: UnsafeMutableBufferPointer<Int16>
     private let played: UnsafeMutableBufferPointer<Int16>
     private let processed: UnsafeMutableBufferPointer<Int16>
-    @exclusivity(unchecked) private var gainControl: AutomaticGain?
+    private var gainControl: AutomaticGain?
 
     init(_ configuration: VoiceProcessingConfiguration, sampleRate: Int) {
         self.sampleRate = sampleRate

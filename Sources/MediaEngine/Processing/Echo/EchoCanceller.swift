@@ -19,7 +19,7 @@ package final class EchoCanceller {
     package static var sampleRate: Int { 16000 }
 
     /// What was found and done.
-    @exclusivity(unchecked) package private(set) var statistics = EchoStatistics()
+    package private(set) var statistics = EchoStatistics()
 
     private let adaptive: KalmanEchoFilter
     private let residual: ResidualEchoSuppressor?
@@ -37,19 +37,19 @@ package final class EchoCanceller {
     private let remainder: UnsafeMutableBufferPointer<Int16>
     private let tailFrameCount: Int
 
-    @exclusivity(unchecked) private var constant: Float = 0
-    @exclusivity(unchecked) private var position = 0
-    @exclusivity(unchecked) private var referenceDelay = 0
-    @exclusivity(unchecked) private var framesSinceFar = EchoCanceller.ringSize
-    @exclusivity(unchecked) private var framesAstray = 0
-    @exclusivity(unchecked) private var ticksOff = 0
-    @exclusivity(unchecked) private var hasConverged = false
+    private var constant: Float = 0
+    private var position = 0
+    private var referenceDelay = 0
+    private var framesSinceFar = EchoCanceller.ringSize
+    private var framesAstray = 0
+    private var ticksOff = 0
+    private var hasConverged = false
     /// Whether the reference was ever put where an estimate wants it.
-    @exclusivity(unchecked) private var isPlaced = false
+    private var isPlaced = false
     /// Before and after the adaptive filter, over half a second.
-    @exclusivity(unchecked) private var recentCapture: Float = 0
-    @exclusivity(unchecked) private var recentRemainder: Float = 0
-    @exclusivity(unchecked) private var reduction = EchoReduction()
+    private var recentCapture: Float = 0
+    private var recentRemainder: Float = 0
+    private var reduction = EchoReduction()
 
     /// A canceller of echoes that last for `tail`, 20 to 500 ms.
     ///

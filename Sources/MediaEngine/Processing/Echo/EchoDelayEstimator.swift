@@ -20,7 +20,7 @@ package struct EchoDelay: Hashable, Sendable, BitwiseCopyable {
 /// Thread: one at a time, any.
 package final class EchoDelayEstimator {
     /// The delay; nil until one was found.
-    @exclusivity(unchecked) package private(set) var delay: EchoDelay?
+    package private(set) var delay: EchoDelay?
 
     private let transform = FourierTransform(count: 512)
     private let real: UnsafeMutablePointer<Float>
@@ -39,15 +39,15 @@ package final class EchoDelayEstimator {
     /// The highest power of the correlation in each millisecond.
     private let peaks: UnsafeMutablePointer<Float>
 
-    @exclusivity(unchecked) private var filled = 0
-    @exclusivity(unchecked) private var newest = 0
-    @exclusivity(unchecked) private var blocksSinceSound = EchoDelayEstimator.stretchCount
-    @exclusivity(unchecked) private var stretch = 0
-    @exclusivity(unchecked) private var sum: Float = 0
-    @exclusivity(unchecked) private var candidate: EchoDelay?
-    @exclusivity(unchecked) private var hasNewBlocks = false
+    private var filled = 0
+    private var newest = 0
+    private var blocksSinceSound = EchoDelayEstimator.stretchCount
+    private var stretch = 0
+    private var sum: Float = 0
+    private var candidate: EchoDelay?
+    private var hasNewBlocks = false
     /// Blocks in the correlation, as far as they matter.
-    @exclusivity(unchecked) private var blockCount = 0
+    private var blockCount = 0
 
     /// An estimator that has heard nothing.
     package init() {

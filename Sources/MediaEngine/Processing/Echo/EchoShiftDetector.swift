@@ -16,11 +16,11 @@ final class EchoShiftDetector {
     private let correlation: UnsafeMutablePointer<Float>
     /// A window without edges, which would look like sounds of their own.
     private let taper: UnsafeMutablePointer<Float>
-    @exclusivity(unchecked) private var filled = 0
-    @exclusivity(unchecked) private var candidate = 0
-    @exclusivity(unchecked) private var holdOff = 0
+    private var filled = 0
+    private var candidate = 0
+    private var holdOff = 0
     /// Blocks in the correlation, the older ones for less.
-    @exclusivity(unchecked) private var weight: Float = 0
+    private var weight: Float = 0
 
     init() {
         real = .zeros(Self.window)

@@ -38,15 +38,15 @@ final class KalmanEchoFilter {
     /// The background's error in this tick.
     private let backgroundError: UnsafeMutablePointer<Float>
 
-    @exclusivity(unchecked) private var newest = 0
-    @exclusivity(unchecked) private var constrained = 0
-    @exclusivity(unchecked) private var farMemory: Float = 0
-    @exclusivity(unchecked) private var captureMemory: Float = 0
-    @exclusivity(unchecked) private var remainderMemory: Float = 0
+    private var newest = 0
+    private var constrained = 0
+    private var farMemory: Float = 0
+    private var captureMemory: Float = 0
+    private var remainderMemory: Float = 0
     /// Smoothed energies: of the capture, and of what either filter leaves.
-    @exclusivity(unchecked) private var captureEnergy: Float = 1
-    @exclusivity(unchecked) private var backgroundEnergy: Float = 1
-    @exclusivity(unchecked) private var foregroundEnergy: Float = 1
+    private var captureEnergy: Float = 1
+    private var backgroundEnergy: Float = 1
+    private var foregroundEnergy: Float = 1
 
     /// A filter of `tailFrameCount` frames, a multiple of 160, that knows nothing.
     init(tailFrameCount: Int) {

@@ -28,9 +28,9 @@ final class ResidualEchoSuppressor {
     private let echo: UnsafeMutablePointer<Float>
     private let lastPower: UnsafeMutablePointer<Float>
     private let bands: UnsafeMutableBufferPointer<Band>
-    @exclusivity(unchecked) private var soundingTicks = 0
+    private var soundingTicks = 0
     /// How much of what is left is the near end, 0 to 1.
-    @exclusivity(unchecked) private var nearShare: Float = 0
+    private var nearShare: Float = 0
 
     private struct Band {
         let bins: Range<Int>

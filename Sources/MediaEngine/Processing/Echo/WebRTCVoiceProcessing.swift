@@ -35,9 +35,9 @@ private final class WebRTCVoiceProcessor: VoiceProcessor {
     private let voice: OpaquePointer
     private let cancelsEcho: Bool
     private let frameCount: Int
-    @exclusivity(unchecked) private var reduction = EchoReduction()
-    @exclusivity(unchecked) private var statistics = EchoStatistics()
-    @exclusivity(unchecked) private var ticksSinceFar = 100
+    private var reduction = EchoReduction()
+    private var statistics = EchoStatistics()
+    private var ticksSinceFar = 100
 
     init?(_ configuration: VoiceProcessingConfiguration, sampleRate: Int) {
         cancelsEcho = configuration.echoCancelling != .off

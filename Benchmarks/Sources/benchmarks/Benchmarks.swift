@@ -8,6 +8,7 @@ import EngineBenchmarks
         Benchmark("sip-messages", SIPMessages.measure),
         Benchmark("sip-calls", SIPCalls.measure),
         Benchmark("sip-memory", SIPMemory.measure),
+        Benchmark("sip-growth", SIPGrowth.measure),
         Benchmark("sip-tool", SIPToolRuns.measure),
         Benchmark("agents", AgentMessages.measure),
         Benchmark("agent-connections", AgentConnections.measure),

@@ -44,6 +44,7 @@ struct SIPPair<Other: SIPElement> {
 
     /// Lets time go by, and what is due happen.
     mutating func pass(_ duration: Duration) {
+        forgetEvents()
         now = now + duration
         if let deadline = phone.deadline, deadline <= now { phone.handle(.timeout, at: now) }
         if let deadline = other.deadline, deadline <= now { other.handle(.timeout, at: now) }

@@ -81,6 +81,42 @@ import Testing
         #expect(try (leg(receiver)["received"] as? [String: Any])?["rejected"] as? Int == 0)
     }
 
+    @Test(arguments: [101, 121])
+    func `a description has a number of its own for each, whatever the codec's is, and the sound has them, too`(
+        payloadType: Int
+    ) throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let sender = try ToolRun([
+            "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--payload-type", "\(payloadType)", "--red",
+            "--dtmf", "7", "--seconds", "1", "--sdp", scratch.file("x.sdp"),
+        ])
+        FileWatch.wait(for: scratch.file("x.sdp"))
+        let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
+        #expect(sender.wait() == 0 && receiver.wait() == 0, "\(sender.errors)\(receiver.errors)")
+        let (events, redundant) = (payloadType == 101 ? 102 : 101, payloadType == 121 ? 122 : 121)
+        let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
+        #expect(described.contains("RTP/AVP \(payloadType) \(events) \(redundant)\r\n"), "\(described)")
+        #expect(try leg(receiver)["dtmf"] as? String == "7")
+        #expect(try received(receiver)["rejected"] as? Int == 0)
+    }
+
+    @Test func `a stream to the address of many is described by it`() throws {
+        let scratch = try Scratch()
+        let sender = try ToolRun.finished(
+            "send",
+            "--to",
+            "239.255.7.7:\(try FreePort.pair())",
+            "--seconds",
+            "0.2",
+            "--sdp",
+            scratch.file("x.sdp")
+        )
+        #expect(sender.status == 0, "\(sender.errors)")
+        let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
+        #expect(described.contains("c=IN IP4 239.255.7.7\r\n"), "\(described)")
+    }
+
     @Test func `a description is taken as an offer: the first codec that is here is heard`() throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()

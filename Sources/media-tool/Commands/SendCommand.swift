@@ -96,17 +96,20 @@ struct SendCommand: AsyncParsableCommand {
         )
         configuration.name = "sender"
         configuration.stream = encoder.stream(of: codec)
-        configuration.agreement = agreement(with: remote, codec)
         configuration.sink = .none
         var generator = SystemRandomNumberGenerator()
         let key = srtp == .off ? nil : SDESKeys.announcement(using: &generator)
         let path = SecurePath()
         if let key {
             path.offer(sending: key.sending, receiving: nil)
-            (configuration.security, configuration.agreement.isSecured) = (path, true)
+            configuration.security = path
         }
+        let media = [try medium(codec, configuration.stream.encoder, key?.line, engine.registry)]
+        let announced = SessionConfiguration(address: remote.host, media: media)
+        configuration.agreement = try agreement(on: announced, with: remote, engine.registry)
         if let sdp {
-            let text = try description(configuration, key?.line, engine.registry)
+            let sessionID = UInt64.random(in: .min ... .max)
+            let text = try SessionDescription(announcing: announced, sessionID: sessionID).description
             try TextFile.write(text, to: sdp, isSecret: key != nil)
         }
         let call = try await makeCall(configuration, sound, on: engine)
@@ -130,14 +133,18 @@ struct SendCommand: AsyncParsableCommand {
         try metrics.write(report)
     }
 
-    /// What whoever listens is told by the description, or knows.
-    private func agreement(with remote: SocketAddress, _ codec: CodecDescription) -> MediaAgreement {
-        var agreement = encoder.agreement
-        agreement.codec = AgreedCodec(encoder.codec, payloadType: payloadType)
-        agreement.telephoneEvents = AgreedEvents(payloadType: payloadType == 101 ? 102 : 101)
-        if encoder.red, payloadType == EncoderOptions.redPayloadType { agreement.redPayloadType = 122 }
+    /// What whoever listens takes, as `receive` does by the same description; the address may be that of many.
+    private func agreement(
+        on announced: SessionConfiguration,
+        with remote: SocketAddress,
+        _ registry: PluginRegistry
+    ) throws -> MediaAgreement {
+        var offer = announced
+        offer.address = "0.0.0.0"
+        let description = try SessionDescription(announcing: offer, sessionID: 1)
+        var agreement = try DescribedStream(description, of: "The stream", codec: encoder.codec, registry).agreement
+        agreement.direction = .sendOnly
         agreement.remote = remote
-        agreement.multiplexesControl = false
         agreement.isSymmetric = false
         return agreement
     }
@@ -216,40 +223,26 @@ struct SendCommand: AsyncParsableCommand {
         _ = await Interruption.wait((encoder.stream.encoder.ptime ?? .milliseconds(20)) + .milliseconds(30))
     }
 
-    /// The description that others play the stream by: it says where to listen, and for what.
-    private func description(
-        _ configuration: CallConfiguration,
+    /// The stream as its description announces it: where to listen, and for what.
+    private func medium(
+        _ codec: CodecDescription,
+        _ wishes: EncoderConfiguration,
         _ key: CryptoAttribute?,
         _ registry: PluginRegistry
-    ) throws -> String {
-        let (agreement, wishes) = (configuration.agreement, configuration.stream.encoder)
-        let codec = try registry.codec(named: encoder.codec).description
-        var formats = try registry.payloadFormats(
-            for: [encoder.codec],
-            encoder: wishes,
-            hasTelephoneEvents: false,
-            hasComfortNoise: false
-        )
+    ) throws -> MediaConfiguration {
+        var formats = try registry.payloadFormats(for: [encoder.codec], encoder: wishes, hasComfortNoise: false)
+        // The codec, and the telephone events beside it.
         if let payloadType { formats[0].payloadType = payloadType }
-        if let events = agreement.telephoneEvents {
-            formats.append(
-                PayloadFormat(
-                    payloadType: events.payloadType,
-                    encodingName: "telephone-event",
-                    clockRate: codec.clockRate,
-                    parameters: "0-15"
-                )
-            )
+        if payloadType == 101 { formats[1].payloadType = 102 }
+        if encoder.red {
+            let type = payloadType == EncoderOptions.redPayloadType ? 122 : EncoderOptions.redPayloadType
+            formats.append(PayloadFormat(redundant: formats[0], payloadType: type))
         }
-        if let red = agreement.redPayloadType { formats.append(PayloadFormat(redundant: formats[0], payloadType: red)) }
         var medium = MediaConfiguration(port: to.port, formats: formats)
         medium.packetTime = Int((wishes.ptime ?? codec.defaultPtime).milliseconds)
         medium.direction = .sendOnly
         medium.isMultiplexed = false
         if let key { (medium.protocols, medium.keys) = ([.rtpSAVP], [key]) }
-        let host = (agreement.remote ?? .loopback(port: to.port)).host
-        let session = SessionConfiguration(address: host, media: [medium])
-        let sessionID = UInt64.random(in: .min ... .max)
-        return try SessionDescription(announcing: session, sessionID: sessionID).description
+        return medium
     }
 }

@@ -1,8 +1,9 @@
 package import CallBasics
 package import SIP
+package import SIPTransport
 
 /// User agents and servers on one network in virtual time: datagrams and connections are under way for a while, and datagrams may be lost,
-/// all by the seed.
+/// doubled and overtaken, all by the seed.
 ///
 /// The same seed and the same calls give the same bytes.
 /// Thread: control; it allocates. A copy is a snapshot.
@@ -15,6 +16,8 @@ package struct VirtualNetwork {
         package var jitter = Duration.zero
         /// Datagrams that are lost, 0 to 1.
         package var loss = 0.0
+        /// Datagrams that arrive twice, each time with a delay of its own, 0 to 1.
+        package var doubling = 0.0
 
         package init() {}
     }
@@ -77,6 +80,10 @@ package struct VirtualNetwork {
     package var leaves: (SocketAddress) -> Bool = { _ in true }
     /// Whether a connection is taken; it is asked for each, with the address that it is for.
     package var takesConnections: (SocketAddress) -> Bool = { _ in true }
+    /// The port that connections leave by, as others see it; nil is that of the own address.
+    package var connectionPort: UInt16?
+    /// Hears of each message as it is sent, lost or not, and as it arrives, with where that is.
+    package var tap: ((Place, TappedMessage) -> Void)?
     /// Whether `sent` keeps what is sent from now on.
     package var keepsSent = true
     /// All that was sent, in order; keep-alives of line ends are not here.
@@ -235,15 +242,21 @@ package struct VirtualNetwork {
     private mutating func send(_ bytes: [UInt8], _ flow: Flow, from place: Place) {
         guard leaves(flow.local) else { return push(.input(.failed(flow), place)) }
         let message = SentMessage(place: place, bytes: bytes, time: now)
-        if keepsSent, bytes.count > 4 { sent.append(message) }
+        if bytes.count > 4 {
+            if keepsSent { sent.append(message) }
+            tap?(place, TappedMessage(bytes, flow, isSent: true, at: now))
+        }
         guard flow.transport == .udp else {
             if let peer = peers[flow] { push(.input(.bytes(bytes, peer.flow), peer.place)) }
             return
         }
         let isLost = conditions.loss > 0 && generator.nextUnit() < conditions.loss
         guard !isLost, arrives(message.startLine) else { return }
-        let extra = conditions.jitter > .zero ? conditions.jitter * generator.nextUnit() : .zero
-        push(.datagram(bytes, from: flow.local, to: flow.remote), extra)
+        let isDoubled = conditions.doubling > 0 && generator.nextUnit() < conditions.doubling
+        for _ in 0..<(isDoubled ? 2 : 1) {
+            let extra = conditions.jitter > .zero ? conditions.jitter * generator.nextUnit() : .zero
+            push(.datagram(bytes, from: flow.local, to: flow.remote), extra)
+        }
     }
 
     private mutating func push(_ packet: Packet, _ extra: Duration = .zero) {
@@ -260,12 +273,22 @@ package struct VirtualNetwork {
     private mutating func deliver(_ packet: Packet) {
         switch packet {
         case .datagram(let bytes, let from, let to):
-            if let place = places[to] { handle(.datagram(bytes, local: to, remote: from), at: place) }
+            guard let place = places[to] else { return }
+            noteArrival(of: bytes, Flow(.udp, local: to, remote: from), at: place)
+            handle(.datagram(bytes, local: to, remote: from), at: place)
         case .connect(let place, let flow): connect(place, flow)
         case .input(let input, let place):
-            if case .failed(let flow) = input { peers[flow] = nil }
+            switch input {
+            case .failed(let flow): peers[flow] = nil
+            case .bytes(let bytes, let flow): noteArrival(of: bytes, flow, at: place)
+            default: break
+            }
             handle(input, at: place)
         }
+    }
+
+    private func noteArrival(of bytes: [UInt8], _ flow: Flow, at place: Place) {
+        if bytes.count > 4 { tap?(place, TappedMessage(bytes, flow, isSent: false, at: now)) }
     }
 
     private mutating func connect(_ place: Place, _ flow: Flow) {
@@ -280,7 +303,8 @@ package struct VirtualNetwork {
     }
 
     private mutating func accept(_ flow: Flow, at place: Place) -> Flow? {
-        let (transport, local, remote) = (flow.transport, flow.remote, flow.local)
+        let (transport, local) = (flow.transport, flow.remote)
+        let remote = flow.local.with(port: connectionPort ?? flow.local.port)
         switch place {
         case .agent(let index):
             return nodes[index].agent.accept(transport, local: local, remote: remote, at: now)

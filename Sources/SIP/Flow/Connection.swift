@@ -32,6 +32,8 @@ struct Connection: Sendable {
     private var queuedByteCount = 0
     /// The UDP targets whose long requests it was opened for.
     var datagramTargets: Set<Target> = []
+    /// Where it begins, as the other side sees that.
+    var ownEnd: SocketAddress?
 
     init(_ flow: Flow, target: Target?, state: State, _ timers: FlowTimers, at now: MediaTime) {
         (self.flow, self.target, self.state, self.timers) = (flow, target, state, timers)

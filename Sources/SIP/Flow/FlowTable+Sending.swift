@@ -72,6 +72,15 @@ extension FlowTable {
         return isLocal(flow.local, of: .udp)
     }
 
+    /// Where a connection begins, as the other side sees that; nil while nobody has told it.
+    package func ownEnd(of flow: Flow) -> SocketAddress? { slots[flow].flatMap { connections[$0]?.ownEnd } }
+
+    /// Notes what the other side of a connection that this side opened has told.
+    package mutating func noteOwnEnd(_ end: SocketAddress, of flow: Flow) {
+        guard let slot = slots[flow], connections[slot]?.target != nil else { return }
+        connections[slot]?.ownEnd = end
+    }
+
     /// Sends a message by a flow, or as soon as it is open; false when it cannot leave by it.
     ///
     /// A response whose connection has gone leaves by one to the address that its request came from.

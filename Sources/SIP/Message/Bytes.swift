@@ -114,13 +114,26 @@ extension ArraySlice<UInt8> {
     }
 
     /// Whether CR, LF or NUL is among the bytes: they would end the line that they are written to.
+    ///
+    /// A quoted string may have a NUL behind a backslash (RFC 3261, section 25.1; RFC 4475, section 3.1.1.2).
     var wouldEndLine: Bool {
-        withUnsafeBufferPointer { bytes in
+        let hasControl = withUnsafeBufferPointer { bytes in
             // All are looked at without a branch, so that many are looked at at once.
             var found: UInt8 = 0
             for byte in bytes { found |= byte == .carriageReturn || byte == .lineFeed || byte == 0 ? 1 : 0 }
             return found != 0
         }
+        return hasControl && !isEachControlQuoted
+    }
+
+    private var isEachControlQuoted: Bool {
+        var (isQuoted, isEscaped) = (false, false)
+        for byte in self {
+            if byte == .carriageReturn || byte == .lineFeed || byte == 0 && !isEscaped { return false }
+            if byte == .quote, !isEscaped { isQuoted.toggle() }
+            isEscaped = byte == .backslash && isQuoted && !isEscaped
+        }
+        return true
     }
 
     /// The bytes for a message: cut, and without control characters, since they come from outside.

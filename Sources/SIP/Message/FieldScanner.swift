@@ -98,7 +98,7 @@ extension Bytes {
     var quoted: Bytes {
         var text: [UInt8] = [.quote]
         for byte in self {
-            if byte == .quote || byte == .backslash { text.append(.backslash) }
+            if byte == .quote || byte == .backslash || byte == 0 { text.append(.backslash) }
             text.append(byte)
         }
         text.append(.quote)

@@ -127,7 +127,7 @@ struct MessageIndex {
             return note("\"\(storage[line.content].excerpt)\" is no header. Write a name, a colon and a value.")
         }
         let value = line.value(in: storage.span)
-        if line.hasControl { noteCharacters(storage[value]) }
+        if line.hasControl, storage[value].wouldEndLine { noteCharacters(storage[value]) }
         guard value.count <= MessageLimits.valueByteCount else {
             return note("A header has \(value.count) bytes. At most \(MessageLimits.valueByteCount) are taken.")
         }

@@ -14,7 +14,10 @@ package struct InstantMessage: Hashable, Sendable {
     }
 
     /// The types of its body.
-    package static let types = ["text/plain", CPIMMessage.type, DispositionNotification.type, ComposingState.type]
+    package static let types = [
+        "text/plain", CPIMMessage.type, DispositionNotification.type, ComposingState.type, "multipart/mixed",
+        "multipart/alternative",
+    ]
 
     /// What pushes name it by; several may share one.
     package let callID: String
@@ -45,6 +48,10 @@ package struct InstantMessage: Hashable, Sendable {
             throw SIPError(.badRequest, "The message does not say who sent it. Write From, To and CSeq.")
         }
         var (body, type) = (request.bodyBytes, try request.contentType())
+        if let whole = type, whole.type.isNamed("multipart") {
+            guard let part = try Self.part(of: request, whole) else { return nil }
+            (body, type) = (part.bytes, part.type)
+        }
         var envelope: CPIMMessage?
         if type?.isNamed(Bytes(CPIMMessage.type)) == true {
             let opened = try CPIMMessage(parsing: body)
@@ -75,6 +82,16 @@ package struct InstantMessage: Hashable, Sendable {
         // What becomes of a receipt nobody is told.
         let wishes = if case .text = content { envelope?.wantedReceipts ?? [] } else { [String]() }
         (wantsDelivery, wantsDisplay) = (wishes.contains("positive-delivery"), wishes.contains("display"))
+    }
+
+    /// The part that is the message: the first of a type that is taken, of alternatives the last.
+    ///
+    /// Source: RFC 2046, section 5.1; RFC 5621, section 3
+    private static func part(of request: SIPMessage, _ whole: MediaType) throws(SIPError) -> BodyPart? {
+        let taken = try request.bodyParts().filter { part in
+            part.isPlain && part.type.map { type in types.contains { type.isNamed(Bytes($0)) } } ?? true
+        }
+        return whole.isNamed("multipart", "alternative") ? taken.last : taken.first
     }
 
     /// Says that the sender is a room that this side is in, whose server vouches for the envelope: there the author stands, whose

@@ -26,6 +26,9 @@ struct Binding: Sendable {
     /// How long it lasts yet, begun seconds counted.
     func seconds(at now: MediaTime) -> Int64 { (expiresAt.nanoseconds(since: now) + 999_999_999) / 1_000_000_000 }
 
+    /// Whether requests can be passed on there: an address of mail, or a number, is only told to who asks.
+    var isReachable: Bool { contact.uri.scheme == .sip || contact.uri.scheme == .sips }
+
     /// Whether a Contact is about this binding.
     func isSame(as contact: NameAddress) -> Bool {
         if let instance, let other = contact.parameters.value("+sip.instance"),
@@ -76,7 +79,7 @@ struct LocationTable: Sendable {
         let name = bindings.insert { _ in binding }
         bindings.setDeadline(of: name, to: binding.expiresAt)
         namesOfUser[binding.user, default: []].append(name)
-        nameOfPlace[Self.place(of: binding.contact.uri)] = name
+        if binding.isReachable { nameOfPlace[Self.place(of: binding.contact.uri)] = name }
     }
 
     /// Takes bindings of a user out of every table.

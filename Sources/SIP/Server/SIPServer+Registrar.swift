@@ -8,7 +8,10 @@ extension SIPServer {
     mutating func register(_ request: SIPMessage, _ transaction: TransactionID, on flow: Flow, at now: MediaTime)
         throws(SIPError)
     {
-        guard let to = try request.to(), isOwn(to.uri), let name = to.uri.user, let user = user(of: to.uri) else {
+        guard let to = try request.to(), to.uri.scheme == .sip || to.uri.scheme == .sips else {
+            return respond(400, to: request, transaction, at: now)
+        }
+        guard isOwn(to.uri), let name = to.uri.user, let user = user(of: to.uri) else {
             return respond(404, to: request, transaction, at: now)
         }
         guard isProved(user, request, transaction, .server, at: now) else { return }
@@ -78,7 +81,7 @@ extension SIPServer {
             let asked = try contact.expires() ?? general?.value ?? configuration.expires.upperBound
             guard asked == 0 || asked >= configuration.expires.lowerBound else { return 423 }
             // One that leads back here would only go round.
-            guard contact.uri.scheme == .sip || contact.uri.scheme == .sips, !isOwn(contact.uri) else { return 403 }
+            guard !isOwn(contact.uri) else { return 403 }
             let push = asked == 0 ? nil : try pushParameters(of: contact)
             if let push, configuration.push?.providers.contains(push.provider) == false, !push.provider.isEmpty {
                 return 555

@@ -78,7 +78,9 @@ extension SIPServer {
             return nil
         }
         // Who is called by sips is not reached in the clear (RFC 3261, section 26.2.2).
-        let bindings = locations.bindings(of: name).filter { uri.scheme != .sips || $0.contact.uri.scheme == .sips }
+        let bindings = locations.bindings(of: name).filter { binding in
+            binding.isReachable && (uri.scheme != .sips || binding.contact.uri.scheme == .sips)
+        }
         guard user(of: uri) != nil else {
             respond(404, to: request, transaction, at: now)
             return nil

@@ -54,7 +54,9 @@ extension SIPServer {
     /// Phones of a user have registered: what waited for them goes on.
     mutating func handleAwakening(of user: String, by isOfThis: (Binding) -> Bool, at now: MediaTime) {
         guard parkedOfUser[user] != nil || texts.count(of: user) > 0 else { return }
-        for binding in locations.bindings(of: user) where isOfThis(binding) { handleAwakening(of: binding, at: now) }
+        for binding in locations.bindings(of: user) where binding.isReachable && isOfThis(binding) {
+            handleAwakening(of: binding, at: now)
+        }
     }
 
     private mutating func handleAwakening(of binding: Binding, at now: MediaTime) {
@@ -116,7 +118,7 @@ extension SIPServer {
 
     /// Sends the oldest text of a user to the phone that came last; the next leaves when that was taken.
     private mutating func deliverText(of user: String, at now: MediaTime) {
-        let bindings = locations.bindings(of: user)
+        let bindings = locations.bindings(of: user).filter(\.isReachable)
         guard texts.count(of: user) > 0, let binding = bindings.max(by: { $0.order < $1.order }),
             let id = texts.takeNext(
                 of: user,

@@ -163,9 +163,11 @@ extension UserAgent {
     /// What is bound; nil when nothing is.
     package func binding(of handle: AccountHandle) -> RegistrationBinding? { accounts[handle]?.registration?.binding }
 
-    /// The own address that is to be told to who comes by the server of an account, when that sees another than the own.
+    /// The own address that is to be told to who comes by the server of an account, or by a connection of this side, when that
+    /// sees another than the own.
     func publicAddress(on flow: Flow) -> SocketAddress? {
-        accounts.names.lazy.compactMap { accounts[$0] }.first { $0.flow == flow }?.publicAddress(on: flow)
+        let account = accounts.names.lazy.compactMap { accounts[$0] }.first { $0.flow == flow }
+        return account?.publicAddress(on: flow) ?? flows.ownEnd(of: flow)
     }
 
     /// The address that the server sees; nil when it told none.

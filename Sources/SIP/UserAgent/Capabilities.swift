@@ -66,21 +66,22 @@ package struct Capabilities: Hashable, Sendable {
 
     /// Why a request that is sound is not taken; nil when it is.
     ///
-    /// In this order: method, required extensions, encoding and type of the body. An ACK gets no answer, and a CANCEL is about
-    /// its request: both are taken.
+    /// In this order: method, required extensions, encoding and type of the body, type of the answer. An ACK gets no answer,
+    /// and a CANCEL is about its request: both are taken.
     /// Throws: `badRequest` when what is looked at breaks its grammar; `messageTooLarge`
     package func refusal(of request: SIPMessage) throws(SIPError) -> Refusal? {
         guard let method = request.method, method != .ack, method != .cancel else { return nil }
         guard methods.contains(method) else {
-            return SIPMethod.known.contains(method)
-                ? Refusal(status: 405, headers: [.init(name: .allow, value: lines.allow.text)]) : Refusal(status: 501)
+            let status = SIPMethod.known.contains(method) ? 405 : 501
+            return Refusal(status: status, headers: [.init(name: .allow, value: lines.allow.text)])
         }
         let unknown =
             request.first(.require) == nil ? [] : try request.tokens(of: .require).filter { !understands($0) }
         guard unknown.isEmpty else {
             return Refusal(status: 420, headers: unknown.map { .init(name: .unsupported, value: $0) })
         }
-        return try refusalOfBody(of: request, method)
+        if let refusal = try refusalOfBody(of: request, method) { return refusal }
+        return method == .invite && !Self.mayBeDescribed(to: request) ? Self.noDescription : nil
     }
 
     private func refusalOfBody(of request: SIPMessage, _ method: SIPMethod) throws(SIPError) -> Refusal? {
@@ -107,6 +108,22 @@ package struct Capabilities: Hashable, Sendable {
         }
         return nil
     }
+
+    /// Whether Accept leaves room for a session description, as the answer to a call brings one.
+    ///
+    /// Source: RFC 3261, section 20.1; RFC 4475, section 3.3.15
+    private static func mayBeDescribed(to request: SIPMessage) -> Bool {
+        let types = try? request.list(.accept, as: MediaType.self)
+        guard let types, !types.isEmpty else { return true }
+        return types.contains { type in
+            type.isNamed("application", "sdp") || type.isNamed("application", "*") || type.isNamed("*", "*")
+        }
+    }
+
+    private static let noDescription = Refusal(
+        status: 406,
+        headers: [.init(name: .warning, value: "399 - \"Calls are answered by application/sdp\"")]
+    )
 
     private func understands(_ tag: String) -> Bool { extensions.contains { $0.lowercased() == tag.lowercased() } }
 

@@ -34,7 +34,7 @@ extension UserAgent {
                 number = next
                 subscriptions[handle] = subscription
             }
-        case .invite, .farewell, .roomFarewell, .user: break
+        case .invite, .success, .farewell, .roomFarewell, .user: break
         }
         try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))
     }
@@ -42,7 +42,28 @@ extension UserAgent {
     func contact(on flow: Flow, of errand: Errand) -> NameAddress? {
         let account = errand.account.flatMap { accounts[$0] }
         let user = (account?.identity ?? configuration.identity).uri.userBytes
-        return contact(on: flow, at: account?.publicAddress(on: flow), user: user, isSecure: errand.request.isSecure)
+        var seen = account?.publicAddress(on: flow)
+        // What a registrar sees is told when it has bound that.
+        if case .registration = errand.owner {} else { seen = seen ?? flows.ownEnd(of: flow) }
+        return contact(on: flow, at: seen, user: user, isSecure: errand.request.isSecure)
+    }
+
+    /// Notes the own end of a connection, which a response tells in Via: where nobody listens by TLS, the other side can send
+    /// by that alone.
+    mutating func noteOwnEnd(of flow: Flow, _ response: SIPMessage) {
+        guard flow.transport == .tls, !configuration.isReachableByTLS, let via = try? response.topVia(),
+            let port = via.responsePort,
+            let end = SocketAddress(host: via.received?.text ?? flow.local.host, port: port)
+        else { return }
+        flows.noteOwnEnd(end, of: flow)
+    }
+
+    /// Whether Contact would be another one now than it was in a request that left before the own end of its connection was known.
+    func hasOtherContact(_ id: ErrandID, on flow: Flow) -> Bool {
+        guard flows.ownEnd(of: flow) != nil, let errand = errands[id],
+            let former = try? errand.request.contacts().first
+        else { return false }
+        return contact(on: flow, of: errand)?.uri.bytes != former.uri.bytes
     }
 
     /// Says where the other side's requests are to come.

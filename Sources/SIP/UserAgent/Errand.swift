@@ -23,6 +23,8 @@ struct Errand: Sendable {
         case notification(CallHandle)
         /// The PRACK of a provisional response to that INVITE.
         case acknowledgement(of: ErrandID, in: DialogID)
+        /// The ACK to a 2xx of that INVITE, which waits for names.
+        case success(of: ErrandID, in: DialogID)
         /// The BYE of a call that has ended, or of a fork.
         case farewell
         case registration(AccountHandle)
@@ -144,6 +146,9 @@ extension UserAgent {
     mutating func depart(_ id: ErrandID, on flow: Flow, at now: MediaTime) {
         guard var errand = errands[id] else { return }
         do {
+            if case .success(let invite, let dialog) = errand.owner {
+                return try departAcknowledgement(id, of: invite, in: dialog, on: flow, at: now)
+            }
             if errand.hasDeparted { try renumber(&errand) }
             try place(contact(on: flow, of: errand), in: &errand)
             if !errand.hasDeparted, let account = errand.account, var known = accounts[account] {
@@ -178,6 +183,7 @@ extension UserAgent {
     /// A response of its transaction.
     mutating func receive(_ response: SIPMessage, of id: ErrandID, on flow: Flow, at now: MediaTime) {
         guard var errand = errands[id], let status = response.statusCode else { return }
+        noteOwnEnd(of: flow, response)
         if status < 200 {
             errand.isHeard = true
             errands[id] = errand
@@ -315,6 +321,7 @@ extension UserAgent {
         case .refer(let handle): handleReferral(handle, nil, at: now)
         case .subscription(let handle): handleFailedSubscription(of: handle, failure, at: now)
         case .roomFarewell(let handle): handleFarewell(of: handle, nil, at: now)
+        case .success(let invite, let dialog): acknowledge(invite, in: dialog, at: now)
         case .user: tell(.failed(id, failure))
         case .farewell, .notification, .acknowledgement: break
         }
@@ -343,7 +350,7 @@ extension UserAgent {
         case .subscription(let handle): receive(response, ofSubscription: handle, on: flow, at: now)
         case .roomFarewell(let handle): handleFarewell(of: handle, response, at: now)
         case .user: tell(.response(id, response, flow))
-        case .farewell, .notification, .acknowledgement: break
+        case .farewell, .notification, .acknowledgement, .success: break
         }
     }
 }

@@ -116,7 +116,7 @@ extension UserAgent {
             let agreed = invite.description == nil ? call.session?.agreed : nil
             if let agreed { tell(.agreed(handle, agreed)) }
             tell(.established(handle))
-            if let former = call.replaces { leave(former, CallEnd(.us, .replaced), at: now) }
+            if let former = call.replaces { giveWay(former, at: now) }
             settle(at: now)
         } catch {
             respond(488, to: invite.request, invite.transaction, tag: invite.tag, at: now)
@@ -124,6 +124,13 @@ extension UserAgent {
             settle(at: now)
             throw error
         }
+    }
+
+    /// Another call has taken the place of one, which ends.
+    private mutating func giveWay(_ handle: CallHandle, at now: MediaTime) {
+        let end = CallEnd(.us, .replaced)
+        guard calls[handle]?.stage == .calling else { return leave(handle, end, at: now) }
+        takeBack(handle, end, reason: nil, at: now)
     }
 
     /// Refuses a call with a status of 300 to 699.

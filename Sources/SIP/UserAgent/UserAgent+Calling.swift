@@ -197,8 +197,10 @@ extension UserAgent {
         acknowledge(dialog, id, with: result.answer, at: now)
         call.noteMethods(of: response)
         if !isOfRoom { call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self) }
+        // The other side is told anew where its requests are to come.
+        if !isOfRoom, hasOtherContact(id, on: dialog.flow) { call.wantsRefresh = true }
         put(call, handle)
-        if isCancelled { return leave(handle, CallEnd(.us, .cancelled), at: now) }
+        if isCancelled { return leave(handle, call.end ?? CallEnd(.us, .cancelled), at: now) }
         if let room = call.room { return joined(room, handle, by: response, at: now) }
         guard result.isTaken else {
             return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)
@@ -206,6 +208,7 @@ extension UserAgent {
         if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
         tell(.established(handle))
         tellReferrer(of: call, handle, status: 200, at: now)
+        if call.wantsRefresh { goOn(handle, at: now) }
     }
 
     /// What the description of a 2xx to an own INVITE or UPDATE comes to.
@@ -249,19 +252,22 @@ extension UserAgent {
             var ack = try dialog.makeAcknowledgement(number: number)
             try DigestClient.copyCredentials(of: errand.request, to: &ack)
             if let answer { try ack.setDescription(answer) }
-            let flow = acknowledgementFlow(of: dialog, errand, at: now)
-            try ack.prepend(.via, transactions.makeVia(on: flow))
-            let bytes = ack.bytes
-            errand.acknowledgements.append(.init(dialog: dialog.id, bytes: bytes, flow: flow))
+            let former = flows.isUsable(dialog.flow) ? dialog.flow : errand.flow ?? dialog.flow
+            let flow = acknowledgementFlow(of: dialog, at: now)
+            var sent = ack
+            try sent.prepend(.via, transactions.makeVia(on: flow ?? former))
+            let bytes = sent.bytes
+            errand.acknowledgements.append(.init(dialog: dialog.id, bytes: bytes, flow: flow ?? former))
             errands[id] = errand
-            send(bytes, on: flow, at: now)
+            if dialog.isFlowOnWay || flow != nil { return send(bytes, on: flow ?? former, at: now) }
+            _ = begin(ack, .success(of: id, in: dialog.id), account: errand.account, at: now)
         } catch {
             // Without ACK the other side gives up, and ends its side.
         }
     }
 
-    /// An ACK has no transaction, and waits for no names: past a proxy it goes where the peer's address is known.
-    private mutating func acknowledgementFlow(of dialog: Dialog, _ errand: Errand, at now: MediaTime) -> Flow {
+    /// The flow of an ACK past a proxy, where the peer's address is known; else its name is asked for.
+    private mutating func acknowledgementFlow(of dialog: Dialog, at now: MediaTime) -> Flow? {
         let next = dialog.nextHop
         let host = next.hostBytes.text.filter { $0 != "[" && $0 != "]" }
         var transport = Flow.Transport.udp
@@ -276,7 +282,33 @@ extension UserAgent {
         {
             return flow
         }
-        return flows.isUsable(dialog.flow) ? dialog.flow : errand.flow ?? dialog.flow
+        return nil
+    }
+
+    /// Sends the ACK to a 2xx, which waited for names; it has no transaction.
+    ///
+    /// Throws: `invalidCharacter` when it cannot be written
+    mutating func departAcknowledgement(
+        _ id: ErrandID,
+        of invite: ErrandID,
+        in dialog: DialogID,
+        on flow: Flow,
+        at now: MediaTime
+    ) throws(SIPError) {
+        guard var ack = errands.remove(id)?.request else { return }
+        try ack.prepend(.via, transactions.makeVia(on: flow))
+        let sent = Errand.Acknowledgement(dialog: dialog, bytes: ack.bytes, flow: flow)
+        if let place = errands[invite]?.acknowledgements.firstIndex(where: { $0.dialog == dialog }) {
+            errands[invite]?.acknowledgements[place] = sent
+        }
+        send(sent.bytes, on: flow, at: now)
+    }
+
+    /// The name of the peer leads nowhere: the ACK goes the way of its INVITE.
+    mutating func acknowledge(_ invite: ErrandID, in dialog: DialogID, at now: MediaTime) {
+        for ack in errands[invite]?.acknowledgements ?? [] where ack.dialog == dialog {
+            send(ack.bytes, on: ack.flow, at: now)
+        }
     }
 
     /// A phone that answered too late: its call is acknowledged and ended.

@@ -267,7 +267,9 @@ extension UserAgent {
         switch call.stage {
         case .established: return reference.isEarlyOnly ? (nil, 486) : (handle, nil)
         case .ending: return (nil, 603)
-        case .calling, .ringing: return (nil, 481)
+        // What rings there may be taken over from here; what rings here, its caller alone takes back.
+        case .calling: return (handle, nil)
+        case .ringing: return (nil, 481)
         }
     }
 

@@ -107,6 +107,26 @@ import Testing
         #expect(throws: SIPError.self) { try ComposingState(parsing: Bytes("<isComposing/>")) }
     }
 
+    @Test(
+        arguments: [
+            ("mixed", ["image/png", "text/plain", "text/plain"], "1"), ("mixed", ["", "text/plain"], "0"),
+            ("alternative", ["text/plain", "text/plain", "text/html"], "1"), ("mixed", ["image/png"], nil),
+            ("mixed", ["text/plain\r\nContent-Transfer-Encoding: base64", "text/plain"], "1"),
+        ] as [(String, [String], String?)]
+    )
+    func `of several parts the first that is taken is the message, of alternatives the last`(
+        kind: String,
+        types: [String],
+        text: String?
+    ) throws {
+        let parts = types.enumerated().map { index, type in
+            "--x\r\n\(type.isEmpty ? "" : "Content-Type: \(type)\r\n")\r\n\(index)\r\n"
+        }
+        let request = try message("multipart/\(kind);boundary=x", Array((parts.joined() + "--x--\r\n").utf8))
+        #expect(try Capabilities.phone.refusal(of: request) == nil)
+        #expect(try InstantMessage(request)?.content == text.map { .text($0) })
+    }
+
     @Test func `another type is not taken, and what breaks its grammar is refused`() throws {
         #expect(try InstantMessage(message("image/png", [1])) == nil)
         #expect(try InstantMessage(message("message/cpim", letter("image/png", [1]).body())) == nil)

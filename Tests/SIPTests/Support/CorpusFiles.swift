@@ -18,7 +18,10 @@ enum CorpusFiles {
     /// The messages in the files of `folder` and below, by name.
     static func messages(in folder: String) throws -> [(name: String, bytes: [UInt8])] {
         guard let corpora else { return [] }
-        let root = corpora.appendingPathComponent(folder)
+        return try messages(at: corpora.appendingPathComponent(folder))
+    }
+
+    static func messages(at root: URL) throws -> [(name: String, bytes: [UInt8])] {
         let names = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
         return try names.sorted().compactMap { name in
             guard name.hasSuffix(".sip") || name.hasSuffix(".dat") else { return nil }
@@ -26,10 +29,9 @@ enum CorpusFiles {
         }
     }
 
-    /// The columns `name` and `expect` of the table in `folder`.
-    static func expectations(in folder: String) throws -> [String: String] {
-        guard let corpora else { return [:] }
-        let table = corpora.appendingPathComponent(folder).appendingPathComponent("expect.tsv")
+    /// The columns `name` and `expect` of the table in a folder.
+    static func expectations(at root: URL) throws -> [String: String] {
+        let table = root.appendingPathComponent("expect.tsv")
         let rows = try String(contentsOf: table, encoding: .utf8).split(separator: "\n").dropFirst()
         return rows.reduce(into: [:]) { expectations, row in
             let columns = row.split(separator: "\t", omittingEmptySubsequences: false)

@@ -2,10 +2,10 @@ import Foundation
 
 /// Files that stand beside the tests.
 enum Fixture {
-    static func data(_ name: String) throws -> Data {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../Fixtures")
-        return try Data(contentsOf: folder.appendingPathComponent(name))
-    }
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../Fixtures")
+
+    static func data(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
 
     static func json(_ name: String) throws -> Any { try JSONSerialization.jsonObject(with: data(name)) }
 }

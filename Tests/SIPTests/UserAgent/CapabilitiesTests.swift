@@ -27,7 +27,7 @@ import Testing
         let refusal = try #require(try refusal(method))
         let allow = refusal.headers.first { $0.name == .allow }?.value
         #expect(refusal.status == status)
-        #expect(allow == (status == 405 ? "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, MESSAGE" : nil))
+        #expect(allow == "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, MESSAGE")
     }
 
     @Test func `a required extension that is not understood is named, each on a line`() throws {
@@ -63,6 +63,16 @@ import Testing
         #expect(try refusal("INVITE", "Content-Type: application/unknown") == nil)
         #expect(try refusal("OPTIONS", "Content-Type: application/unknown", body: "x") == nil)
         #expect(try refusal("INFO", "Content-Type: text/plain", body: "x")?.status == 415)
+    }
+
+    @Test(arguments: [
+        ("text/html", true), ("text/html, application/json;q=0.5", true), ("application/SDP", false),
+        ("text/html, application/sdp;level=1", false), ("application/*", false), ("text/*, */*;q=0.1", false),
+        ("", false), ("no type", false),
+    ])
+    func `a call whose caller reads no session description is refused`(accept: String, isRefused: Bool) throws {
+        #expect(try refusal("INVITE", "Accept: \(accept)")?.status == (isRefused ? 406 : nil))
+        #expect(try refusal("OPTIONS", "Accept: \(accept)") == nil)
     }
 
     @Test func `the method is judged before extensions, and these before the body`() throws {

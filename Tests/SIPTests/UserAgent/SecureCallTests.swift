@@ -124,6 +124,32 @@ import Testing
         #expect(try transports() == ["TLS"])
     }
 
+    @Test mutating func `who is not listened to by TLS tells whom it calls the end of its connection`() throws {
+        _ = try world.add("alice") { $0.isReachableByTLS = false }
+        _ = try world.add("bob")
+        world.connectionPort = 40000
+        let listener = "sip:alice@192.0.2.1:5061;transport=tls"
+        let end = "sip:alice@192.0.2.1:40000;transport=tls"
+        let target = try SIPURI("sip:bob@192.0.2.2:5061;transport=tls")
+        for number in 1...2 {
+            let alice = try world.with(0) { agent, now in
+                try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+            }
+            world.run(for: .milliseconds(50))
+            let bob = try world.call(1)
+            try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+            world.run(for: .seconds(1))
+            // The first INVITE leaves before there is a connection.
+            #expect(try contacts("INVITE") == (number == 1 ? [listener] : [listener, end]))
+            #expect(try contacts("UPDATE") == [end])
+            #expect(world.nodes[1].agent.calls[bob]?.dialog?.remoteTarget.bytes.text == end)
+            #expect(world.words(0).last == "established")
+            world.with(number - 1) { agent, now in agent.hangUp(number == 1 ? alice : bob, at: now) }
+            world.run(for: .seconds(1))
+            #expect(world.words(0).last?.hasPrefix("ended") == true && world.words(1).last?.hasPrefix("ended") == true)
+        }
+    }
+
     @Test mutating func `where there is no TLS nothing is sent in the clear`() throws {
         _ = try world.add("alice") { $0.transports = [.udp, .tcp] }
         _ = try world.add("bob")

@@ -47,6 +47,29 @@ struct BaresipRealTimeTests {
         #expect(heard.suffix(10).count { $0 } >= 3, "\(heard)")
     }
 
+    @Test func `by TLS baresip answers, holds and resumes: both hear the other's tone, and baresip our keys`() throws {
+        let scratch = try Scratch()
+        let baresip = try BaresipRun()
+        let secured = ["--tls-ca", TestCertificates.authority, "--dtmf", "15"]
+        let run = try call(baresip, at: baresip.secureURI, scratch, secured)
+        try #require(run.printed(#""event":"connected""#), "\(run.errors)\(baresip.output)")
+        #expect(baresip.records(.milliseconds(1500), ofCall: 1), "\(baresip.output)")
+        try baresip.command("hold")
+        #expect(run.printed(#""event":"held""#), "\(run.output)\(baresip.output)")
+        try baresip.command("resume")
+        #expect(run.printed(#""event":"resumed""#), "\(run.output)\(baresip.output)")
+        try baresip.command("hangup")
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try events(run) == ["calling", "connected", "held", "resumed", "ended"])
+        #expect(try run.jsonLines().compactMap { $0["by"] as? String } == ["them", "them"])
+        let targets = try run.jsonLines().first?["targets"] as? [String]
+        #expect(targets?.map { $0.hasPrefix("tls ") } == [true], "\(run.output)")
+        try expectEnd(run, by: "them")
+        #expect(baresip.keys == "15", "\(baresip.output)")
+        #expect(try Tone.baresip.tenths(of: scratch.file("heard.wav")).count { $0 } >= 8)
+        #expect(try Tone.ours.tenths(of: baresip.endedRecording()).count { $0 } >= 5)
+    }
+
     @Test func `baresip takes one call: the second is told that it is busy`() throws {
         let scratch = try Scratch()
         let baresip = try BaresipRun()
@@ -73,6 +96,19 @@ struct BaresipRealTimeTests {
         #expect(report["status"] as? String == "cancelled" && report["code"] as? Int == 487, "\(report)")
         #expect(baresip.prints("Incoming call from"), "\(baresip.errors)")
         #expect(baresip.prints("session closed"), "\(baresip.output)")
+    }
+
+    @Test func `a call that rings at baresip is declined there`() throws {
+        let scratch = try Scratch()
+        let baresip = try BaresipRun(answersByItself: false)
+        let run = try call(baresip, scratch)
+        try #require(run.printed(#""code":180"#), "\(run.errors)")
+        try baresip.command("hangup")
+        #expect(run.wait() == 1)
+        let report = try #require(try run.jsonLines().last)
+        // It says of itself that it is busy.
+        #expect(report["status"] as? String == "busy" && report["code"] as? Int == 486, "\(report)")
+        #expect(report["endedBy"] as? String == "them")
     }
 
     @Test func `baresip goes where it is transferred to, and we leave`() throws {
@@ -112,11 +148,11 @@ struct BaresipRealTimeTests {
 
     // MARK: baresip calls
 
-    @Test(arguments: thorough(["udp", "tcp"], quick: ["tcp"]))
-    func `baresip calls: it hears itself, its keys arrive, and it hangs up`(transport: String) throws {
+    @Test(arguments: thorough(["udp", "tcp", "tls"], quick: ["tcp", "tls"]))
+    func `baresip calls: it hears itself, its keys arrive, it holds, resumes, and hangs up`(transport: String) throws {
         let baresip = try BaresipRun()
-        let run = try answer()
-        try baresip.command("dial", "sip:alice@\(try run.address());transport=\(transport)")
+        let run = try answer(by: transport)
+        try baresip.command("dial", "sip:alice@\(try run.address(by: transport));transport=\(transport)")
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
         #expect(baresip.records(.seconds(1), ofCall: 1), "\(baresip.output)")
         for (index, key) in "159#".enumerated() {
@@ -124,10 +160,14 @@ struct BaresipRealTimeTests {
             let keys = try run.wait { try events(run).count { $0 == "digit" } > index }
             try #require(keys, "\(run.output)")
         }
+        try baresip.command("hold")
+        #expect(run.printed(#""event":"held""#), "\(run.output)\(baresip.output)")
+        try baresip.command("resume")
+        #expect(run.printed(#""event":"resumed""#), "\(run.output)\(baresip.output)")
         try baresip.command("hangup")
         #expect(run.wait() == 0, "\(run.errors)")
         let told = try events(run).filter { $0 != "digit" }
-        #expect(told == ["listening", "incoming", "connected", "ended"])
+        #expect(told == ["listening", "incoming", "connected", "held", "resumed", "ended"])
         let report = try expectEnd(run, by: "them")
         #expect(report["dtmf"] as? String == "159#")
         #expect(try receivedPackets(report) > 20)
@@ -137,15 +177,22 @@ struct BaresipRealTimeTests {
     // MARK: Runs, and what they say
 
     /// Calls `baresip` with our tone, and writes down what is heard.
-    private func call(_ baresip: BaresipRun, _ scratch: Scratch, _ options: [String] = []) throws -> ToolRun {
+    private func call(
+        _ baresip: BaresipRun,
+        at uri: String? = nil,
+        _ scratch: Scratch,
+        _ options: [String] = []
+    ) throws -> ToolRun {
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
         let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
-        return try ToolRun(["sip", "call", baresip.uri, "--json", "--events"] + files + options)
+        return try ToolRun(["sip", "call", uri ?? baresip.uri, "--json", "--events"] + files + options)
     }
 
     /// Gives back what it hears, for one call.
-    private func answer() throws -> ToolRun {
-        try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
+    private func answer(by transport: String = "udp") throws -> ToolRun {
+        let identity = TestCertificates.of("loopback")
+        let secured = transport == "tls" ? ["--tls-cert", identity.path, "--tls-key", identity.keyPath] : []
+        return try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"] + secured)
     }
 
     /// All but how it rang, which baresip tells or not.

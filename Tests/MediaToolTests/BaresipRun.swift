@@ -13,7 +13,7 @@ final class BaresipRun {
     private let port: UInt16
     private let control: ControlSocket
 
-    /// Starts it with one codec, and waits until it listens.
+    /// Starts it with one codec, and waits until it listens, by UDP, TCP and TLS.
     ///
     /// `server` is the proxy of example.test that Bob registers at, nil where
     /// he is called by his address. `encryption` is what secures its sound, such as srtp-mand and dtls_srtp.
@@ -35,8 +35,13 @@ final class BaresipRun {
         let modules = ["opus", "g711", "ausine", "aufile", "aubridge", "sndfile", "srtp", "dtls_srtp"].map {
             "module \($0).so"
         }
+        // It wants its certificate and the key in one file.
+        let identity = TestCertificates.of("loopback")
+        let identityText = try [identity.path, identity.keyPath].map { try String(contentsOfFile: $0, encoding: .utf8) }
+        try identityText.joined().write(toFile: folder.file("identity.pem"), atomically: true, encoding: .utf8)
         let settings = [
             "sip_listen 127.0.0.1:\(port)", "net_interface 127.0.0.1", "call_max_calls 1", "call_local_timeout 60",
+            "sip_certificate \(folder.file("identity.pem"))", "sip_cafile \(TestCertificates.authority)",
             "audio_source \(source)", "audio_player aubridge,nil", "audio_alert aubridge,nil",
             "ausrc_format s16", "auplay_format s16", "auenc_format s16", "audec_format s16",
             "snd_path \(folder.path)", "module_path /usr/lib/baresip/modules",
@@ -76,6 +81,8 @@ final class BaresipRun {
 
     /// Whom to call.
     var uri: String { "sip:bob@127.0.0.1:\(port)" }
+    /// Whom to call by TLS, which has the port behind.
+    var secureURI: String { "sip:bob@127.0.0.1:\(port + 1);transport=tls" }
 
     var output: String { run.output }
     var errors: String { run.output + run.errors }

@@ -51,6 +51,27 @@ struct CoreCommandRealTimeTests {
         #expect(main.output.contains("\"stopped\""))
     }
 
+    @Test func `a push of a chat room finds its invitation, or tells that it has not come`() throws {
+        let room = "sip:tea@example.org"
+        let processes = try CoreProcesses(messages: [#"{"room":"\#(room)","from":"anna","subject":"Tea"}"#])
+        processes.holdMailbox(true)
+        let late = try #require(try processes.notify(room: room, deadline: 0.3).shown())
+        #expect(late["source"] as? String == "fallback" && late["from"] is NSNull && late["room"] as? String == room)
+        processes.holdMailbox(false)
+        let shown = try #require(try processes.notify(room: room).shown())
+        #expect(shown["source"] as? String == "executor" && shown["from"] as? String == "anna", "\(shown)")
+        #expect(shown["subject"] as? String == "Tea" && shown["waitMs"] is Double)
+
+        // The payload of a push leads there, too, in a group with an account.
+        let (group, payload) = (processes.group, processes.scratch.file("push.json"))
+        let add = try ToolRun.finished("sip", "account", "add", "--group", group, "--account", "sip:bob@example.org")
+        #expect(add.status == 0, "\(add.errors)")
+        try #"{"aps":{"chat_room_addr":"\#(room)","call-id":"1"}}"#
+            .write(toFile: payload, atomically: true, encoding: .utf8)
+        let pushed = try ToolRun.finished("sip", "push", "--group", group, "--payload", payload, "--json")
+        #expect(try pushed.json()["source"] as? String == "store", "\(pushed.errors)")
+    }
+
     @Test func `a message that comes after the deadline gives the general text, and stays`() throws {
         let processes = try CoreProcesses(messages: [CoreProcesses.message("a")])
         processes.holdMailbox(true)

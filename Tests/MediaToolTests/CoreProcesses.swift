@@ -47,6 +47,10 @@ final class CoreProcesses {
         try tool(["notify", "--call-id", callID, "--deadline", "\(deadline)", "--json"], fault)
     }
 
+    func notify(room: String, deadline: Double = 30) throws -> ToolRun {
+        try tool(["notify", "--room", room, "--deadline", "\(deadline)", "--json"], nil)
+    }
+
     func main(_ arguments: String..., fault: Fault? = nil) throws -> ToolRun {
         try tool(["main", "--json"] + arguments, fault)
     }

@@ -12,7 +12,7 @@ import Testing
         let areas = findings.compactMap { $0["area"] as? String }
         for area in [
             "cards", "call card, playback", "card latency", "real-time scheduling", "timer", "codecs", "network",
-            "addresses", "names", "ports", "authorities",
+            "addresses", "changes", "names", "ports", "authorities",
         ] {
             #expect(areas.contains(area), "\(area)")
         }

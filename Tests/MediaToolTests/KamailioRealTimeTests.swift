@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import MediaEngine
 import TestSupport
 import Testing
 
@@ -100,5 +101,38 @@ struct KamailioRealTimeTests {
         let run = try ToolRun(["sip", "register", "--once", "--json"] + account)
         #expect(run.wait() == 0, "\(run.errors)")
         #expect(try run.jsonLines().last?["event"] as? String == "registered")
+    }
+
+    @Test func `a call goes to the second server of the domain where the first is silent, or has no room`() throws {
+        let kamailio = try KamailioRun()
+        let silent = try UDPSocket(bind: .loopback(port: 0))
+        let ways = [
+            (caller: "alice", called: "bob", first: silent.localAddress.port),
+            (caller: "carol", called: "dave", first: kamailio.fullPort),
+        ]
+        // Both at once.
+        let answering = try ways.map { way in
+            let account = try kamailio.account(way.called, by: "udp")
+            return try ToolRun(["sip", "answer", "--echo", "--calls", "1", "--json"] + account)
+        }
+        for run in answering { try #require(run.printed(#""event":"registered""#), "\(run.errors) \(kamailio.output)") }
+        let calling = try ways.map { way in
+            let account = try kamailio.account(way.caller, by: "udp", behind: way.first)
+            // Who says nothing for 64 times the base of the timers is given up (RFC 3261, section 17.1.1.2).
+            let options = ["--no-register", "--t1", "20", "--seconds", "0.5", "--json", "--events"]
+            return try ToolRun(["sip", "call", "sip:\(way.called)@example.test"] + account + options)
+        }
+        for (index, run) in calling.enumerated() {
+            #expect(run.wait() == 0, "\(run.errors)")
+            #expect(answering[index].wait() == 0, "\(answering[index].errors)")
+            let lines = try run.jsonLines()
+            #expect(lines.last?["status"] as? String == "ok" && lines.last?["code"] as? Int == 200, "\(lines)")
+            let targets = try #require(lines.first?["targets"] as? [String])
+            #expect(targets.map { $0.hasSuffix(":\(ways[index].first)") } == [true, false], "\(targets)")
+        }
+        var buffer = [UInt8](repeating: 0, count: 2000)
+        var span = buffer.mutableSpan
+        #expect(silent.receive(into: &span, at: .zero) != nil)
+        #expect(kamailio.output.matches(of: /no room: INVITE/).count == 1, "\(kamailio.output)")
     }
 }

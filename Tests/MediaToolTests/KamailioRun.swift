@@ -21,14 +21,16 @@ final class KamailioRun {
     private let folder: Scratch
     private let port: UInt16
     private let securePort: UInt16
+    /// Where it answers 503 to everything, by UDP and TCP.
+    let fullPort: UInt16
 
     /// Starts it, and waits until it answers.
     init(algorithm: String = "MD5", longestBinding: Int = 3600) throws {
         folder = try Scratch()
-        (port, securePort) = (try FreePort.pair(), try FreePort.pair())
+        (port, securePort, fullPort) = (try FreePort.pair(), try FreePort.pair(), try FreePort.pair())
         let certificate = TestCertificates.of("domain")
         let values = [
-            "PORT": "\(port)", "SECURE": "\(securePort)", "ALGORITHM": algorithm,
+            "PORT": "\(port)", "SECURE": "\(securePort)", "FULL": "\(fullPort)", "ALGORITHM": algorithm,
             "LONGEST": "\(longestBinding)", "CERTIFICATE": certificate.path, "KEY": certificate.keyPath,
         ]
         let text = values.reduce(Self.configuration) { $0.replacing("<\($1.key)>", with: $1.value) }
@@ -64,9 +66,9 @@ final class KamailioRun {
         ProgramRun.wait(.seconds(5)) { self.output.contains(text) || !self.run.isRunning } && output.contains(text)
     }
 
-    /// The options of a phone of its domain; `behind` is a port that nobody listens on, and that the domain names first.
+    /// The options of a phone of its domain; `behind` is a port where nobody serves, and that the domain names first.
     func account(_ user: String, by transport: String, behind dead: UInt16? = nil) throws -> [String] {
-        let zone = folder.file("zone")
+        let zone = folder.file("\(user).zone")
         var records = ["a.example.test A 127.0.0.1", "example.test A 127.0.0.1"]
         for (name, port) in [("_sip._udp", port), ("_sip._tcp", port), ("_sips._tcp", securePort)] {
             if let dead { records.append("\(name).example.test SRV 10 60 \(dead) a.example.test") }
@@ -84,6 +86,8 @@ final class KamailioRun {
 
     /// Where it is, by UDP and TCP.
     var address: String { "127.0.0.1:\(port)" }
+    /// Where it is by TLS.
+    var secureAddress: String { "127.0.0.1:\(securePort)" }
 
     private struct ProgramFailure: Error { let output: String }
 
@@ -100,6 +104,8 @@ final class KamailioRun {
         listen=udp:127.0.0.1:<PORT>
         listen=tcp:127.0.0.1:<PORT>
         listen=tls:127.0.0.1:<SECURE>
+        listen=udp:127.0.0.1:<FULL>
+        listen=tcp:127.0.0.1:<FULL>
         mpath="\(modules)"
         loadmodule "tls.so"
         loadmodule "tm.so"
@@ -128,11 +134,23 @@ final class KamailioRun {
         request_route {
             if (!mf_process_maxfwd_header("10")) { sl_send_reply("483", "Too Many Hops"); exit; }
             if (is_method("CANCEL")) { if (t_check_trans()) t_relay(); exit; }
+            if ($Rp == <FULL>) {
+                if (is_method("ACK")) exit;
+                xlog("L_ALERT", "no room: $rm\\n");
+                append_to_reply("Retry-After: 5\\r\\n");
+                sl_send_reply("503", "Service Unavailable");
+                exit;
+            }
             t_check_trans();
             if (is_method("OPTIONS") && uri == myself) { sl_send_reply("200", "OK"); exit; }
             force_rport();
             if (has_totag()) {
                 if (loose_route()) {
+                    // The Contact of linphonec is its public GRUU (RFC 5627), which leads here.
+                    if (uri == myself && is_gruu() && !lookup("location")) {
+                        if (!is_method("ACK")) sl_send_reply("404", "Not Here");
+                        exit;
+                    }
                     xlog("L_ALERT", "in a call: $rm\\n");
                     t_relay();
                     exit;

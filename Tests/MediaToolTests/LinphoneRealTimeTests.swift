@@ -29,6 +29,46 @@ struct LinphoneRealTimeTests {
         #expect(try linphone.heard(Tone.ours) >= 5)
     }
 
+    @Test(
+        .enabled(if: KamailioRun.isThere, "needs Kamailio with TLS (Debian: kamailio, kamailio-tls-modules)"),
+        arguments: ["tcp", "tls"]
+    )
+    func `linphonec answers by another transport: both hear the other's tone`(transport: String) throws {
+        let scratch = try Scratch()
+        // Where it listens by TLS it takes nobody (5.1): it is called by the connection to its server.
+        let kamailio = transport == "tls" ? try KamailioRun() : nil
+        let linphone = try LinphoneRun(at: kamailio?.secureAddress, by: transport)
+        var whom = ["\(linphone.uri);transport=\(transport)"]
+        if let kamailio {
+            try #require(kamailio.prints("saved carol"), "\(linphone.output)")
+            whom = ["sip:carol@example.test"] + (try kamailio.account("alice", by: transport))
+        }
+        let run = try call(linphone, at: whom, scratch, ["--dtmf", "15", "--seconds", "2"])
+        #expect(run.wait() == 0, "\(run.errors)")
+        let calling = try #require(try run.jsonLines().first { $0["event"] as? String == "calling" })
+        let targets = try #require(calling["targets"] as? [String])
+        #expect(targets.allSatisfy { $0.hasPrefix("\(transport) ") } && !targets.isEmpty, "\(targets)")
+        try expectEnd(run, by: "us")
+        #expect(linphone.prints("ended (No error)"), "\(linphone.output)")
+        #expect(linphone.keys == "15", "\(linphone.output)")
+        #expect(try Tone.linphone.tenths(of: scratch.file("heard.wav")).count { $0 } >= 8)
+        #expect(try linphone.heard(Tone.ours) >= 5)
+    }
+
+    @Test func `linphonec takes one call: the second is told that it is busy`() throws {
+        let scratch = try Scratch()
+        let linphone = try LinphoneRun(callCount: 1)
+        let first = try call(linphone, scratch)
+        try #require(first.printed(#""event":"connected""#), "\(first.errors)")
+        let second = try ToolRun.finished("sip", "call", linphone.uri, "--seconds", "1", "--json")
+        #expect(second.status == 1)
+        #expect(try second.json()["status"] as? String == "busy")
+        #expect(try second.json()["code"] as? Int == 486)
+        try linphone.command("terminate")
+        #expect(first.wait() == 0, "\(first.errors)")
+        try expectEnd(first, by: "them")
+    }
+
     @Test func `linphonec is held and resumed, and holds and resumes`() throws {
         let scratch = try Scratch()
         let linphone = try LinphoneRun()
@@ -114,17 +154,21 @@ struct LinphoneRealTimeTests {
 
     // MARK: linphonec calls
 
-    @Test func `linphonec calls: it hears itself, its keys arrive, and it hangs up`() throws {
+    @Test(arguments: ["udp", "tcp", "tls"])
+    func `linphonec calls: it hears itself, its keys arrive, and it hangs up`(transport: String) throws {
         let linphone = try LinphoneRun()
-        let run = try answer()
-        try linphone.command("call sip:alice@\(try run.address())")
+        let identity = TestCertificates.of("loopback")
+        let secured = transport == "tls" ? ["--tls-cert", identity.path, "--tls-key", identity.keyPath] : []
+        let run = try answer(["--echo"] + secured)
+        try linphone.command("call sip:alice@\(try run.address(by: transport));transport=\(transport)")
         try #require(run.printed(#""event":"connected""#), "\(run.errors)")
         #expect(linphone.prints("Media streams established"), "\(linphone.output)")
-        try linphone.press("159#", heardBy: run)
+        let keys = transport == "udp" ? "159#" : "5"
+        try linphone.press(keys, heardBy: run)
         try linphone.command("terminate")
         #expect(run.wait() == 0, "\(run.errors)")
         let report = try expectEnd(run, by: "them")
-        #expect(report["dtmf"] as? String == "159#")
+        #expect(report["dtmf"] as? String == keys)
         #expect(try linphone.heard(Tone.linphone) >= 3)
     }
 
@@ -151,10 +195,15 @@ struct LinphoneRealTimeTests {
 
     // MARK: Runs, and what they say
 
-    private func call(_ linphone: LinphoneRun, _ scratch: Scratch, _ options: [String] = []) throws -> ToolRun {
+    private func call(
+        _ linphone: LinphoneRun,
+        at whom: [String]? = nil,
+        _ scratch: Scratch,
+        _ options: [String] = []
+    ) throws -> ToolRun {
         try Tone.ours.write(to: scratch.file("tone.wav"), rate: 16000)
         let files = ["--input", scratch.file("tone.wav"), "--output", scratch.file("heard.wav")]
-        return try ToolRun(["sip", "call", linphone.uri, "--json", "--events"] + files + options)
+        return try ToolRun(["sip", "call"] + (whom ?? [linphone.uri]) + ["--json", "--events"] + files + options)
     }
 
     /// Takes one call.

@@ -16,15 +16,17 @@ final class LinphoneRun {
 
     /// Starts it, and waits until it takes commands.
     ///
-    /// `server` is the proxy of example.test that Carol registers at, nil where she
+    /// `server` is the proxy of example.test that Carol registers at, by a `transport`, nil where she
     /// is called by her address. `suite` is what secures all its calls, by SDES; `usesDTLS` has
     /// them secured by keys that DTLS makes. In a `network`
-    /// it is at an address of that, and finds the way by ICE.
+    /// it is at an address of that, and finds the way by ICE. `callCount` is how many calls it has at once.
     init(
         answersByItself: Bool = true,
         at server: String? = nil,
+        by transport: String = "udp",
         suite: String? = nil,
         usesDTLS: Bool = false,
+        callCount: Int = 10,
         withICEIn network: NetworkNamespace? = nil,
         host: String = "127.0.0.1"
     ) throws {
@@ -41,7 +43,9 @@ final class LinphoneRun {
             [sip]
             sip_port=\(port)
             sip_tcp_port=\(port)
-            sip_tls_port=0
+            sip_tls_port=\(port + 1)
+            root_ca=\(TestCertificates.authority)
+            verify_server_cn=0
             bind_address=\(host)
             guess_hostname=0
             contact=<sip:bob@\(host)>
@@ -52,6 +56,7 @@ final class LinphoneRun {
             \(suite.map { "srtp_crypto_suites=\($0)\nmedia_encryption=srtp\nmedia_encryption_mandatory=1" } ?? "")
             \(usesDTLS ? "media_encryption=dtls\nmedia_encryption_mandatory=1" : "")
             [misc]
+            max_calls=\(callCount)
             user_certificates_path=\(folder.file("certificates"))
             uuid=\(UUID().uuidString.lowercased())
             [net]
@@ -72,7 +77,7 @@ final class LinphoneRun {
         }
         // The shell keeps the pipe open, so that its end never comes; it ends by itself, should nobody end it.
         let line =
-            "exec 9<>\"$1\"; exec timeout 60 \"$2\" \(answersByItself ? "-a" : "") -S -d 1 -l \"$3\" -c \"$4\" <&9"
+            "exec 9<>\"$1\"; exec timeout -k 5 60 \"$2\" \(answersByItself ? "-a" : "") -S -d 1 -l \"$3\" -c \"$4\" <&9"
         let shell = (network?.command ?? []) + ["/bin/sh"]
         run = try ProgramRun(
             shell[0],
@@ -87,19 +92,29 @@ final class LinphoneRun {
         try command("soundcard use files")
         try command("record \(folder.file("heard.wav"))")
         try command("play \(folder.file("tone.wav"))")
-        if let server { try command("register sip:carol@example.test <sip:\(server);transport=udp> carol-secret") }
+        if let server {
+            try command("register sip:carol@example.test <sip:\(server);transport=\(transport)> carol-secret")
+        }
         guard prints("play \(folder.file("tone.wav"))"), server != nil || isListening else {
             throw ProgramFailure(output: run.output + run.errors)
         }
     }
 
-    deinit {
-        run.send(SIGTERM)
+    deinit { stop() }
+
+    /// Has it end.
+    ///
+    /// A signal would not do: its handler ends calls, and may wait for a lock that the interrupted code has (5.1). `timeout` leads
+    /// the group of its processes.
+    private func stop() {
+        try? command("quit")
+        if !run.ends(within: .seconds(10)) { kill(-run.processIdentifier, SIGKILL) }
         run.wait()
     }
 
     /// Whom to call.
     var uri: String { "sip:bob@\(host):\(port)" }
+
     var output: String { run.output + run.errors }
 
     /// Waits until it has printed `text`.
@@ -127,8 +142,7 @@ final class LinphoneRun {
 
     /// For how many tenths of a second it has heard a tone; the counts in the header of its file are not to be relied on.
     func heard(_ tone: Tone) throws -> Int {
-        run.send(SIGTERM)
-        run.wait()
+        stop()
         let bytes = try folder.bytes("heard.wav")
         try #require(bytes.count > 44)
         let samples = stride(from: 44, to: bytes.count - 1, by: 2).map { index in

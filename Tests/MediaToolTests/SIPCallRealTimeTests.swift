@@ -124,14 +124,24 @@ import Testing
     )
     func `a whole call in virtual time gives the same bytes for the same seed`(options: [String]) throws {
         // They know no real time: beside each other.
-        let runs = try [7, 7, 8].map { seed in
-            try ToolRun(
-                ["sip", "call", "--virtual", "--seed", "\(seed)", "--seconds", "1", "--dtmf", "15#", "--json"] + options
-            )
+        let scratches = try [Scratch(), Scratch(), Scratch()]
+        let runs = try zip([7, 7, 8], scratches).map { seed, scratch in
+            let story = ["--story", scratch.file("story.json")]
+            let call = ["sip", "call", "--virtual", "--seed", "\(seed)", "--seconds", "1", "--dtmf", "15#", "--json"]
+            return try ToolRun(call + options + story)
         }
         for run in runs { #expect(run.wait() == 0, "\(run.errors)") }
-        #expect(runs[1].output == runs[0].output)
-        #expect(runs[2].output != runs[0].output)
+        let stories = try scratches.map { try $0.bytes("story.json") }
+        #expect(stories[1] == stories[0] && stories[2] != stories[0])
+        let told = try Story(parsing: stories[0])
+        #expect(told.seed == 7 && told.outcome?.status == "ok")
+        for word in ["INVITE sip:bob", "SIP/2.0 200", "agreed", "established", "BYE sip:bob", "report"] {
+            #expect(told.steps.contains { $0.what.hasPrefix(word) }, "\(told.steps)")
+        }
+        #expect(told.steps.map(\.time) == told.steps.map(\.time).sorted())
+        let outputs = zip(runs, scratches).map { $0.output.replacing($1.path, with: "") }
+        #expect(outputs[1] == outputs[0])
+        #expect(outputs[2] != outputs[0])
         let report = try runs[0].json()
         #expect(report["status"] as? String == "ok")
         #expect((report["legs"] as? [Any])?.count == 2)

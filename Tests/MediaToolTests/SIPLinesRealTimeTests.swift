@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a registration tells what it came to, obeys signals, and can be taken away by another run`() throws {
-        let keeping = try run(["register"] + alice)
+        let keeping = try run(["register", "--story", folder.file("story.json")] + alice)
         try #require(keeping.printed(#""event":"registered""#), "\(keeping.errors)")
         keeping.signal(SIGUSR1)
         #expect(try keeping.wait { try keeping.jsonLines().count { $0["event"] as? String == "registered" } == 2 })
@@ -93,6 +93,10 @@ import Testing
         #expect(events.first == "registering" && events.last == "unregistered")
         let first = try #require(try keeping.jsonLines().first { $0["event"] as? String == "registered" })
         #expect(first["attempts"] as? Int == 2)
+        let story = try #require(JSONSerialization.jsonObject(with: Data(folder.bytes("story.json"))) as? [String: Any])
+        #expect(story["clock"] as? String == "monotonic" && story["seed"] is NSNull)
+        let changes = try #require(story["steps"] as? [[String: Any]]).filter { $0["layer"] as? String == "network" }
+        #expect(changes.map { $0["what"] as? String } == ["off", "on"])
 
         // It is known by its instance, though its port is another.
         #expect(try run(["register", "--once"] + alice).wait() == 0)
@@ -155,6 +159,27 @@ import Testing
         #expect(server.wait() == 0)
         let last = try #require(try server.jsonLines().last)
         #expect(last["bindings"] as? Int == 1, "\(last)")
+    }
+
+    @Test func `a receipt for what another run has sent does not tell how long that took`() throws {
+        let bob = ["--account", "sip:bob@example.test", "--proxy", way, "--json"]
+        let listening = try run(["message", "--listen"] + bob)
+        let reading = try run(["message", "--listen", "--count", "1"] + alice)
+        for one in [listening, reading] { try #require(one.printed(#""event":"registered""#), "\(one.errors)") }
+        // Bob's other run is not called.
+        let sending = try run(
+            ["message", "sip:alice@example.test", "Hello", "--receipts", "delivered", "--wait", "0.1", "--no-register"]
+                + bob
+        )
+        #expect(sending.wait() == 1 && reading.wait() == 0, "\(reading.errors)")
+        #expect(listening.printed(#""event":"receipt""#), "\(listening.output)")
+        listening.interrupt()
+        #expect(listening.wait() == 0)
+        #expect(try check(listening).contains("receipt") && check(reading).contains("message"))
+        let receipt = try #require(try listening.jsonLines().first { $0["event"] as? String == "receipt" })
+        #expect(receipt["kind"] as? String == "delivered" && receipt["afterMs"] is NSNull)
+        server.interrupt()
+        #expect(server.wait() == 0)
     }
 
     @Test func `a call tells its steps on both sides, with sound before the answer, a story and captures`() throws {

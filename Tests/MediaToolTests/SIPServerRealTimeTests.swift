@@ -13,7 +13,11 @@ import Testing
         scratch = try Scratch()
         try #"{"alice": {"password": "wonderland"}, "bob": {"password": "builder"}, "carol": {}}"#
             .write(toFile: scratch.file("users.json"), atomically: true, encoding: .utf8)
-        try #"{"method": "MESSAGE", "to": "carol", "do": "answer", "code": 603}"#
+        let rules = [
+            #"{"method": "MESSAGE", "to": "carol", "do": "answer", "code": 603}"#,
+            #"{"method": "OPTIONS", "do": "drop", "times": 1}"#,
+        ]
+        try rules.joined(separator: "\n")
             .write(toFile: scratch.file("script.jsonl"), atomically: true, encoding: .utf8)
         server = try ToolRun([
             "sip", "server", "--domain", "example.test", "--users", scratch.file("users.json"), "--script",
@@ -68,6 +72,32 @@ import Testing
         #expect(text.errors.contains("603"), "\(text.errors)")
         server.interrupt()
         #expect(server.wait() == 0)
+    }
+
+    @Test func `a peer is asked as often as was said, and one answer is enough`() throws {
+        let place = try server.address(by: "udp")
+        let words = ["sip", "options", "sip:\(place)", "--transport", "udp", "--json"]
+        // The first question is dropped, and not repeated in so short a time.
+        let asked = try ToolRun(words + ["--count", "3", "--interval", "0.01", "--timeout", "0.3"])
+        #expect(asked.wait() == 0, "\(asked.errors)")
+        let answers = try asked.jsonLines()
+        #expect(answers.map { $0["code"] as? Int } == [200, 200], "\(answers)")
+        for answer in answers {
+            let keys = ["code", "phrase", "roundTripMs", "targets", "allow", "accept", "supported", "server"]
+            #expect(Set(answer.keys) == Set(keys))
+            #expect(answer["targets"] as? [String] == ["udp \(place)"])
+            #expect(try #require(answer["roundTripMs"] as? Double) < 300)
+        }
+        // Ctrl-C ends it between two questions.
+        let patient = try ToolRun(words + ["--count", "2", "--interval", "60"])
+        #expect(patient.printed(#""code":200"#), "\(patient.errors)")
+        patient.interrupt()
+        #expect(patient.wait() == 0)
+        #expect(try patient.jsonLines().count == 1)
+        server.interrupt()
+        #expect(server.wait() == 0)
+        // Of four, the one that was dropped is not counted.
+        #expect(try server.jsonLines().last?["requests"] as? Int == 3)
     }
 
     @Test func `a users file or a script that is none is told with its line`() throws {

@@ -69,6 +69,30 @@ struct SIPpRealTimeTests {
         try expectEnd(run, by: "them")
     }
 
+    @Test func `SIPp refreshes by UPDATE and re-INVITE, which change nothing; a session too short gets 422`() throws {
+        let run = try answer("uac-refresh")
+        #expect(try events(run) == ["listening", "incoming", "connected", "ended"])
+        try expectEnd(run, by: "them")
+    }
+
+    @Test func `our hold and a change of the calling SIPp meet: both get 491, and ours goes out again`() throws {
+        let scratch = try Scratch()
+        let phone = try PhoneRun(scratch)
+        let local = try #require(try phone.run.jsonLines().first?["local"] as? String)
+        let address = try #require(local.split(separator: " ").last.map(String.init))
+        let sipp = try SIPpRun("uac-glare", calling: address)
+        #expect(phone.prints(#""event":"incoming""#), "\(phone.run.errors)")
+        try phone.say(#"{"action":"answer","id":1}"#)
+        #expect(phone.prints(#""event":"performed","id":1,"result":"fulfilled""#), "\(phone.run.output)")
+        try phone.say(#"{"action":"setHeld","held":true,"id":2}"#)
+        #expect(sipp.wait() == 0, "\(sipp.errors)")
+        #expect(phone.prints(#""event":"performed","id":2,"result":"fulfilled""#), "\(phone.run.output)")
+        #expect(phone.prints(#""event":"report""#), "\(phone.run.output)")
+        try phone.say("quit")
+        #expect(phone.ends() == 0, "\(phone.run.errors)")
+        #expect(phone.count(#""held":true"#) == 1 && phone.count(#""held":false"#) == 0, "\(phone.run.output)")
+    }
+
     @Test func `the answer comes again until SIPp acknowledges it`() throws {
         let run = try answer("uac-lost-ack", sipp: ["-nr"])
         #expect(try events(run) == ["listening", "incoming", "connected", "ended"])
@@ -180,6 +204,12 @@ struct SIPpRealTimeTests {
         let run = try call("uas-long-session", ["--session-expires", "90", "--seconds", "0.2"])
         #expect(try events(run) == ["calling", "connected", "ended"])
         try expectEnd(run, by: "us")
+    }
+
+    @Test func `the called SIPp refreshes the session that we asked for`() throws {
+        let run = try call("uas-refresh", ["--session-expires", "90"])
+        #expect(try events(run) == ["calling", "connected", "ended"])
+        try expectEnd(run, by: "them")
     }
 
     @Test func `of two answers to one INVITE the first has the call, the second gets ACK and BYE`() throws {

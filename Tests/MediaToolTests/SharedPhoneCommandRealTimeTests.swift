@@ -268,6 +268,21 @@ import Testing
         end(next, main)
     }
 
+    @Test func `a push of a call that finds no place is a fault, and is told as one`() throws {
+        try addAccount()
+        let main = try main("--calls")
+        let payload = folder.file("push.json")
+        // Sixteen may wait for their calls.
+        let pushes = try (0...16).map { number in
+            try #"{"call-id":"\#(number)"}"#.write(toFile: payload + "\(number)", atomically: true, encoding: .utf8)
+            return try ToolRun(["sip", "push", "--group", group, "--payload", payload + "\(number)", "--json"])
+        }
+        let faults = pushes.filter { $0.wait() != 0 }
+        #expect(faults.map(\.output) == [#"{"event":"fault","what":"unreported"}"# + "\n"])
+        #expect(faults.first?.errors.contains("Too many wait") == true)
+        end(main)
+    }
+
     @Test func `a process without a screen takes a call, and a main that starts meanwhile attends it and follows`()
         throws
     {

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import media_tool
@@ -35,9 +36,26 @@ import Testing
         #expect(stack.json.text.contains("\"exact\":{\"asked\":3,\"ok\":3},\"lenient\":1,\"noAnswer\":0"))
     }
 
+    @Test(arguments: ["rfc4475", "rfc5118"])
+    func `the messages of the RFCs get what these ask for`(name: String) throws {
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let folder = tests.appendingPathComponent("SIPTests/Fixtures/\(name)")
+        let table = try String(contentsOf: folder.appendingPathComponent("expect.tsv"), encoding: .utf8)
+        for subject in [TortureScore.Subject.parser, .stack] {
+            var score = TortureScore(subject, seed: 1)
+            for expectation in try TortureScore.expectations(table) {
+                let bytes = try Data(contentsOf: folder.appendingPathComponent(expectation.file))
+                score.add(expectation, [UInt8](bytes), mutations: 0)
+            }
+            #expect(score.isMet && score.rows.count == (name == "rfc4475" ? 20 : 5), "\(score.text)")
+        }
+    }
+
     @Test func `an answer that does not fit is a failure, by name`() throws {
         let score = try score(.stack, [("400", Self.message("OPTIONS")), ("accept", Self.message("STRANGE"))])
         #expect(!score.isMet && score.rows.map(\.isMet) == [false, false])
+        let silent = try self.score(.stack, [("drop", Self.message("OPTIONS")), ("drop", Self.message("ACK"))])
+        #expect(silent.rows.map(\.isMet) == [false, true])
         #expect(score.json.text.contains("\"ok\":0,") && score.text.contains("FAILED") && score.text.contains("taken"))
     }
 

@@ -2,12 +2,12 @@ import MediaEngine
 
 /// What happened to one call or registration, from the first question about its name to its outcome.
 ///
-///     {"kind":"call","callID":…,"parties":[…],"clock":"monotonic","steps":[{"t":0,"layer":"dns","what":"srv",…}],"outcome":{…}}
+///     {"kind":"call","callID":…,"parties":[…],"clock":"monotonic","seed":null,"steps":[{"t":0,"layer":"dns","what":"srv",…}],"outcome":{…}}
 struct Story: Sendable {
     /// One thing that happened.
     struct Step: Sendable {
         /// What it belongs to.
-        enum Layer: String, Sendable, CaseIterable { case dns, flow, transaction, dialog, offer, media }
+        enum Layer: String, Sendable, CaseIterable { case dns, flow, transaction, dialog, offer, media, network }
 
         /// In ms from the first step on.
         var time: Double
@@ -37,6 +37,8 @@ struct Story: Sendable {
     var kind: String
     var callID: String?
     var parties: [String]
+    /// What all of it was drawn by, in virtual time; nil of what has happened.
+    var seed: UInt64?
     var steps: [Step] = []
     /// Steps that found no room.
     var leftOutCount = 0
@@ -49,7 +51,9 @@ extension Story {
     var json: JSONValue {
         var members: [(String, JSONValue)] = [
             ("kind", .string(kind)), ("callID", JSONValue(callID)), ("parties", JSONValue(parties)),
-            ("clock", .string("monotonic")), ("steps", .array(steps.map(\.json))), ("leftOut", .integer(leftOutCount)),
+            ("clock", .string(seed == nil ? "monotonic" : "virtual")),
+            ("seed", seed.map { .integer(Int(clamping: $0)) } ?? .null),
+            ("steps", .array(steps.map(\.json))), ("leftOut", .integer(leftOutCount)),
         ]
         if let outcome {
             members.append(
@@ -81,6 +85,7 @@ extension Story {
         }
         self.init(kind: kind, parties: whole["parties"]?.values?.compactMap(\.string) ?? [])
         callID = whole["callID"]?.string
+        seed = whole["seed"]?.number.flatMap { UInt64(exactly: $0) }
         for (index, row) in rows.enumerated() {
             guard let step = Step(row) else {
                 throw ToolFailure("Step \(index + 1) has no time, no known layer or no word. Give what --story wrote.")

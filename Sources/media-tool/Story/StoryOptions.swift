@@ -9,8 +9,10 @@ struct StoryOptions: ParsableArguments {
     var story: String?
 
     /// Who writes it down; nil when nobody is to.
-    func recorder(_ kind: String, _ parties: [String]) -> StoryRecorder? {
-        story.map { StoryRecorder(path: $0, kind: kind, parties: parties) }
+    ///
+    /// `seed` is that of what happens in virtual time.
+    func recorder(_ kind: String, _ parties: [String], seed: UInt64? = nil) -> StoryRecorder? {
+        story.map { StoryRecorder(path: $0, kind: kind, parties: parties, seed: seed) }
     }
 }
 

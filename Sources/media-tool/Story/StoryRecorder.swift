@@ -18,9 +18,11 @@ final class StoryRecorder: Sendable {
     private let path: String
     private let state: Mutex<State>
 
-    init(path: String, kind: String, parties: [String]) {
+    init(path: String, kind: String, parties: [String], seed: UInt64? = nil) {
         self.path = path
-        state = Mutex(State(story: Story(kind: kind, parties: parties)))
+        var story = Story(kind: kind, parties: parties)
+        story.seed = seed
+        state = Mutex(State(story: story))
     }
 
     private func add(
@@ -132,13 +134,18 @@ final class StoryRecorder: Sendable {
         }
     }
 
+    /// The network has changed, or is taken for gone or back.
+    func noteNetwork(_ change: String, from: String, to: String?, at now: MediaTime) {
+        add(.network, change, at: now, nil, [("from", .string(from)), ("to", JSONValue(to))])
+    }
+
     /// What became of the sound.
-    func note(_ media: CallReport?) {
+    func note(_ media: CallReport?, at now: MediaTime) {
         guard let media, let leg = media.legs.first else { return }
         add(
             .media,
             "report",
-            at: SIPEndpoint<UserAgent>.now,
+            at: now,
             nil,
             [
                 ("codec", .string(media.codec)), ("sent", .integer(leg.sent.packets)),

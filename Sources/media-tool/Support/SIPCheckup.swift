@@ -3,9 +3,11 @@ import MediaEngine
 internal import SIP
 internal import SIPTransport
 
-/// What `doctor` looks at for calls by SIP: addresses, names, the usual ports, whom TLS trusts.
+/// What `doctor` looks at for calls by SIP: addresses and their changes, names, the usual ports, whom TLS trusts.
 enum SIPCheckup {
-    static func findings() async -> [Finding] { [addresses(), await names(), await ports(), authorities()] }
+    static func findings() async -> [Finding] {
+        [addresses(), changes(), await names(), await ports(), authorities()]
+    }
 
     /// The addresses that others can reach this machine by.
     private static func addresses() -> Finding {
@@ -21,6 +23,28 @@ enum SIPCheckup {
             status: .warning,
             finding: "This machine has no address but those of the loopback interface.",
             remedy: "Connect it to a network. Calls on 127.0.0.1 work."
+        )
+    }
+
+    /// Whether the kernel tells when the network changes; how long the machine has slept is by the clock that counts it.
+    private static func changes() -> Finding {
+        let area = "changes"
+        do throws(NetworkWatchError) {
+            try NetworkWatcher().close()
+        } catch {
+            return Finding(
+                area: area,
+                status: .warning,
+                finding: error.message,
+                remedy: "Without it calls do not follow the network: have them end and begin anew."
+            )
+        }
+        let clocks = ClockReading.now
+        let slept = Int(max(clocks.boot - clocks.monotonic, .zero).roundedSeconds)
+        return Finding(
+            area: area,
+            status: .ok,
+            finding: "The kernel tells when the network changes, and that the machine has slept: \(slept) s."
         )
     }
 

@@ -82,6 +82,9 @@ struct SIPCallCommand: AsyncParsableCommand {
     @Flag(help: "Leave the offer to the other side: INVITE without a description.")
     var delayedOffer = false
 
+    @Flag(help: "Refuse video that the other side wants, and talk on; as long as none is sent here, so is done anyway.")
+    var refuseVideo = false
+
     @Flag(help: "With --json, a line for each thing that happens; the last has the report.")
     var events = false
 
@@ -142,8 +145,9 @@ struct SIPCallCommand: AsyncParsableCommand {
                 ("--dtmf-way", keys.dtmfWay != nil), ("--delayed-offer", delayedOffer),
                 ("--transfer-to", transferTo != nil), ("--attended-with", attendedWith != nil),
                 ("--follow-transfers", session.followTransfers), ("--100rel", session.hundredRel),
+                ("--refuse-video", refuseVideo),
                 ("--device", audio.device != nil), ("--pcap", audio.pcap != nil),
-                ("--story", told.story != nil), ("--session-expires", session.sessionExpires != nil),
+                ("--session-expires", session.sessionExpires != nil),
                 ("--transport tls", sip.transport == .tls), ("--srtp dtls", security.srtp == .dtls),
                 ("--srtp auto", security.srtp == .auto),
             ] + sip.ofNetworks
@@ -187,9 +191,12 @@ struct SIPCallCommand: AsyncParsableCommand {
                 encryption: security.srtp.encryption,
                 network: network,
                 transport: sip.transport,
-                seconds: seconds
+                seconds: seconds,
+                recorder: told.recorder("call", ["alice", "bob"], seed: network.seed)
             )
-            return try await call.run(on: engine)
+            var report = try await call.run(on: engine)
+            report.story = told.story
+            return report
         }
         show(report)
         if let failure = report.failure { throw ToolFailure.reported(failure) }

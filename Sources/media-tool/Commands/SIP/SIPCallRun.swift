@@ -384,9 +384,9 @@ extension StoryRecorder {
         try finish(callID: nil, status: end.status, code: end.code, reason: end.reason ?? "none", failure: nil)
     }
 
-    /// Writes the story of a call.
-    func finish(_ report: SIPCallReport) throws {
-        note(report.media)
+    /// Writes the story of a call that is over at `now`.
+    func finish(_ report: SIPCallReport, at now: MediaTime = SIPEndpoint<UserAgent>.now) throws {
+        note(report.media, at: now)
         try finish(
             callID: report.callID,
             status: report.status,

@@ -245,7 +245,8 @@ struct SIPMessageCommand: AsyncParsableCommand {
                     "receipt",
                     [
                         ("messageID", .string(receipt.messageID)), ("kind", .string(receipt.status.rawValue)),
-                        ("from", .string(from)),
+                        // What it is about was sent by another run.
+                        ("from", .string(from)), ("afterMs", .null),
                     ],
                     text: "\(from.printable): \(receipt.status.rawValue)"
                 )

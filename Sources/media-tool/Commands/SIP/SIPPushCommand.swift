@@ -16,7 +16,8 @@ struct SIPPushCommand: AsyncParsableCommand {
             The payload is JSON, as a push service delivers it: "call-id", "from-uri" and "display-name", or the same with _, also \
             within "aps"; or the last of the lines that `sip server --push-log` writes. A push of a call goes to the core that \
             takes calls, which shows it at once; where none runs, one is started: `core main --calls`, or --launch, such as \
-            `core calls`, which ends with its call. A push of a text does what `core notify` does.
+            `core calls`, which ends with its call. A push of a text, or of an invitation with "chat-room-addr", does what \
+            `core notify` does. A push of a call that leads to none that is shown is the event "fault", and fails.
 
             EXAMPLES
               media-tool sip push --group /tmp/group --payload push.json
@@ -33,7 +34,9 @@ struct SIPPushCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("What the push says; - reads standard input.", valueName: "file"), completion: .file())
     var payload: String
 
-    @Option(help: "What it is about: call or text. Default: what a line of the server says, else call.")
+    @Option(
+        help: "What it is about: call or text. Default: what a line of the server says, else text of a room, else call."
+    )
     var kind: Kind?
 
     @Option(
@@ -54,7 +57,9 @@ struct SIPPushCommand: AsyncParsableCommand {
         let bytes = try TextFile.read(InputPath.path(of: payload), limit: 1 << 16)
         let (push, told) = try read(bytes)
         let group = try place.container()
-        guard (kind ?? told ?? .call) == .call else { return try await notify(push, group) }
+        guard (kind ?? told ?? (push.room == nil ? .call : .text)) == .call else {
+            return try await notify(push, group)
+        }
         common.startLogging()
         let screen: ScreenClient
         if let running = try? await ScreenClient.connect(to: group, isScreen: false) {
@@ -67,7 +72,8 @@ struct SIPPushCommand: AsyncParsableCommand {
         await screen.close()
         let waited = (ContinuousClock.now - begin).milliseconds
         guard let call else {
-            throw ToolFailure("The push led to no call that is shown. Too many wait already.")
+            if common.json { common.show(["event": "fault", "what": "unreported"], text: "") }
+            throw ToolFailure.reported("The push led to no call that is shown. Too many wait already.")
         }
         common.show(
             [
@@ -92,10 +98,10 @@ struct SIPPushCommand: AsyncParsableCommand {
     }
 
     private func notify(_ push: PushPayload, _ group: GroupContainer) async throws {
-        guard let callID = push.callID else {
+        guard let named = push.room.map({ ["--room", $0] }) ?? push.callID.map({ ["--call-id", $0] }) else {
             throw ToolFailure("The push does not say which text. Give it a \"call-id\".")
         }
-        let words = ["--group", group.path, "--call-id", callID] + (common.json ? ["--json"] : [])
+        let words = ["--group", group.path] + named + (common.json ? ["--json"] : [])
         try await CoreNotifyCommand.parse(words).run()
     }
 

@@ -79,7 +79,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         try await recorder.telling {
             let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true)
             do {
-                try await keep(party)
+                try await keep(party, recorder)
             } catch {
                 await party.leave()
                 throw error
@@ -96,7 +96,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         try await pair.register(for: once ? nil : .seconds(fraction: talk), each: background, teller)
     }
 
-    private func keep(_ party: SIPParty) async throws {
+    private func keep(_ party: SIPParty, _ recorder: StoryRecorder?) async throws {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         guard let account = party.account, var course = party.registrationCourse(teller) else { return }
         let signals = UserSignals()
@@ -109,14 +109,14 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             }
         }
         let tasks = [
-            Task { await end(party, account) }, Task { await obey(signals, party, account, teller) },
+            Task { await end(party, account) }, Task { await obey(signals, party, account, teller, recorder) },
             Task { await refresh(party, account) },
         ]
         defer {
             for task in tasks { task.cancel() }
             withExtendedLifetime(signals) {}
         }
-        let network = followNetwork(party, teller)
+        let network = followNetwork(party, teller, recorder)
         defer { network?.close() }
         var failure: ToolFailure? = ToolFailure("The account was not registered before the end. Give it more time.")
         var wasRegistered = false
@@ -164,10 +164,18 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         _ signals: UserSignals,
         _ party: SIPParty,
         _ account: AccountHandle,
-        _ teller: SIPTeller
+        _ teller: SIPTeller,
+        _ recorder: StoryRecorder?
     ) async {
         for await signal in signals.signals {
             let (begin, sent) = (MonotonicClock.current, await party.counts().sent)
+            let (local, wasReachable) = (
+                party.local.host, await party.endpoint.perform { agent, _ in agent.isNetworkReachable }
+            )
+            if signal == .second {
+                let change = wasReachable ? "off" : "on"
+                recorder?.noteNetwork(change, from: local, to: wasReachable ? nil : local, at: begin)
+            }
             let isReachable = await party.endpoint.perform { agent, now in
                 if signal == .first {
                     agent.refresh(account, at: now)
@@ -181,8 +189,8 @@ struct SIPRegisterCommand: AsyncParsableCommand {
             teller.tell(
                 "network",
                 [
-                    ("change", isReachable ? "on" : "off"), ("from", .string(party.local.host)),
-                    ("to", isReachable ? .string(party.local.host) : .null), ("interface", .null),
+                    ("change", isReachable ? "on" : "off"), ("from", .string(local)),
+                    ("to", isReachable ? .string(local) : .null), ("interface", .null),
                     ("firstPacketMs", time.map { .number($0) } ?? .null),
                 ],
                 text: isReachable ? "The network is back." : "The network is taken for gone."
@@ -193,7 +201,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
     /// Moves with the own address that leads to the server.
     ///
     /// Nil where that was given, or the kernel tells nothing of the network.
-    private func followNetwork(_ party: SIPParty, _ teller: SIPTeller) -> NetworkWatcher? {
+    private func followNetwork(_ party: SIPParty, _ teller: SIPTeller, _ recorder: StoryRecorder?) -> NetworkWatcher? {
         guard let server = party.peer else { return nil }
         let watcher: NetworkWatcher
         do throws(NetworkWatchError) { watcher = try NetworkWatcher() } catch { return nil }
@@ -206,6 +214,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
                     continue
                 }
                 let (former, sent) = (own, await party.counts().sent)
+                recorder?.noteNetwork("address", from: own.host, to: path.source.host, at: start)
                 // Where it cannot be opened it has gone again, which the next change tells.
                 guard let moved = try? await party.endpoint.move(to: path.source) else { continue }
                 own = moved

@@ -12,8 +12,8 @@ struct SIPTortureCommand: AsyncParsableCommand {
             "Scores how SIP messages that are hard to read, as those of RFC 4475, are answered here, or by a peer.",
         discussion: """
             The table has a line for each message, below one that names the columns, which tabs separate: the file in the \
-            folder, the section of the RFC, and what is expected: accept, accept-first, a status code, or two of them such \
-            as 400-or-lenient. Further columns are passed over. It fails when any answer does not fit.
+            folder, the section of the RFC, and what is expected: accept, accept-first, drop, a status code, or two of them \
+            such as 400-or-lenient. Further columns are passed over. It fails when any answer does not fit.
 
             Without --stack the reader of messages is asked, which takes every method and type of body. With --to each message \
             goes to a peer, and a question (OPTIONS) behind it shows whether the peer lives on; a peer takes a message by any \
@@ -34,7 +34,7 @@ struct SIPTortureCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The table of what is expected.", valueName: "file"), completion: .file())
     var expect: String
 
-    @Flag(help: "Let the messages through transactions and a user agent's rules.")
+    @Flag(help: "Let a user agent answer the messages, with all that is in it.")
     var stack = false
 
     @Option(help: ArgumentHelp("Send the messages to a peer.", valueName: "host:port"))

@@ -15,6 +15,8 @@ struct SIPVirtualCall {
     let network: ImpairmentOptions
     let transport: SIPTransportName?
     let seconds: Double?
+    /// Who writes down how it goes for Alice; nil for nobody.
+    let recorder: StoryRecorder?
 
     private static let step = Duration.milliseconds(10)
     private static let (alice, bob) = (0, 1)
@@ -33,6 +35,7 @@ struct SIPVirtualCall {
     func run(on engine: CallEngine) async throws -> SIPCallReport {
         var world = VirtualNetwork(seed: network.seed, conditions)
         for name in ["alice", "bob"] { _ = try world.add(name) }
+        world.tap = { [recorder] place, message in if place == .agent(Self.alice) { recorder?.note(message) } }
         let codec = try engine.registry.codec(named: audio.format.codecs[0]).description
         let input = try AudioInput(path: audio.input, seconds: seconds ?? 3, format: codec.format)
         let (left, right) = MemoryLink.pair()
@@ -51,7 +54,7 @@ struct SIPVirtualCall {
         let report = try await media(engine, sounds, course)
         let keys = await sounds[Self.bob].call?.receivedKeys ?? ""
         for sound in sounds { _ = try await sound.end(after: .zero) }
-        return SIPCallReport(
+        let result = SIPCallReport(
             end: course.end ?? CallEnd(.us, .cancelled),
             peer: "bob",
             callID: course.callID,
@@ -64,6 +67,8 @@ struct SIPVirtualCall {
             security: await sounds[Self.alice].security,
             soundFailure: nil
         )
+        try recorder?.finish(result, at: world.now)
+        return result
     }
 
     private var conditions: VirtualNetwork.Conditions {
@@ -110,6 +115,7 @@ struct SIPVirtualCall {
     private func note(_ course: inout Course, _ world: inout VirtualNetwork, _ sounds: [CallSound]) async throws {
         for index in [Self.alice, Self.bob] {
             for event in world.takeEvents(index) {
+                if index == Self.alice { recorder?.note(event, at: world.now) }
                 switch event {
                 case .incoming(let handle, _):
                     try world.with(index) { agent, now in try agent.ring(handle, at: now) }

@@ -8,7 +8,7 @@ struct TortureScore {
     enum Subject {
         /// The reader of messages alone: methods and types of body are not looked at.
         case parser
-        /// Transactions and the rules of a user agent, as a message goes through them.
+        /// A user agent, all that it is: what it sends.
         case stack
         /// A peer elsewhere, of which nothing is known but its final answers.
         case peer
@@ -18,20 +18,21 @@ struct TortureScore {
     struct Expectation: Hashable {
         var file: String
         var section: String
-        /// "accept", "accept-first", a status code, or two of them with "-or-".
+        /// "accept", "accept-first", "drop", a status code, or two of them with "-or-".
         var expected: String
 
         /// Whether there is one right answer only.
         var isExact: Bool { Int(expected) != nil }
 
         /// Whether a final answer with that code fits; 0 is a message that was taken, nil one without an answer.
-        func isMet(by answer: Int?, isResponse: Bool, subject: Subject) -> Bool {
-            if isResponse { return answer == nil || answer == 0 }
+        func isMet(by answer: Int?, isSilent: Bool, subject: Subject) -> Bool {
+            if isSilent { return answer == nil || answer == 0 }
             if subject == .peer { return isMet(byPeer: answer) }
             return TortureScore.parts(of: expected).contains { part in
                 switch part {
                 case "accept", "accept-first", "lenient": answer == 0
-                case "405", "415", "420", "501": answer == Int(part) || subject == .parser && answer == 0
+                case "405", "406", "415", "420", "501": answer == Int(part) || subject == .parser && answer == 0
+                case _ where TortureScore.silences.contains(part): answer == nil
                 default: answer == Int(part)
                 }
             }
@@ -40,8 +41,9 @@ struct TortureScore {
         /// Whether an answer of a peer fits: whoever takes a message answers what its user may choose, and nothing that says
         /// that it could not be read.
         private func isMet(byPeer answer: Int?) -> Bool {
-            guard let answer else { return false }
-            return TortureScore.parts(of: expected).contains { part in
+            let parts = TortureScore.parts(of: expected)
+            guard let answer else { return parts.contains(where: TortureScore.silences.contains) }
+            return parts.contains { part in
                 switch part {
                 case "accept", "accept-first", "lenient": ![400, 414, 416, 505, 513].contains(answer)
                 default: answer == Int(part)
@@ -75,9 +77,7 @@ struct TortureScore {
 
     /// Takes what a peer answered to the file that an expectation is about.
     mutating func add(_ expectation: Expectation, _ bytes: [UInt8], _ answer: TortureProbe.Event) {
-        // An ACK is never answered, nor is a response.
-        let isSilent = bytes.starts(with: Array("SIP/2.0 ".utf8)) || bytes.starts(with: Array("ACK ".utf8))
-        let isMet = expectation.isMet(by: answer.status, isResponse: isSilent, subject: .peer)
+        let isMet = expectation.isMet(by: answer.status, isSilent: Self.isSilent(bytes), subject: .peer)
         rows.append(Row(expectation: expectation, answer: answer.status, isMet: isMet && answer.isAlive))
         note(answer)
     }
@@ -105,14 +105,18 @@ struct TortureScore {
     /// Takes the file that an expectation is about, and so many messages that differ from it in one byte.
     mutating func add(_ expectation: Expectation, _ bytes: [UInt8], mutations: Int) {
         let answer = timed(bytes)
-        let isResponse = bytes.starts(with: Array("SIP/2.0 ".utf8))
-        let isMet = expectation.isMet(by: answer, isResponse: isResponse, subject: subject)
+        let isMet = expectation.isMet(by: answer, isSilent: Self.isSilent(bytes), subject: subject)
         rows.append(Row(expectation: expectation, answer: answer, isMet: isMet))
         guard !bytes.isEmpty else { return }
         for _ in 0..<mutations {
             _ = timed(mutated(bytes))
             mutationCount += 1
         }
+    }
+
+    /// Whether nothing answers such a message: an ACK or a response.
+    private static func isSilent(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: Array("SIP/2.0 ".utf8)) || bytes.starts(with: Array("ACK ".utf8))
     }
 
     private mutating func timed(_ bytes: [UInt8]) -> Int? {
@@ -135,44 +139,33 @@ struct TortureScore {
         }
     }
 
-    /// What a user agent takes that takes all that the torture messages ask for, but what must be refused.
-    private static let capabilities = Capabilities(
-        methods: [.invite, .ack, .bye, .cancel, .options, .register, .message],
-        bodies: [.init(.invite, ["application/sdp"]), .init(.message, ["multipart/mixed", "text/plain"])]
-    )
-    private static let flow = Flow(
-        .udp,
-        local: SocketAddress(ipv4: 0xC000_0202, port: 5060),
-        remote: SocketAddress(ipv4: 0xC000_0201, port: 5060)
-    )
+    /// A phone that a REGISTER does not surprise, as some messages are one.
+    private static let agent: UserAgent? = {
+        guard let uri = try? SIPURI("sip:user@192.0.2.2") else { return nil }
+        var configuration = AgentConfiguration(identity: NameAddress(uri))
+        configuration.capabilities.methods.append(.register)
+        var agent = UserAgent(configuration, seed: 1)
+        agent.setLocalAddresses([local], of: .udp, at: .zero)
+        return agent
+    }()
+    private static let local = SocketAddress(ipv4: 0xC000_0202, port: 5060)
+    private static let remote = SocketAddress(ipv4: 0xC000_0201, port: 5060)
 
+    /// A call that rings is taken, and so is what is answered for its sense: that it is done, or of no call that is known.
     private static func stackAnswer(_ bytes: [UInt8]) -> Int? {
-        guard let message = try? SIPMessage(datagram: bytes) else { return nil }
-        var table = TransactionTable(seed: 1)
-        table.receive(message, on: flow, at: .zero)
+        guard var agent else { return nil }
+        agent.handle(.datagram(bytes, local: local, remote: remote), at: .zero)
         var answer: Int?
-        while let output = table.poll() {
+        while let output = agent.poll() {
             switch output {
-            case .request(let request, let id, _):
-                guard let refused = refusal(of: request) else { return 0 }
-                table.respond(refused, to: id, at: .zero)
-            case .acknowledgement: return 0
+            case .event(.incoming): return 0
             case .send(let sent, _):
                 let status = (try? SIPMessage(datagram: sent))?.statusCode
-                if status != 100 { answer = status }
-            case .cancelled, .response, .failure: break
+                if status != 100 { answer = status == 200 || status == 481 ? 0 : status }
+            default: break
             }
         }
         return answer
-    }
-
-    private static func refusal(of request: SIPMessage) -> SIPMessage? {
-        let tag = Array("t".utf8)[...]
-        do throws(SIPError) {
-            return try capabilities.refusal(of: request)?.response(to: request, tag: tag)
-        } catch {
-            return try? Capabilities.Refusal(status: error.code.statusCode ?? 400).response(to: request, tag: tag)
-        }
     }
 
     // MARK: The table of expectations
@@ -201,8 +194,12 @@ struct TortureScore {
     }
 
     private static func isKnown(_ part: Substring) -> Bool {
-        ["accept", "accept-first", "lenient"].contains(part) || Int(part).map { 300...699 ~= $0 } == true
+        ["accept", "accept-first", "lenient"].contains(part) || silences.contains(part)
+            || Int(part).map { 300...699 ~= $0 } == true
     }
+
+    /// What the RFCs call it that a message gets no answer.
+    private static let silences: Set<Substring> = ["drop", "discard", "ignore"]
 
     // MARK: What is told
 

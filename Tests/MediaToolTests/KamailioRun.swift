@@ -63,7 +63,7 @@ final class KamailioRun {
 
     /// Waits until it has told `text`.
     func prints(_ text: String) -> Bool {
-        ProgramRun.wait(.seconds(5)) { self.output.contains(text) || !self.run.isRunning } && output.contains(text)
+        ProgramRun.wait { self.output.contains(text) || !self.run.isRunning } && output.contains(text)
     }
 
     /// The options of a phone of its domain; `behind` is a port where nobody serves, and that the domain names first.
@@ -136,7 +136,7 @@ final class KamailioRun {
             if (is_method("CANCEL")) { if (t_check_trans()) t_relay(); exit; }
             if ($Rp == <FULL>) {
                 if (is_method("ACK")) exit;
-                xlog("L_ALERT", "no room: $rm\\n");
+                xlog("L_ALERT", "no room: $rm $hdr(CSeq)\\n");
                 append_to_reply("Retry-After: 5\\r\\n");
                 sl_send_reply("503", "Service Unavailable");
                 exit;

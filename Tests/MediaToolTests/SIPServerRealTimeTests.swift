@@ -78,7 +78,7 @@ import Testing
         let place = try server.address(by: "udp")
         let words = ["sip", "options", "sip:\(place)", "--transport", "udp", "--json"]
         // The first question is dropped, and not repeated in so short a time.
-        let asked = try ToolRun(words + ["--count", "3", "--interval", "0.01", "--timeout", "0.3"])
+        let asked = try ToolRun(words + ["--count", "3", "--interval", "0.01", "--timeout", "2", "--t1", "5000"])
         #expect(asked.wait() == 0, "\(asked.errors)")
         let answers = try asked.jsonLines()
         #expect(answers.map { $0["code"] as? Int } == [200, 200], "\(answers)")
@@ -86,7 +86,7 @@ import Testing
             let keys = ["code", "phrase", "roundTripMs", "targets", "allow", "accept", "supported", "server"]
             #expect(Set(answer.keys) == Set(keys))
             #expect(answer["targets"] as? [String] == ["udp \(place)"])
-            #expect(try #require(answer["roundTripMs"] as? Double) < 300)
+            #expect(try #require(answer["roundTripMs"] as? Double) < 2000)
         }
         // Ctrl-C ends it between two questions.
         let patient = try ToolRun(words + ["--count", "2", "--interval", "60"])

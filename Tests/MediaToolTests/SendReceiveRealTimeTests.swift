@@ -62,17 +62,14 @@ import Testing
     func `keys and a described stream are received`(options: [String]) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()
-        let sender = try ToolRun(
-            [
-                "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMA", "--payload-type", "77", "--dtmf", "19*",
-                "--seconds", "2", "--sdp", scratch.file("x.sdp"), "--json",
-            ] + options
-        )
-        FileWatch.wait(for: scratch.file("x.sdp"))
+        let words = ["send", "--to", "127.0.0.1:\(port)", "--codec", "PCMA", "--payload-type", "97"] + options
+        // The description first; nobody listens yet.
+        #expect(try ToolRun(words + ["--seconds", "0.1", "--sdp", scratch.file("x.sdp")]).wait() == 0)
         let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
-        #expect(described.contains("a=fmtp:121 77/77") == !options.isEmpty)
+        #expect(described.contains("a=fmtp:121 97/97") == !options.isEmpty)
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
-        #expect(sender.wait() == 0)
+        FreePort.waitUntilTaken(port)
+        #expect(try ToolRun(words + ["--dtmf", "19*", "--seconds", "2"]).wait() == 0)
         // The sender has said that it leaves: silence alone would last for 2 s.
         #expect(receiver.ends(within: .seconds(1)))
         #expect(receiver.wait() == 0)
@@ -87,12 +84,14 @@ import Testing
     ) throws {
         let scratch = try Scratch()
         let port = try FreePort.pair()
-        let sender = try ToolRun([
+        let words = [
             "send", "--to", "127.0.0.1:\(port)", "--codec", "PCMU", "--payload-type", "\(payloadType)", "--red",
-            "--dtmf", "7", "--seconds", "1", "--sdp", scratch.file("x.sdp"),
-        ])
-        FileWatch.wait(for: scratch.file("x.sdp"))
+        ]
+        // The description first; nobody listens yet.
+        #expect(try ToolRun(words + ["--seconds", "0.1", "--sdp", scratch.file("x.sdp")]).wait() == 0)
         let receiver = try ToolRun(["receive", "--sdp", scratch.file("x.sdp"), "--device", "null", "--json"])
+        FreePort.waitUntilTaken(port)
+        let sender = try ToolRun(words + ["--dtmf", "7", "--seconds", "1"])
         #expect(sender.wait() == 0 && receiver.wait() == 0, "\(sender.errors)\(receiver.errors)")
         let (events, redundant) = (payloadType == 101 ? 102 : 101, payloadType == 121 ? 122 : 121)
         let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
@@ -114,7 +113,7 @@ import Testing
         )
         #expect(sender.status == 0, "\(sender.errors)")
         let described = try String(contentsOfFile: scratch.file("x.sdp"), encoding: .utf8)
-        #expect(described.contains("c=IN IP4 239.255.7.7\r\n"), "\(described)")
+        #expect(described.contains("c=IN IP4 239.255.7.7"), "\(described)")
     }
 
     @Test func `a description is taken as an offer: the first codec that is here is heard`() throws {

@@ -7,17 +7,21 @@ import Testing
 enum CallFlowTable {
     /// A flow that an agent or a server of ours takes part in as one of its parties.
     struct Row: Sendable, CustomTestStringConvertible {
-        enum Part: Sendable {
-            /// What its user does before it sends a message, and what it tells.
-            case agent(String, [String: [FlowVerb]], told: [String])
-            case server(FlowServer, told: [String] = [])
+        /// A user agent, and what its user does before it sends a message.
+        struct Agent: Sendable {
+            let identity: String
+            let verbs: [String: [FlowVerb]]
         }
 
         let folder: String
         let section: String
         let party: String
         let transports: [Flow.Transport]
-        let part: Part
+        /// Who is ours, one of them.
+        var agent: Agent?
+        var server: FlowServer?
+        /// What that tells.
+        let told: [String]
         /// A flow before it, from which both sides know each other.
         var before: String?
         /// By step and header, and why.
@@ -50,8 +54,15 @@ enum CallFlowTable {
         told: [String]
     ) -> Row {
         let identity = party == "Alice" ? alice : bob
-        let part = Row.Part.agent(identity, verbs, told: told)
-        return Row(folder: "rfc3665", section: section, party: party, transports: transports, part: part)
+        let agent = Row.Agent(identity: identity, verbs: verbs)
+        return Row(
+            folder: "rfc3665",
+            section: section,
+            party: party,
+            transports: transports,
+            agent: agent,
+            told: told
+        )
     }
 
     private static let firstProxy = "sip:ss1.atlanta.example.com;lr"
@@ -144,8 +155,8 @@ enum CallFlowTable {
     ]
 
     private static func registration(_ section: String, _ verbs: [String: [FlowVerb]], told: [String]) -> Row {
-        let part = Row.Part.agent("sips:bob@biloxi.example.com", verbs, told: told)
-        return Row(folder: "rfc3665", section: section, party: "Bob", transports: [.tls], part: part)
+        let agent = Row.Agent(identity: "sips:bob@biloxi.example.com", verbs: verbs)
+        return Row(folder: "rfc3665", section: section, party: "Bob", transports: [.tls], agent: agent, told: told)
     }
 
     // MARK: RFC 3665, the servers
@@ -157,8 +168,14 @@ enum CallFlowTable {
         _ server: FlowServer,
         told: [String] = []
     ) -> Row {
-        let part = Row.Part.server(server, told: told)
-        return Row(folder: "rfc3665", section: section, party: party, transports: [transport], part: part)
+        Row(
+            folder: "rfc3665",
+            section: section,
+            party: party,
+            transports: [transport],
+            server: server,
+            told: told
+        )
     }
 
     private static let registrar = FlowServer(
@@ -211,8 +228,8 @@ enum CallFlowTable {
         _ verbs: [String: [FlowVerb]],
         told: [String]
     ) -> Row {
-        let part = Row.Part.agent(identity, verbs, told: told)
-        return Row(folder: folder, section: section, party: party, transports: [transport], part: part)
+        let agent = Row.Agent(identity: identity, verbs: verbs)
+        return Row(folder: folder, section: section, party: party, transports: [transport], agent: agent, told: told)
     }
 
     static let answered = ["agreed sendsreceives", "established"]

@@ -106,7 +106,7 @@ struct CoreNotifyCommand: AsyncParsableCommand {
                 "subject": JSONValue(invitation?.subject), "source": .string(source.rawValue),
                 "waitMs": .number(waited),
             ],
-            text: "invitation to \(room.printable)"
+            text: (invitation == nil ? "no invitation yet to " : "invitation to ") + room.printable
                 + (invitation.map { " from \($0.invitedBy.printable)" } ?? "") + " (\(source.rawValue), \(waited) ms)\n"
         )
     }

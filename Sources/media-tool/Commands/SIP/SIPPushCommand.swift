@@ -98,10 +98,11 @@ struct SIPPushCommand: AsyncParsableCommand {
     }
 
     private func notify(_ push: PushPayload, _ group: GroupContainer) async throws {
-        guard let named = push.room.map({ ["--room", $0] }) ?? push.callID.map({ ["--call-id", $0] }) else {
+        // Others chose them: they may begin with a dash.
+        guard let named = push.room.map({ "--room=\($0)" }) ?? push.callID.map({ "--call-id=\($0)" }) else {
             throw ToolFailure("The push does not say which text. Give it a \"call-id\".")
         }
-        let words = ["--group", group.path] + named + (common.json ? ["--json"] : [])
+        let words = ["--group", group.path, named] + (common.json ? ["--json"] : [])
         try await CoreNotifyCommand.parse(words).run()
     }
 

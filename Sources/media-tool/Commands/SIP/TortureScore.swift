@@ -182,7 +182,7 @@ struct TortureScore {
                 throw ToolFailure(what + " Separate them by tabs.")
             }
             guard parts(of: columns[2]).allSatisfy(isKnown) else {
-                let known = "accept, accept-first, a status code, 400-or-lenient or the like"
+                let known = "accept, accept-first, drop, a status code, 400-or-lenient or the like"
                 throw ToolFailure("Line \(index + 2) of the table expects '\(columns[2].printable)'. Write \(known).")
             }
             return Expectation(file: columns[0], section: columns[1], expected: columns[2])

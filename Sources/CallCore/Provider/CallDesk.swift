@@ -285,7 +285,9 @@ package struct CallDesk: Sendable {
         }
         var shown = update
         (shown.isHeld, shown.isGrouped) = (entries[index].update.isHeld, entries[index].update.isGrouped)
-        (entries[index].handle, entries[index].callID, entries[index].stage) = (handle, callID, .answering)
+        (entries[index].handle, entries[index].callID) = (handle, callID)
+        // Of an own call that rang, the screen has yet to hear that it is answered.
+        if entries[index].stage != .calling { entries[index].stage = .answering }
         entries[index].update = shown
         report(.updated(entries[index].uuid, shown))
     }

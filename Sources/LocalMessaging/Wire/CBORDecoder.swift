@@ -10,7 +10,7 @@ final class CBORDecoder: Decoder, SingleValueDecodingContainer {
     private let parent: CBORDecoder?
     private let step: CBORStep
     /// Where the last key was found: the next one that is asked for mostly follows it.
-    private var lastKey = 0
+    @exclusivity(unchecked) private var lastKey = 0
 
     init(_ message: CBORMessage) {
         self.message = message

@@ -19,11 +19,11 @@ final class CBOREncoder: Encoder, SingleValueEncodingContainer {
     let writer: CBORWriter
     private let parent: CBOREncoder?
     private let step: CBORStep
-    private var shape = Shape.nothing
-    private var headOffset = 0
+    @exclusivity(unchecked) private var shape = Shape.nothing
+    @exclusivity(unchecked) private var headOffset = 0
     /// Elements or pairs so far.
-    private(set) var count = 0
-    private var later: [(offset: Int, encoder: CBOREncoder)] = []
+    @exclusivity(unchecked) private(set) var count = 0
+    @exclusivity(unchecked) private var later: [(offset: Int, encoder: CBOREncoder)] = []
 
     init(_ writer: CBORWriter) {
         self.writer = writer

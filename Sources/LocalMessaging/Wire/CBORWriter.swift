@@ -8,13 +8,13 @@ internal import NIOCore
 /// Thread: one, for as long as a message is being encoded. Its variables, and those of `CBOREncoder`, are not checked for
 /// overlapping access: none is used while another method of theirs changes it, and the checks took a third of the time.
 final class CBORWriter {
-    private(set) var bytes: ByteBuffer
+    @exclusivity(unchecked) private(set) var bytes: ByteBuffer
     /// Whose items come next: the encoder that has begun last and not ended.
-    var current: ObjectIdentifier?
+    @exclusivity(unchecked) var current: ObjectIdentifier?
     /// How many values are being encoded within each other.
-    var depth: Int
+    @exclusivity(unchecked) var depth: Int
     /// What was done wrong in a method that cannot throw.
-    var failure: EncodingError?
+    @exclusivity(unchecked) var failure: EncodingError?
 
     init(capacity: Int, depth: Int = 0) {
         bytes = ByteBufferAllocator().buffer(capacity: capacity)

@@ -36,7 +36,7 @@ package final class LevelMeterFilter: Filter, @unchecked Sendable {
     /// The level of speech as the bits of a `Float`; no number before there is one.
     private let publishedSpeech = Atomic<UInt32>(Float.nan.bitPattern)
     // One thread owns it; checking each access takes as long as the measuring (benchmark "g711-unpaced").
-    private var speech = SpeechLevel()
+    @exclusivity(unchecked) private var speech = SpeechLevel()
     private var ticksToSpeech = 0
     private var smoothing: Float = 0
     private var decay: Float = 0

@@ -26,7 +26,6 @@ package final class ToneGenerator {
     private let mixer: ToneMixer
     private let minimumFrameCount: Int
     private let minimumGapFrameCount: Int
-    // One thread owns the generator, so checking each access would be a waste of the tick.
     private var queue: DigitQueue
     /// Frames rendered since the generator was made.
     private var position = 0

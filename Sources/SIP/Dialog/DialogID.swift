@@ -2,7 +2,7 @@
 ///
 /// Source: RFC 3261, section 12
 package struct DialogID: Hashable, Sendable {
-    /// The Call-ID and both tags, with a NUL between them, which none of them holds.
+    /// The Call-ID and both tags, with a NUL between them; a tag that came in quotes may hold one, too: the counts tell them apart.
     private let key: ByteKey
     private let callIDCount: UInt32
     private let localTagCount: UInt32

@@ -75,9 +75,11 @@ extension FlowTable {
     /// Where a connection begins, as the other side sees that; nil while nobody has told it.
     package func ownEnd(of flow: Flow) -> SocketAddress? { slots[flow].flatMap { connections[$0]?.ownEnd } }
 
-    /// Notes what the other side of a connection that this side opened has told.
+    /// Notes what the other side of a connection that this side opened has told first: its end does not change, and what comes
+    /// later may be the word of somebody behind a proxy.
     package mutating func noteOwnEnd(_ end: SocketAddress, of flow: Flow) {
-        guard let slot = slots[flow], connections[slot]?.target != nil else { return }
+        guard end.port > 0, let slot = slots[flow], connections[slot]?.target != nil, connections[slot]?.ownEnd == nil
+        else { return }
         connections[slot]?.ownEnd = end
     }
 

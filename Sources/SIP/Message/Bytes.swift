@@ -133,7 +133,7 @@ extension ArraySlice<UInt8> {
             if byte == .quote, !isEscaped { isQuoted.toggle() }
             isEscaped = byte == .backslash && isQuoted && !isEscaped
         }
-        return true
+        return !isQuoted
     }
 
     /// The bytes for a message: cut, and without control characters, since they come from outside.

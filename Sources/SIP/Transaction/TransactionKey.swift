@@ -19,7 +19,8 @@ struct ClientKey: Hashable, Sendable {
 ///
 /// Source: RFC 3261, section 17.2.3
 struct ServerKey: Hashable, Sendable {
-    /// The method and the parts with a NUL between them, which none of them holds but perhaps a branch, which stands last.
+    /// The method and the parts with a NUL between them; a branch, which stands last, may hold one, too, and a tag of a peer of
+    /// RFC 2543.
     private let key: ByteKey
     /// Whether it comes from a peer of RFC 2543, whose branch says nothing.
     let isLegacy: Bool

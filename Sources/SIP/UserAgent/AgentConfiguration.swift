@@ -25,7 +25,7 @@ package struct AgentConfiguration: Sendable {
     package var wantsReliableProvisionals = false
     /// Whether others may ask this side to call somebody; then the user decides on each.
     package var takesTransfers = false
-    /// Whether others can connect by TLS; else Contact names the own end of the connection, once a registrar has told it.
+    /// Whether others can connect by TLS; else Contact names the own end of the connection, once the other side has told it.
     package var isReachableByTLS = true
     /// Whether requests go on to where a 3xx leads; else that is a refusal.
     package var followsRedirections = true

@@ -81,7 +81,9 @@ package struct Capabilities: Hashable, Sendable {
             return Refusal(status: 420, headers: unknown.map { .init(name: .unsupported, value: $0) })
         }
         if let refusal = try refusalOfBody(of: request, method) { return refusal }
-        return method == .invite && !Self.mayBeDescribed(to: request) ? Self.noDescription : nil
+        // Who is in a call has read a description already.
+        guard method == .invite, try request.to()?.tag == nil, !Self.mayBeDescribed(to: request) else { return nil }
+        return Self.noDescription
     }
 
     private func refusalOfBody(of request: SIPMessage, _ method: SIPMethod) throws(SIPError) -> Refusal? {

@@ -129,7 +129,9 @@ extension UserAgent {
     /// Another call has taken the place of one, which ends.
     private mutating func giveWay(_ handle: CallHandle, at now: MediaTime) {
         let end = CallEnd(.us, .replaced)
-        guard calls[handle]?.stage == .calling else { return leave(handle, end, at: now) }
+        guard let call = calls[handle], call.stage == .calling else { return leave(handle, end, at: now) }
+        // Who was to be called is there.
+        tellReferrer(of: call, handle, status: 200, at: now)
         takeBack(handle, end, reason: nil, at: now)
     }
 

@@ -295,8 +295,9 @@ extension UserAgent {
         on flow: Flow,
         at now: MediaTime
     ) throws(SIPError) {
-        guard var ack = errands.remove(id)?.request else { return }
+        guard var ack = errands[id]?.request else { return }
         try ack.prepend(.via, transactions.makeVia(on: flow))
+        remove(id)
         let sent = Errand.Acknowledgement(dialog: dialog, bytes: ack.bytes, flow: flow)
         if let place = errands[invite]?.acknowledgements.firstIndex(where: { $0.dialog == dialog }) {
             errands[invite]?.acknowledgements[place] = sent

@@ -27,7 +27,8 @@ extension SIPCallRun {
     /// Answers a call that takes the place of this one, as when the other side hands it over, if transfers are followed; all others
     /// find it busy.
     func meet(_ handle: CallHandle, _ invite: SIPMessage) async {
-        let (current, sound, isFree) = (current, sound, wishes.followsTransfers && followed == nil)
+        // One that rings yet has no talk that could go on.
+        let (current, sound, isFree) = (current, sound, wishes.followsTransfers && followed == nil && isAnswered)
         let takesPlace = await party.endpoint.perform { agent, now in
             if isFree, agent.replacedCall(of: handle) == current {
                 let session = sound.sessionForAnother(like: agent.session(of: current))

@@ -444,8 +444,7 @@ package.targets += examples.map { name, dependencies in
 if Context.environment["THREAD_SANITIZER"] == "1" {
     let others =
         [
-            "CryptographyTests", "SDPTests", "RTPTests", "SIPTests", "MediaTransportTests",
-            "MediaToolTests", "ExampleTests", "media-tool",
+            "CryptographyTests", "SDPTests", "RTPTests", "SIPTests", "MediaToolTests", "ExampleTests", "media-tool",
         ] + examples.map(\.key)
     package.targets.removeAll { others.contains($0.name) }
     package.products.removeAll { others.contains($0.name) }

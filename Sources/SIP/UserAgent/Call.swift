@@ -48,6 +48,8 @@ struct Call: Sendable {
     var ringEnd: MediaTime?
     /// What the session is to become.
     @Boxed var wanted: SessionConfiguration?
+    /// What the change that is on its way asks for; nil for a refresh.
+    @Boxed var asked: SessionConfiguration?
     var wantsRefresh = false
     /// Whether that is to be asked for by UPDATE, and whether the other side takes it.
     var wantsUpdate = false

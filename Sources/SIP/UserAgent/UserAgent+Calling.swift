@@ -197,6 +197,7 @@ extension UserAgent {
         acknowledge(dialog, id, with: result.answer, at: now)
         call.noteMethods(of: response)
         if !isOfRoom { call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self) }
+        call.keepAgreedMedia()
         // The other side is told anew where its requests are to come.
         if !isOfRoom, hasOtherContact(id, on: dialog.flow) { call.wantsRefresh = true }
         put(call, handle)
@@ -208,7 +209,7 @@ extension UserAgent {
         if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
         tell(.established(handle))
         tellReferrer(of: call, handle, status: 200, at: now)
-        if call.wantsRefresh { goOn(handle, at: now) }
+        goOn(handle, at: now)
     }
 
     /// What the description of a 2xx to an own INVITE or UPDATE comes to.
@@ -349,6 +350,12 @@ extension UserAgent {
 }
 
 extension Call {
+    /// What was wished while it rang goes on with the media of the offer that was taken, where that was not the first.
+    fileprivate mutating func keepAgreedMedia() {
+        guard offerIndex > 0, let media = session?.configuration.media else { return }
+        wanted?.media = media
+    }
+
     /// What stands with one of the phones that ring; at first what the INVITE offered.
     func early(_ id: DialogID) -> Early? {
         if let known = early.first(where: { $0.dialog == id }) { return known }

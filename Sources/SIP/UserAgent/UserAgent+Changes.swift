@@ -44,6 +44,7 @@ extension UserAgent {
         do {
             if !flows.isUsable(dialog.flow) { call.hasMoved = true }
             let isRefresh = call.wanted == nil
+            call.asked = call.wanted
             // A refresh by UPDATE needs no offer (RFC 4028, section 7.4).
             let isUpdate = call.takesUpdate && (isRefresh || call.wantsUpdate)
             if let wanted = call.wanted { call.session?.configuration = wanted }
@@ -176,8 +177,14 @@ extension UserAgent {
     }
 
     private mutating func refused(_ handle: CallHandle, status: Int, at now: MediaTime) {
-        update(handle) { ($0.wanted, $0.wantsRefresh) = (nil, false) }
-        tell(.changeRefused(handle, status: status))
+        let asked = calls[handle]?.asked
+        update(handle) { call in
+            // What was wished since is asked for yet.
+            if call.wanted == asked { call.wanted = nil }
+            call.wantsRefresh = false
+        }
+        // A refresh is nobody's business.
+        if asked != nil { tell(.changeRefused(handle, status: status)) }
         goOn(handle, at: now)
     }
 

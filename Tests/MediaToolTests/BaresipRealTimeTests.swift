@@ -54,12 +54,7 @@ struct BaresipRealTimeTests {
         let run = try call(baresip, at: baresip.secureURI, scratch, secured)
         try #require(run.printed(#""event":"connected""#), "\(run.errors)\(baresip.output)")
         #expect(baresip.records(.milliseconds(1500), ofCall: 1), "\(baresip.output)")
-        try baresip.command("hold")
-        #expect(run.printed(#""event":"held""#), "\(run.output)\(baresip.output)")
-        try baresip.command("resume")
-        #expect(run.printed(#""event":"resumed""#), "\(run.output)\(baresip.output)")
-        try baresip.command("hangup")
-        #expect(run.wait() == 0, "\(run.errors)")
+        try expectHoldAndEnd(of: run, by: baresip)
         #expect(try events(run) == ["calling", "connected", "held", "resumed", "ended"])
         #expect(try run.jsonLines().compactMap { $0["by"] as? String } == ["them", "them"])
         let targets = try run.jsonLines().first?["targets"] as? [String]
@@ -160,12 +155,7 @@ struct BaresipRealTimeTests {
             let keys = try run.wait { try events(run).count { $0 == "digit" } > index }
             try #require(keys, "\(run.output)")
         }
-        try baresip.command("hold")
-        #expect(run.printed(#""event":"held""#), "\(run.output)\(baresip.output)")
-        try baresip.command("resume")
-        #expect(run.printed(#""event":"resumed""#), "\(run.output)\(baresip.output)")
-        try baresip.command("hangup")
-        #expect(run.wait() == 0, "\(run.errors)")
+        try expectHoldAndEnd(of: run, by: baresip)
         let told = try events(run).filter { $0 != "digit" }
         #expect(told == ["listening", "incoming", "connected", "held", "resumed", "ended"])
         let report = try expectEnd(run, by: "them")
@@ -175,6 +165,16 @@ struct BaresipRealTimeTests {
     }
 
     // MARK: Runs, and what they say
+
+    /// baresip holds, resumes, and hangs up.
+    private func expectHoldAndEnd(of run: ToolRun, by baresip: BaresipRun) throws {
+        try baresip.command("hold")
+        #expect(run.printed(#""event":"held""#), "\(run.output)\(baresip.output)")
+        try baresip.command("resume")
+        #expect(run.printed(#""event":"resumed""#), "\(run.output)\(baresip.output)")
+        try baresip.command("hangup")
+        #expect(run.wait() == 0, "\(run.errors)")
+    }
 
     /// Calls `baresip` with our tone, and writes down what is heard.
     private func call(

@@ -23,9 +23,12 @@ import Testing
     /// Alice calls Bob by sips, and he answers.
     private mutating func connect() throws -> (alice: CallHandle, bob: CallHandle) {
         for name in ["alice", "bob"] { _ = try world.add(name) }
-        let target = try SIPURI("sips:bob@192.0.2.2")
+        return try connect(to: "sips:bob@192.0.2.2")
+    }
+
+    private mutating func connect(to target: String) throws -> (alice: CallHandle, bob: CallHandle) {
         let alice = try world.with(0) { agent, now in
-            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+            try agent.call(SIPURI(target), UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
         }
         world.run(for: .milliseconds(50))
         let bob = try world.call(1)
@@ -130,15 +133,8 @@ import Testing
         world.connectionPort = 40000
         let listener = "sip:alice@192.0.2.1:5061;transport=tls"
         let end = "sip:alice@192.0.2.1:40000;transport=tls"
-        let target = try SIPURI("sip:bob@192.0.2.2:5061;transport=tls")
         for number in 1...2 {
-            let alice = try world.with(0) { agent, now in
-                try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
-            }
-            world.run(for: .milliseconds(50))
-            let bob = try world.call(1)
-            try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
-            world.run(for: .seconds(1))
+            let (alice, bob) = try connect(to: "sip:bob@192.0.2.2:5061;transport=tls")
             // The first INVITE leaves before there is a connection.
             #expect(try contacts("INVITE") == (number == 1 ? [listener] : [listener, end]))
             #expect(try contacts("UPDATE") == [end])

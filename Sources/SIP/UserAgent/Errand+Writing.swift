@@ -42,16 +42,22 @@ extension UserAgent {
     func contact(on flow: Flow, of errand: Errand) -> NameAddress? {
         let account = errand.account.flatMap { accounts[$0] }
         let user = (account?.identity ?? configuration.identity).uri.userBytes
-        var seen = account?.publicAddress(on: flow)
+        // Who is reached by the own connection alone is not told that of the registrar.
+        let isElsewhere = isReachedByConnection(flow) && account?.flow != flow
+        var seen = isElsewhere ? nil : account?.publicAddress(on: flow)
         // What a registrar sees is told when it has bound that.
         if case .registration = errand.owner {} else { seen = seen ?? flows.ownEnd(of: flow) }
         return contact(on: flow, at: seen, user: user, isSecure: errand.request.isSecure)
     }
 
-    /// Notes the own end of a connection, which a response tells in Via: where nobody listens by TLS, the other side can send
-    /// by that alone.
+    /// Whether the other side can send by this connection alone, since nobody listens by TLS.
+    private func isReachedByConnection(_ flow: Flow) -> Bool {
+        flow.transport == .tls && !configuration.isReachableByTLS
+    }
+
+    /// Notes the own end of such a connection, which a response tells in Via.
     mutating func noteOwnEnd(of flow: Flow, _ response: SIPMessage) {
-        guard flow.transport == .tls, !configuration.isReachableByTLS, let via = try? response.topVia(),
+        guard isReachedByConnection(flow), let via = try? response.topVia(),
             let port = via.responsePort,
             let end = SocketAddress(host: via.received?.text ?? flow.local.host, port: port)
         else { return }
@@ -59,9 +65,8 @@ extension UserAgent {
     }
 
     /// Whether Contact would be another one now than it was in a request that left before the own end of its connection was known.
-    func hasOtherContact(_ id: ErrandID, on flow: Flow) -> Bool {
-        guard flows.ownEnd(of: flow) != nil, let errand = errands[id],
-            let former = try? errand.request.contacts().first
+    func hasOtherContact(_ errand: Errand?, on flow: Flow) -> Bool {
+        guard let errand, flows.ownEnd(of: flow) != nil, let former = try? errand.request.contacts().first
         else { return false }
         return contact(on: flow, of: errand)?.uri.bytes != former.uri.bytes
     }

@@ -199,7 +199,7 @@ extension UserAgent {
         if !isOfRoom { call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self) }
         call.keepAgreedMedia()
         // The other side is told anew where its requests are to come.
-        if !isOfRoom, hasOtherContact(id, on: dialog.flow) { call.wantsRefresh = true }
+        if !isOfRoom, hasOtherContact(errands[id], on: dialog.flow) { call.wantsRefresh = true }
         put(call, handle)
         if isCancelled { return leave(handle, call.end ?? CallEnd(.us, .cancelled), at: now) }
         if let room = call.room { return joined(room, handle, by: response, at: now) }

@@ -85,7 +85,7 @@ extension UserAgent {
             return acknowledge(number, in: dialog, of: id, at: now)
         }
         guard status < 300 else { return handleChange(of: handle, response, nil, errand.request, at: now) }
-        guard errand.method == .invite else { return updated(handle, by: response, at: now) }
+        guard errand.method == .invite else { return updated(handle, by: response, to: errand, on: flow, at: now) }
         guard let dialogID = try? DialogID(response: response) else { return }
         if let ack = errand.acknowledgements.first(where: { $0.dialog == dialogID }) {
             return send(ack.bytes, on: ack.flow, at: now)
@@ -96,16 +96,22 @@ extension UserAgent {
         call.errand = nil
         let result = takeAnswer(of: response, .success, &call)
         acknowledge(dialog, id, with: result.answer, at: now)
-        changed(call, handle, by: response, result, at: now)
+        changed(call, handle, by: response, to: errand, on: flow, result, at: now)
     }
 
     /// The 2xx to an own UPDATE, with an answer where it brought an offer.
-    private mutating func updated(_ handle: CallHandle, by response: SIPMessage, at now: MediaTime) {
+    private mutating func updated(
+        _ handle: CallHandle,
+        by response: SIPMessage,
+        to errand: Errand,
+        on flow: Flow,
+        at now: MediaTime
+    ) {
         guard var call = calls[handle] else { return }
         try? call.dialog?.refreshTarget(by: response)
         call.errand = nil
         let result = takeAnswer(of: response, .updateSuccess, &call)
-        changed(call, handle, by: response, result, at: now)
+        changed(call, handle, by: response, to: errand, on: flow, result, at: now)
     }
 
     /// The other side has taken an own change or refresh.
@@ -113,6 +119,8 @@ extension UserAgent {
         _ before: Call,
         _ handle: CallHandle,
         by response: SIPMessage,
+        to errand: Errand,
+        on flow: Flow,
         _ result: TakenAnswer,
         at now: MediaTime
     ) {
@@ -122,7 +130,9 @@ extension UserAgent {
         call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         if call.wanted == call.session?.configuration { call.wanted = nil }
-        (call.wantsRefresh, call.hasMoved, call.lossTime) = (false, false, nil)
+        // By another connection than before, the other side is told anew where its requests are to come.
+        call.wantsRefresh = hasOtherContact(errand, on: flow)
+        (call.hasMoved, call.lossTime) = (false, nil)
         put(call, handle)
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
         if isNew, let agreed = result.agreed { tell(.agreed(handle, agreed)) }

@@ -105,7 +105,7 @@ extension UserAgent {
     ) {
         guard var call = calls[handle], let repair = call.repair else { return }
         (call.session, call.exchange) = (repair.session, repair.exchange)
-        (call.errand, call.repair, call.wantsRefresh, call.lossTime, call.isCaller) = (nil, nil, false, nil, true)
+        (call.errand, call.repair, call.lossTime, call.isCaller) = (nil, nil, nil, true)
         noteDialog(dialog.id, of: handle, insteadOf: call.dialog?.id, at: now)
         call.dialog = dialog
         let result = takeAnswer(of: response, .success, &call)
@@ -113,6 +113,7 @@ extension UserAgent {
         call.noteMethods(of: response)
         call.timer = (try? SessionTimer(client: response, at: now)).flatMap(\.self)
         if call.wanted == repair.wanted { call.wanted = nil }
+        call.wantsRefresh = hasOtherContact(errands[id], on: dialog.flow)
         put(call, handle)
         guard result.isTaken else {
             return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)

@@ -26,9 +26,12 @@ import Testing
         return try connect(to: "sips:bob@192.0.2.2")
     }
 
-    private mutating func connect(to target: String) throws -> (alice: CallHandle, bob: CallHandle) {
+    private mutating func connect(to target: String, account: AccountHandle? = nil) throws -> (
+        alice: CallHandle, bob: CallHandle
+    ) {
         let alice = try world.with(0) { agent, now in
-            try agent.call(SIPURI(target), UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+            let wishes = UserAgent.CallWishes(session: .plain("192.0.2.1"), account: account)
+            return try agent.call(SIPURI(target), wishes, at: now)
         }
         world.run(for: .milliseconds(50))
         let bob = try world.call(1)
@@ -144,6 +147,40 @@ import Testing
             world.run(for: .seconds(1))
             #expect(world.words(0).last?.hasPrefix("ended") == true && world.words(1).last?.hasPrefix("ended") == true)
         }
+    }
+
+    @Test mutating func `by another connection than before, its end is told anew`() throws {
+        _ = try world.add("alice") { $0.isReachableByTLS = false }
+        _ = try world.add("bob")
+        world.connectionPort = 40000
+        let (alice, bob) = try connect(to: "sip:bob@192.0.2.2:5061;transport=tls")
+        world.connectionPort = 40001
+        try world.with(0) { agent, now in
+            agent.handle(.failed(try #require(agent.calls[alice]?.dialog?.flow)), at: now)
+        }
+        try world.hold(0, alice)
+        world.run(for: .seconds(1))
+        #expect(world.words(1).last == "agreed  held by them")
+        let target = world.nodes[1].agent.calls[bob]?.dialog?.remoteTarget
+        #expect(target?.bytes.text == "sip:alice@192.0.2.1:40001;transport=tls")
+    }
+
+    @Test mutating func `whom an account calls directly is told the end of that connection alone`() throws {
+        _ = try world.add("alice") { $0.isReachableByTLS = false }
+        _ = try world.add("bob")
+        let domain = "example.test"
+        _ = world.add(ServerConfiguration(domain: domain))
+        world.connectionPort = 40000
+        let identity = NameAddress(try SIPURI("sips:alice@\(domain)"))
+        let account = world.with(0) { agent, _ in agent.addAccount(AccountConfiguration(identity: identity)) }
+        try world.with(0) { agent, now in try agent.register(account, at: now) }
+        world.run(for: .seconds(1))
+        #expect(world.words(0).last == "registration ok")
+        world.connectionPort = 40001
+        let (_, bob) = try connect(to: "sip:bob@192.0.2.2:5061;transport=tls", account: account)
+        #expect(try contacts("INVITE") == ["sip:alice@192.0.2.1:5061;transport=tls"])
+        let target = world.nodes[1].agent.calls[bob]?.dialog?.remoteTarget
+        #expect(target?.bytes.text == "sip:alice@192.0.2.1:40001;transport=tls")
     }
 
     @Test mutating func `where there is no TLS nothing is sent in the clear`() throws {

@@ -299,6 +299,10 @@ import Testing
         #expect(nowhere.wait() == 1)
         let reason = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story)))).outcome?.because
         #expect(reason?.contains("no host x.invalid") == true)
+        let silent = try ToolRun(["sip", "call", "--virtual", "--input", "/none.wav", "--story", story])
+        #expect(silent.wait() == 1)
+        let missing = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story)))).outcome?.because
+        #expect(missing?.contains("/none.wav") == true)
     }
 
     @Test func `the one who answers and the one who registers tell their stories, too`() throws {

@@ -37,7 +37,7 @@ struct Story: Sendable {
     var kind: String
     var callID: String?
     var parties: [String]
-    /// What all of it was drawn by, in virtual time; nil of what has happened.
+    /// What all of it was drawn by, in virtual time; nil of what has happened; in JSON a string beyond 2^63.
     var seed: UInt64?
     var steps: [Step] = []
     /// Steps that found no room.
@@ -52,7 +52,7 @@ extension Story {
         var members: [(String, JSONValue)] = [
             ("kind", .string(kind)), ("callID", JSONValue(callID)), ("parties", JSONValue(parties)),
             ("clock", .string(seed == nil ? "monotonic" : "virtual")),
-            ("seed", seed.map { .integer(Int(clamping: $0)) } ?? .null),
+            ("seed", seed.map { seed in Int(exactly: seed).map { .integer($0) } ?? .string("\(seed)") } ?? .null),
             ("steps", .array(steps.map(\.json))), ("leftOut", .integer(leftOutCount)),
         ]
         if let outcome {
@@ -85,7 +85,11 @@ extension Story {
         }
         self.init(kind: kind, parties: whole["parties"]?.values?.compactMap(\.string) ?? [])
         callID = whole["callID"]?.string
-        seed = whole["seed"]?.number.flatMap { UInt64(exactly: $0) }
+        switch whole["seed"] {
+        case .integer(let number): seed = UInt64(exactly: number)
+        case .string(let text): seed = UInt64(text)
+        default: break
+        }
         for (index, row) in rows.enumerated() {
             guard let step = Step(row) else {
                 throw ToolFailure("Step \(index + 1) has no time, no known layer or no word. Give what --story wrote.")

@@ -21,7 +21,8 @@ extension StoryRecorder? {
     func telling<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
-        } catch let failure as ToolFailure {
+        } catch {
+            let failure = error as? ToolFailure ?? ToolFailure("\(error)")
             try self?.finish(
                 callID: nil,
                 status: failure.status,
@@ -29,7 +30,7 @@ extension StoryRecorder? {
                 reason: "none",
                 failure: failure.description
             )
-            throw failure
+            throw error
         }
     }
 }

@@ -28,10 +28,13 @@ import Testing
         let read = try Story(parsing: Array(text.utf8))
         #expect(read.json.text == text)
         #expect(read.steps.map(\.isSent) == [nil, true, false])
-        var virtual = story
-        virtual.seed = 7
-        #expect(virtual.json.text.contains(#""clock":"virtual","seed":7"#))
-        #expect(try Story(parsing: Array(virtual.json.text.utf8)).seed == 7 && read.seed == nil)
+        #expect(read.seed == nil)
+        for seed: UInt64 in [7, 1 << 53 + 1, .max] {
+            var virtual = story
+            virtual.seed = seed
+            #expect(virtual.json.text.contains(#""clock":"virtual","seed":"#))
+            #expect(try Story(parsing: Array(virtual.json.text.utf8)).seed == seed)
+        }
     }
 
     @Test(arguments: [

@@ -184,6 +184,7 @@ struct SIPCallCommand: AsyncParsableCommand {
     }
 
     private func runVirtual() async throws {
+        let recorder = told.recorder("call", ["alice", "bob"], seed: network.seed)
         let report = try await CallEngine.session(.virtual(seed: network.seed)) { engine in
             let call = SIPVirtualCall(
                 audio: audio,
@@ -192,9 +193,9 @@ struct SIPCallCommand: AsyncParsableCommand {
                 network: network,
                 transport: sip.transport,
                 seconds: seconds,
-                recorder: told.recorder("call", ["alice", "bob"], seed: network.seed)
+                recorder: recorder
             )
-            var report = try await call.run(on: engine)
+            var report = try await recorder.telling { try await call.run(on: engine) }
             report.story = told.story
             return report
         }

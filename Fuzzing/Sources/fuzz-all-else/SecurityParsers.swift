@@ -1,3 +1,5 @@
+import FuzzDriver
+
 @testable import CallBasics
 @testable import MediaTransport
 @testable import SDP
@@ -6,7 +8,7 @@
 enum SecurityParsers {
     /// All that can be asked for of a message of STUN is.
     static func stun(_ bytes: Span<UInt8>) throws {
-        let bytes = Parsers.array(bytes)
+        let bytes = array(bytes)
         guard let message = STUNMessage(parsing: bytes) else { return }
         for number in [1...0x30 as ClosedRange<UInt16>, 0x8000...0x8030].joined() {
             let attribute = STUNAttribute(rawValue: number)
@@ -21,7 +23,7 @@ enum SecurityParsers {
     /// What comes by a connection to a server of TURN, in pieces: what is read can be written, and what waits is bounded.
     static func turnStream(_ bytes: Span<UInt8>) throws {
         var stream = TURNStream()
-        var (rest, count) = (Parsers.array(bytes)[...], 0)
+        var (rest, count) = (array(bytes)[...], 0)
         while let size = rest.first {
             let piece = rest.dropFirst().prefix(Int(size))
             rest = rest.dropFirst(1 + piece.count)
@@ -47,7 +49,7 @@ enum SecurityParsers {
         of bytes: Span<UInt8>,
         _ body: (_ now: MediaTime, _ source: UInt8, _ kind: UInt8, _ piece: [UInt8]) -> Void
     ) {
-        var (bytes, now) = (Parsers.array(bytes)[...], MediaTime.zero)
+        var (bytes, now) = (array(bytes)[...], MediaTime.zero)
         while bytes.count >= 4 {
             let head = Array(bytes.prefix(4))
             now = now + .milliseconds(Int64(head[0]) * Int64(head[0]))
@@ -163,7 +165,7 @@ enum SecurityParsers {
         let head = "v=0\r\no=- 1 1 IN IP4 192.0.2.7\r\ns=-\r\nc=IN IP4 192.0.2.7\r\nt=0 0\r\n"
         let isSDES = bytes.count & 1 == 0
         let medium = "m=audio 5000 \(isSDES ? "RTP/SAVP" : "UDP/TLS/RTP/SAVP") 0\r\na=rtpmap:0 PCMU/8000\r\n"
-        let text = head + medium + String(decoding: Parsers.array(bytes), as: UTF8.self) + "\r\n"
+        let text = head + medium + String(decoding: array(bytes), as: UTF8.self) + "\r\n"
         let offer = try SessionDescription(parsing: text)
         for media in offer.media {
             _ = media.keyingAttributes.candidates.map { ICECandidate($0, from: address(1)) }

@@ -1,10 +1,12 @@
+import FuzzDriver
+
 @testable import AgentSockets
 
 /// What voice agents send.
 enum AgentParsers {
     /// The first byte says of which format the rest is, in pieces: what was said is bounded by what has come.
     static func messages(_ bytes: Span<UInt8>) throws {
-        let all = Parsers.array(bytes)
+        let all = array(bytes)
         guard let kind = all.first else { return }
         var generator = SystemRandomNumberGenerator()
         guard let socket = AudioSocketCodec(sampleRate: 8000, identifier: 1) else { return }

@@ -1,14 +1,29 @@
 import CallBasics
+import FuzzDriver
 import SDP
 
 @testable import SIP
-@testable import SIPTransport
 
 /// What is fuzzed of signalling.
-enum SIPParsers {
+@main enum SIPParsers {
+    static let all: [FuzzedParser] = [
+        ("sip-message", message),
+        ("sip-stream", stream),
+        ("sip-uri", uri),
+        ("sip-agent", agent),
+        ("sip-summary", summary),
+        ("sip-push", push),
+        ("sip-cpim", cpim),
+        ("sip-receipt", receipt),
+        ("sip-list", list),
+        ("sip-conference", conference),
+    ]
+
+    static func main() { fuzz(all) }
+
     /// All that can be asked for of a message is; a sound one is written as it is read, and answered by one message.
     static func message(_ bytes: Span<UInt8>) throws {
-        let message = try SIPMessage(datagram: Parsers.array(bytes))
+        let message = try SIPMessage(datagram: array(bytes))
         read(message)
         guard message.defect == nil else { return }
         let written = message.bytes
@@ -43,20 +58,20 @@ enum SIPParsers {
 
     /// What a Contact says of push; as many tokens as services.
     static func push(_ bytes: Span<UInt8>) throws {
-        guard let push = try PushParameters(of: NameAddress(parsing: Parsers.array(bytes)[...])) else { return }
+        guard let push = try PushParameters(of: NameAddress(parsing: array(bytes)[...])) else { return }
         precondition(push.tokens.count == push.services.count)
     }
 
     /// A message in its envelope.
     static func cpim(_ bytes: Span<UInt8>) throws {
-        let message = try CPIMMessage(parsing: Parsers.array(bytes)[...])
+        let message = try CPIMMessage(parsing: array(bytes)[...])
         _ = (message.messageID, message.wantedReceipts, message.contentType)
         precondition(message.content.count < bytes.count)
     }
 
     /// What became of a message; what is written is read again.
     static func receipt(_ bytes: Span<UInt8>) throws {
-        let receipt = try DispositionNotification(parsing: Parsers.array(bytes)[...])
+        let receipt = try DispositionNotification(parsing: array(bytes)[...])
         precondition(!receipt.messageID.isEmpty)
         let written = DispositionNotification(of: receipt.messageID, isDisplayed: true)
         _ = try DispositionNotification(parsing: written.body(dateTime: "2024-05-01T10:00:00Z")[...])
@@ -64,14 +79,14 @@ enum SIPParsers {
 
     /// Who is invited to a room; what is written is read again.
     static func list(_ bytes: Span<UInt8>) throws {
-        let list = try ResourceList(parsing: Parsers.array(bytes)[...])
+        let list = try ResourceList(parsing: array(bytes)[...])
         precondition(list.addresses.count <= ResourceList.limit)
         precondition((try? ResourceList(parsing: list.body[...])) == list)
     }
 
     /// What a room is like, told twice: the second time it is old, or all of it.
     static func conference(_ bytes: Span<UInt8>) throws {
-        let document = try ConferenceDocument(parsing: Parsers.array(bytes)[...])
+        let document = try ConferenceDocument(parsing: array(bytes)[...])
         var state = ConferenceState()
         let first = state.take(document)
         precondition(state.members.count <= document.users.count)
@@ -82,13 +97,13 @@ enum SIPParsers {
 
     /// How many messages wait, as a NOTIFY tells it.
     static func summary(_ bytes: Span<UInt8>) throws {
-        let summary = try MessageSummary(parsing: Parsers.array(bytes)[...])
+        let summary = try MessageSummary(parsing: array(bytes)[...])
         precondition(summary.counts.count < 64)
     }
 
     /// The first byte is the size of the pieces in which the rest arrives; at once or in pieces, the same comes out.
     static func stream(_ bytes: Span<UInt8>) throws {
-        let all = Parsers.array(bytes)
+        let all = array(bytes)
         guard let size = all.first else { return }
         let rest = Array(all.dropFirst())
         let step = max(1, Int(size))
@@ -129,7 +144,7 @@ enum SIPParsers {
                 if case .event(.incoming(let handle, _)) = output { try? agent.answer(handle, session, at: now) }
             }
         }
-        for datagram in Parsers.array(bytes).split(separator: 0) {
+        for datagram in array(bytes).split(separator: 0) {
             agent.handle(.datagram(Array(datagram), local: address, remote: other), at: now)
             settle()
             now += .milliseconds(20)
@@ -149,16 +164,9 @@ enum SIPParsers {
 
     /// A URI equals itself, and what is written of it reads the same.
     static func uri(_ bytes: Span<UInt8>) throws {
-        let uri = try SIPURI(parsing: Parsers.array(bytes)[...])
+        let uri = try SIPURI(parsing: array(bytes)[...])
         precondition(uri.isEquivalent(to: uri))
         precondition((try? SIPURI(parsing: uri.bytes)) == uri)
-        _ = HostAddress(Parsers.array(bytes)[...])
-    }
-
-    /// Whatever comes is an answer of some kind, with no more records than bytes.
-    static func dnsAnswer(_ bytes: Span<UInt8>) {
-        if case .records(let records) = DNSMessage.answer(in: Parsers.array(bytes)) {
-            precondition(records.count <= bytes.count)
-        }
+        _ = HostAddress(array(bytes)[...])
     }
 }

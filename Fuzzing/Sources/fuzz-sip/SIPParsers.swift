@@ -28,6 +28,8 @@ import SDP
         guard message.defect == nil else { return }
         let written = message.bytes
         guard let again = try? SIPMessage(datagram: written) else { preconditionFailure("it cannot be read") }
+        // Content-Length, which is always written, may be one line too many.
+        guard again.defect == nil || message.count(of: .contentLength) > 0 else { return }
         precondition(again.bytes == written && again.body == message.body)
         for name in HeaderName.allCases where name != .contentLength {
             precondition(again.values(of: name) == message.values(of: name))

@@ -18,4 +18,9 @@ struct HeaderField: Sendable, BitwiseCopyable {
     let name: HeaderName
     let nameRange: ByteRange
     let valueRange: ByteRange
+
+    /// Whether both came in one line, with a comma between.
+    func isInLine(of other: HeaderField) -> Bool {
+        name == other.name && nameRange == other.nameRange && !nameRange.range.isEmpty
+    }
 }

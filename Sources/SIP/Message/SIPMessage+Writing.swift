@@ -5,9 +5,18 @@ extension SIPMessage: CustomStringConvertible, CustomReflectable {
     private func serialize(into bytes: inout [UInt8], isRedacted: Bool) {
         bytes.reserveCapacity(bytes.count + storage.count + 64)
         serializeStartLine(into: &bytes)
+        // Each value has a line of its own, as long as there are not more of these than may be.
+        let keepsLines = fields.count >= MessageLimits.lineCount
+        var former: HeaderField?
         for field in fields where field.name != .contentLength {
-            serializeName(of: field, into: &bytes)
-            bytes += ": ".utf8
+            if keepsLines, let former, field.isInLine(of: former) {
+                bytes.removeLast(2)
+                bytes += ", ".utf8
+            } else {
+                serializeName(of: field, into: &bytes)
+                bytes += ": ".utf8
+            }
+            former = field
             if isRedacted, isSecret(field) {
                 let value = try? AuthenticationValue(parsing: storage[field.valueRange.range])
                 bytes += (value?.description ?? Secret("").description).utf8

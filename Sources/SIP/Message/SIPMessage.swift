@@ -220,8 +220,12 @@ public struct SIPMessage: Sendable {
         storage = []
         storage.reserveCapacity(needed)
         startText = store(old[startText.range])
+        var former = (old: ByteRange.none, new: ByteRange.none)
         fields = fields.map { field in
-            let nameRange = store(old[field.nameRange.range])
+            if field.nameRange != former.old {
+                former = (field.nameRange, store(old[field.nameRange.range]))
+            }
+            let nameRange = former.new
             return HeaderField(name: field.name, nameRange: nameRange, valueRange: store(old[field.valueRange.range]))
         }
         bodyRange = store(old[bodyRange.range])

@@ -140,6 +140,23 @@ import Testing
         #expect(tooMany.fields.count <= MessageLimits.fieldCount)
     }
 
+    @Test func `values that are more than lines may be are written in the lines that they came in`() throws {
+        let values = (0..<60).map { "<sip:a\($0)>" }.joined(separator: ",")
+        let lines = Array(repeating: "Route: \(values)\r\nX: a", count: 3) + ["k: b,c"]
+        var message = try SIPMessage(datagram: Messages.request(Messages.options, lines.joined(separator: "\r\n")))
+        message.removeFirst(.route)
+        try message.prepend(.route, NameAddress(try SIPURI("sip:first")))
+        // So that what edits have left is taken out.
+        for body in [[UInt8](repeating: 0, count: 60_000), []] { message.setBody(body) }
+        let written = try SIPMessage(datagram: message.bytes)
+        #expect(written.defect == nil)
+        for name in [HeaderName.route, .supported] {
+            #expect(written.values(of: name).map(\.text) == message.values(of: name).map(\.text))
+        }
+        #expect(written.count(of: .route) == 180)
+        #expect(message.bytes.count < Messages.request(Messages.options, lines.joined()).count + 300)
+    }
+
     @Test func `a datagram's rest is dropped, and without a length the body goes to its end`() throws {
         let two = Messages.request(Messages.options, "l: 2") + Array("abINVITE".utf8)
         #expect(try SIPMessage(datagram: two).body == Array("ab".utf8))

@@ -143,7 +143,13 @@ import SDP
         _ = try agent.call(SIPURI("sip:bob@192.0.2.2"), UserAgent.CallWishes(session: session), at: now)
         func settle() {
             while let output = agent.poll() {
-                if case .event(.incoming(let handle, _)) = output { try? agent.answer(handle, session, at: now) }
+                switch output {
+                case .event(.incoming(let handle, _)): try? agent.answer(handle, session, at: now)
+                // No name is known, and nobody takes a connection.
+                case .ask(let question): agent.handle(.answer(.timeout, to: question), at: now)
+                case .open(let flow, _): agent.handle(.failed(flow), at: now)
+                default: break
+                }
             }
         }
         for datagram in array(bytes).split(separator: 0) {

@@ -61,6 +61,7 @@ package enum ElementOutput<Event: Sendable>: Sendable {
     case send([UInt8], Flow)
     /// The connection is to be closed, once what was sent has left.
     case close(Flow)
+    /// To be answered in any case, by `timeout` when nothing else comes.
     case ask(DNSQuestion)
     case event(Event)
 }

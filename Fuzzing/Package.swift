@@ -3,13 +3,14 @@ import PackageDescription
 
 // Built by Scripts/fuzz, which has every module instrumented: -Xswiftc -sanitize=fuzzer,address,
 // and testable, since messaging keeps its parsers to itself.
+
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableExperimentalFeature("Lifetimes"),
     .treatAllWarnings(as: .error),
 ]
 
-/// An executable of a few parsers, each of which is fast in the measure in which little else is linked.
+/// An executable with a few parsers; the less it links, the faster they run.
 func fuzzer(_ name: String, _ products: [Target.Dependency]) -> Target {
     .executableTarget(
         name: name,

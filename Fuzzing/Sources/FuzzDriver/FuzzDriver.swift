@@ -11,8 +11,8 @@ nonisolated(unsafe) private var run: @Sendable (Span<UInt8>) throws -> Void = { 
 
 /// Fuzzes the parser that FUZZ_PARSER names, by the arguments of the process.
 ///
-/// The package manager gives every executable a `main` of its own, so libFuzzer's is called from here. What one executable
-/// links is as little as can be: before each input libFuzzer clears a counter of each branch in it.
+/// The package manager gives every executable a `main` of its own, so libFuzzer's is called from here. Before each input
+/// libFuzzer clears a counter of every branch that is linked, which is why there are several executables.
 package func fuzz(_ parsers: [FuzzedParser]) -> Never {
     let name = getenv("FUZZ_PARSER").map { String(cString: $0) } ?? ""
     guard let found = parsers.first(where: { $0.name == name }) else {
